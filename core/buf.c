@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* buf.c - the growing buffer. */
+#include "buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "str.h"
+
+#define BUF_FIRST 256
+
+void buf_init(struct buf *buf, size_t max)
+{
+    memset(buf, 0, sizeof(*buf));
+    buf->max = max;
+}
+
+void buf_done(struct buf *buf)
+{
+    free(buf->data);
+    buf->data = NULL;
+    buf->len = 0;
+    buf->cap = 0;
+}
+
+void buf_clear(struct buf *buf)
+{
+    buf->len = 0;
+    buf->rc = NG_OK;
+}
+
+static int buf_grow(struct buf *buf, size_t need)
+{
+    size_t cap = buf->cap == 0 ? BUF_FIRST : buf->cap;
+    while (cap < need) {
+        cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+    }
+    char *data = alloc_resize(buf->data, cap);
+    if (data == NULL) {
+        buf->rc = NG_EINTERNAL;
+        return buf->rc;
+    }
+    buf->data = data;
+    buf->cap = cap;
+    return NG_OK;
+}
+
+char *buf_reserve(struct buf *buf, size_t len)
+{
+    if (buf->rc != NG_OK) {
+        return NULL;
+    }
+    if (len > buf->max || buf->len > buf->max - len) {
+        buf->rc = NG_ETOOLARGE;
+        return NULL;
+    }
+    if (buf->cap - buf->len < len + 1 && buf_grow(buf, buf->len + len + 1) != NG_OK) {
+        return NULL;
+    }
+    return buf->data + buf->len;
+}
+
+int buf_add(struct buf *buf, const void *data, size_t len)
+{
+    char *to = buf_reserve(buf, len);
+    if (to == NULL) {
+        return buf->rc;
+    }
+    if (len > 0) {
+        memcpy(to, data, len);
+        buf->len += len;
+    }
+    return NG_OK;
+}
+
+int buf_add_str(struct buf *buf, struct ng_str text)
+{
+    return buf_add(buf, text.data, text.len);
+}
+
+int buf_add_c(struct buf *buf, const char *text)
+{
+    return buf_add(buf, text, strlen(text));
+}
+
+int buf_add_char(struct buf *buf, char c)
+{
+    return buf_add(buf, &c, 1);
+}
+
+int buf_vprintf(struct buf *buf, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    char *to = len < 0 ? NULL : buf_reserve(buf, (size_t)len);
+    if (to != NULL) {
+        (void)vsnprintf(to, (size_t)len + 1, format, again);
+        buf->len += (size_t)len;
+    }
+    va_end(again);
+    return buf->rc;
+}
+
+int buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int rc = buf_vprintf(buf, format, args);
+    va_end(args);
+    return rc;
+}
+
+enum json_class { JSON_PLAIN, JSON_ESCAPE, JSON_LONG };
+
+static enum json_class json_class_of(unsigned char c)
+{
+    if (c >= 0x80) {
+        return JSON_LONG;
+    }
+    return c < 0x20 || c == '"' || c == '\\' ? JSON_ESCAPE : JSON_PLAIN;
+}
+
+static size_t utf8_length(const unsigned char *at, size_t left)
+{
+    size_t len = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    struct ng_str character = {(const char *)at, len};
+    return at[0] >= 0xc2 && len <= left && str_utf8_valid(character) ? len : 0;
+}
+
+static int buf_add_json_escape(struct buf *buf, unsigned char c)
+{
+    static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    for (size_t i = 0; i + 1 < sizeof(letters); i += 2) {
+        if ((unsigned char)letters[i] == c) {
+            char escape[2] = {'\\', letters[i + 1]};
+            return buf_add(buf, escape, 2);
+        }
+    }
+    return buf_printf(buf, "\\u%04x", c);
+}
+
+int buf_add_json(struct buf *buf, struct ng_str text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    size_t left = text.len;
+    buf_add_char(buf, '"');
+    while (left > 0 && buf->rc == NG_OK) {
+        size_t run = 0;
+        while (run < left) {
+            enum json_class class = json_class_of(at[run]);
+            size_t len = class == JSON_PLAIN  ? 1
+                         : class == JSON_LONG ? utf8_length(at + run, left - run)
+                                              : 0;
+            if (len == 0) {
+                break;
+            }
+            run += len;
+        }
+        buf_add(buf, at, run);
+        at += run;
+        left -= run;
+        if (left > 0) {
+            if (json_class_of(at[0]) == JSON_LONG) {
+                buf_add_c(buf, "\xef\xbf\xbd");
+            } else {
+                buf_add_json_escape(buf, at[0]);
+            }
+            at++;
+            left--;
+        }
+    }
+    return buf_add_char(buf, '"');
+}
+
+const char *buf_cstr(struct buf *buf)
+{
+    if (buf->data == NULL) {
+        return "";
+    }
+    buf->data[buf->len] = '\0';
+    return buf->data;
+}
+
+char *buf_take(struct buf *buf, size_t *ret_len)
+{
+    char *data = buf->data;
+    if (data != NULL) {
+        data[buf->len] = '\0';
+    }
+    *ret_len = buf->len;
+    buf->data = NULL;
+    buf->len = 0;
+    buf->cap = 0;
+    return data;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.h - one call of a tool, from the face that received it to the answer.
+ *
+ * A face makes a call, fills the request part, hands it to dispatch() and reads the result part
+ * when the call is done. The plugin sees only `pub`.
+ */
+#ifndef NOTEGATE_CORE_CALL_H
+#define NOTEGATE_CORE_CALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "json.h"
+#include "notegate/plugin.h"
+
+struct gateway;
+struct tool;
+struct call;
+
+enum part_kind {
+    PART_TEXT = 1,
+    PART_IMAGE,
+    PART_AUDIO,
+    PART_RESOURCE, /* embedded */
+    PART_LINK
+};
+
+/* A part of an answer. Memory of the call. */
+struct part {
+    enum part_kind kind;
+    struct ng_str mime_type;
+    struct ng_str
+        data; /* TEXT: the text; IMAGE, AUDIO: raw bytes; RESOURCE: text or raw bytes */
+    struct ng_str uri, name; /* RESOURCE, LINK */
+    bool is_text;            /* RESOURCE */
+    struct part *next;
+};
+
+/* How a call ended. Valid when the call is done; memory of the call. */
+struct result {
+    int rc;                /* NG_OK or NG_E... or a plugin's own code */
+    const char *code;      /* rc != NG_OK: the code's name on the wire */
+    int status;            /* and its HTTP status */
+    struct ng_str message; /* and the sentence */
+    struct ng_str hint;    /* or absent */
+    struct ng_str details; /* a JSON object, or absent */
+    int retry_after_s;     /* 0: none */
+    bool is_json;          /* rc == NG_OK: `text` is one JSON object, else it is plain text */
+    struct ng_str text;
+    bool has_text;
+    struct part *parts, *last_part; /* further parts, in order */
+    enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
+    uint64_t revision_number;
+    struct ng_str revision_text;
+    struct ng_str log_id; /* id of what was touched, for the audit log; or absent */
+};
+
+/* A question to the user or the client's model that unwound the tool (NG_EINPUT). */
+struct ask {
+    struct ng_str key;
+    enum ng_ask_kind kind;
+    struct ng_str request; /* JSON */
+    struct ask *next;
+};
+
+/* A document or other thing kept alive until the call ends. */
+struct pin {
+    void (*release)(void *object);
+    void *object;
+    struct pin *next;
+};
+
+struct call {
+    struct ng_call
+        pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
+    struct ng_caller caller;
+    struct gateway *gateway;
+    struct arena arena;
+
+    /* Request: filled by the face before dispatch(). */
+    struct ng_str tool_name;       /* as asked for */
+    struct ng_str args_text;       /* JSON, lent until the call is freed; "" is "{}". Ignored if
+                                      pub.args is set */
+    struct ng_str idempotency_key; /* or absent */
+    bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
+    void (*done)(struct call *call, void *user); /* see dispatch() */
+    void *done_user;
+    void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
+                        void *user);
+    void (*on_log)(struct call *call, enum ng_level level, const char *logger,
+                   struct ng_str json, void *user);
+    void *on_user;
+    unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
+    const struct ng_value
+        *ask_answers; /* object of key -> answer, of an earlier round; or NULL */
+    struct ng_str ask_state_in;
+    struct ask *asks; /* out, with rc NG_EINPUT */
+    struct ng_str ask_state_out;
+
+    /* Result: read by the face when the call is done. */
+    struct result result;
+
+    /* The core's own. */
+    const struct tool *tool;
+    int64_t started_ns;  /* CLOCK_MONOTONIC */
+    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;      /* of the thread that runs the tool just now */
+    atomic_bool cancelled;
+    atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
+                             is done */
+    atomic_int refs;      /* the face and the run */
+    atomic_int answered;  /* the answer was given (CAS 0 -> 1): by the end of the run or by the
+                             deadline */
+    atomic_int failed_rc; /* first failure of a commit or deferral */
+    struct pin *pins;
+    struct ng_str first_failure;
+    void *plugin_self;
+    const void *conf_plugin; /* struct plugin of background work and start() */
+    struct idem *idem;       /* this call holds an idempotency key, see idem.h */
+    struct buf reply_buf;    /* json reply being written */
+    struct ng_writer reply_writer;
+    bool reply_open;
+    struct buf details_buf;
+    struct ng_writer details_writer;
+    bool details_open;
+    struct call *timer_prev, *timer_next; /* in the deadline list */
+    bool on_timer;
+    bool admitted;  /* counted by the gate, the lanes or metrics */
+    bool read_only; /* by the tool's declaration and this call's arguments */
+};
+
+/* Calls hold at most this much memory of their own (arguments, drafts, rows). */
+#define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
+
+static inline struct call *call_of(struct ng_call *pub)
+{
+    return (struct call *)(void *)pub;
+}
+
+/* A new call with one reference (the face's). NULL: out of memory. The caller defaults to agent
+ * "local", role admin, mode agent, no named space; a face sets what it knows with
+ * call_set_caller. */
+struct call *call_new(struct gateway *gateway);
+void call_unref(struct call *call);
+void call_ref(struct call *call);
+
+/* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
+ * (keys). NG_EINVAL: a name is not of the form; the result says which. */
+int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
+                    enum ng_role role, enum ng_mode mode);
+int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
+
+/* From any thread: the client has left or cancelled. */
+void call_cancel(struct call *call);
+/* Keeps `object` until the call ends. */
+int call_pin(struct call *call, void (*release)(void *object), void *object);
+
+/* Makes the call a failure; the same as ng_fail(). */
+int call_fail(struct call *call, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int call_vfail(struct call *call, int code, const char *format, va_list args);
+/* Takes back replies, parts, failure and revision (before a tool or a change function runs
+ * again). */
+void call_reset_result(struct call *call);
+/* The error object of the interface: {"error":true,"code",...}. */
+int call_print_error(const struct call *call, struct buf *out);
+
+/* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
+bool call_name_valid(struct ng_str name);
+
+/* The services handed to plugins (host.c). */
+extern const struct ng_host call_host;
+
+/* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
+const char *error_name(const struct tool *tool, int rc);
+int error_status(const struct tool *tool, int rc);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch.h - the one way of a call through the gateway, whatever protocol it came by. */
+#ifndef NOTEGATE_CORE_DISPATCH_H
+#define NOTEGATE_CORE_DISPATCH_H
+
+#include "call.h"
+#include "registry.h"
+
+/*
+ * tool by name -> may this caller? -> input valid? -> limits -> plugin -> answer.
+ * NG_OK: the call is done, read call->result (call->done is not called). NG_PENDING:
+ * call->done(call, user) runs once, on another thread, possibly before this function returns.
+ * Either way the face then drops its reference with call_unref().
+ */
+int dispatch(struct call *call);
+
+/* May this caller see and use the tool (role, mode, tool allow-list, listed())? Used by every
+ * list. */
+bool dispatch_allows(struct call *call, const struct tool *tool);
+
+/* Runs `step` on a worker as the call's work, with done() as in dispatch(): for faces that do
+ * more than call tools (resource reads, listings). */
+int dispatch_step(struct call *call, ng_step_fn *step, void *user);
+
+/* Calls under way (of all faces). Waiting for it to get 0: gateway_drain. */
+int64_t dispatch_active(struct gateway *gateway);
+
+#endif

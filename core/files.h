@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* files.h - the file service: what struct ng_host offers under file_*, see notegate/files.h. */
+#ifndef NOTEGATE_CORE_FILES_H
+#define NOTEGATE_CORE_FILES_H
+
+#include "call.h"
+#include "notegate/files.h"
+
+struct files;
+struct store;
+
+/* Opens the roots (made where missing, mode 0700), removes temporary files that a kill left,
+ * settles every open intent. roots: "PATH" or "SPACE:/PATH". */
+int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
+               struct files **ret);
+void files_close(struct files *files); /* NULL is a no-op */
+/* A reload: the new roots hold from the next call on. */
+int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,
+                    size_t count);
+/* Roots: real path and space; for commands and the reload report. */
+size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots);
+
+int files_stat(struct files *files, struct call *call, struct ng_str path,
+               struct ng_file *ret_file);
+int files_read(struct files *files, struct call *call, struct ng_str path, uint64_t max_bytes,
+               struct ng_file *ret_file);
+int files_stream(struct files *files, struct call *call, struct ng_str path, ng_chunk_fn *chunk,
+                 void *user, struct ng_file *ret_file);
+int files_list(struct files *files, struct call *call, const struct ng_file_list *list,
+               ng_entry_fn *entry, void *user);
+int files_edit(struct files *files, struct call *call, const struct ng_file_edit *edit);
+int files_transfer(struct files *files, struct call *call,
+                   const struct ng_file_transfer *transfer);
+int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
+
+#endif

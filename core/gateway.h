@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* gateway.h - everything that makes up one running gateway, in one place, and its life. */
+#ifndef NOTEGATE_CORE_GATEWAY_H
+#define NOTEGATE_CORE_GATEWAY_H
+
+#include "call.h"
+#include "config.h"
+#include "dispatch.h"
+#include "files.h"
+#include "loader.h"
+#include "metrics.h"
+#include "pool.h"
+#include "registry.h"
+#include "store.h"
+
+#define NOTEGATE_SOCKET_NAME "notegate.sock" /* in the data directory, mode 0600 */
+#define NOTEGATE_LOCK_NAME                                                                     \
+    "notegate.lock" /* in the data directory; holds the owner's pid and command */
+
+struct timers;
+struct journal_front;
+struct idem_table;
+
+struct gateway {
+    struct config *config;
+    struct metrics *metrics;
+    struct registry *registry;
+    struct pool *pool;
+    struct store *store;
+    struct files *files;
+    struct journal_front *journal; /* journal.h of the core */
+    struct idem_table *idem;
+    struct timers *timers; /* deadlines of calls */
+    struct module **modules;
+    size_t module_count;
+    int lock_fd;
+    char *data_dir;
+    int64_t started_ms;
+    atomic_int active;    /* calls under way */
+    atomic_bool stopping; /* new calls are refused */
+    /* Limits, read once from the configuration (reload writes them). */
+    struct {
+        size_t body, result, buffered;
+        unsigned depth, connections, streams, queue, workers, stream_backlog;
+        int64_t call_timeout_ms;
+    } limits;
+    void (*lists_changed)(struct gateway *gateway, unsigned lists,
+                          void *user); /* set by the MCP face */
+    void *lists_user;
+};
+
+enum gateway_parts {
+    GATEWAY_DESCRIBE = 0, /* modules and configuration only: tools, check --help-config */
+    GATEWAY_FULL = 1      /* data directory, store, files, plugins started */
+};
+
+/*
+ * The data directory's owner: NG_OK (locked until gateway_close), or NG_EBUSY with a sentence
+ * naming the process that has it. Waits up to wait_ms.
+ */
+int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
+                          struct buf *error);
+/* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
+char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
+
+/* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
+int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
+                 struct gateway **ret, struct buf *error);
+/* New calls fail with BUSY; waits until those running are done, at most wait_ms. False: some
+ * were left. */
+bool gateway_drain(struct gateway *gateway, int64_t wait_ms);
+/* Closes in the reverse order. NULL is a no-op. */
+void gateway_close(struct gateway *gateway);
+
+/* The gateway's own configuration keys (config.c declares them). */
+extern const struct ng_option gateway_options[];
+extern const size_t gateway_option_count;
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool.h - the worker threads: everything that may block runs here.
+ *
+ * Tasks wait in one lane per agent; lanes take turns, and one lane has at most half of the
+ * workers (at least one), so that one busy agent does not make another wait.
+ */
+#ifndef NOTEGATE_CORE_POOL_H
+#define NOTEGATE_CORE_POOL_H
+
+#include "notegate/abi.h"
+
+struct pool;
+struct metrics;
+
+struct task {
+    void (*run)(struct task *task);
+    struct task *next;
+};
+
+/* workers: threads at most (started when needed). queue: waiting tasks at most. */
+int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct pool **ret);
+/* Runs what is queued, then joins. */
+void pool_free(struct pool *pool);
+/* NG_OK: task->run is called later on a worker; the task is the caller's memory. NG_EBUSY: the
+ * queue is full. */
+int pool_submit(struct pool *pool, struct ng_str lane, struct task *task);
+/* A continuation of a call that was admitted before: goes ahead of new tasks and is not
+ * refused. */
+void pool_resume(struct pool *pool, struct task *task);
+
+#endif

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# NOTEGATE_SANITIZE=address (with undefined), thread, or fuzzer (clang: libFuzzer, address, undefined).
+if(NOTEGATE_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+elseif(NOTEGATE_SANITIZE STREQUAL "thread")
+    add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=thread)
+elseif(NOTEGATE_SANITIZE STREQUAL "fuzzer")
+    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+elseif(NOT NOTEGATE_SANITIZE STREQUAL "")
+    message(FATAL_ERROR "NOTEGATE_SANITIZE is '${NOTEGATE_SANITIZE}'; it can be address, thread or fuzzer")
+endif()
+if(NOT NOTEGATE_SANITIZE STREQUAL "")
+    add_compile_definitions(NOTEGATE_SANITIZED=1)
+endif()
