@@ -49,9 +49,8 @@ struct http_reply {
     struct ng_str fixed; /* instead of `body`: static text */
     const char *allow;
     const char *csp;
-    const char *cache;      /* Cache-Control; NULL: no-store */
-    struct ng_str location; /* of nothing yet; absent */
-    char etag[24];          /* with quotes; "": none */
+    const char *cache; /* Cache-Control; NULL: no-store */
+    char etag[24];     /* with quotes; "": none */
     int retry_after_s;
     bool close;             /* after this answer the connection ends */
     bool authenticate;      /* WWW-Authenticate */
