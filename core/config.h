@@ -51,6 +51,15 @@ const char *config_file(const struct config *config);
 struct ng_conf *config_view(struct config *config,
                             const char *prefix); /* lives as long as config */
 
+/* What a module asks its view (ng_host.conf_*): `key` of its own, without prefix, else of the
+ * gateway. A key that nobody declared gives {NULL, 0} or 0. */
+struct ng_str config_view_text(const struct ng_conf *view, const char *key);
+int64_t config_view_int(const struct ng_conf *view, const char *key);
+double config_view_number(const struct ng_conf *view, const char *key);
+bool config_view_bool(const struct ng_conf *view, const char *key);
+size_t config_view_list(const struct ng_conf *view, const char *key,
+                        const struct ng_str **ret_items);
+
 /* Every declared key with type, default, range, present value (secrets as "***") and help, for
  * `notegate check --help-config`. */
 int config_help(const struct config *config, struct buf *out);
