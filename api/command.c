@@ -124,8 +124,7 @@ static bool option_help_man(struct command_line *line, const char *value)
 }
 
 const struct option_row option_table[] = {
-    {"agent", 0, "NAME", OPTION_CALLER, false, option_agent,
-     "who is calling (default: local)"},
+    {"agent", 0, "NAME", OPTION_CALLER, false, option_agent, "who is calling (default: local)"},
     {"space", 0, "NAME", OPTION_CALLER, false, option_space,
      "the space to work in (default: the tool's: the agent's own, or shared)"},
     {"mode", 0, "MODE", OPTION_CALLER, false, option_mode,
@@ -285,7 +284,8 @@ static int option_take(struct command_line *line, const struct option_row *row,
     const char *value = attached;
     *ret_used_next = false;
     if (row->argument == NULL && attached != NULL) {
-        return command_usage(line, "--%s takes no value, and \"%s\" is one", row->name, attached);
+        return command_usage(line, "--%s takes no value, and \"%s\" is one", row->name,
+                             attached);
     }
     if (row->argument != NULL && attached == NULL) {
         value = *next;

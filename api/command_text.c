@@ -22,7 +22,8 @@ static const char command_sources[] =
 
 static const char command_directory[] =
     "One process owns a data directory at a time. Where a gateway serves it, call, tools, mcp, "
-    "verify and backup talk to that gateway through its Unix socket; restore and a second serve "
+    "verify and backup talk to that gateway through its Unix socket; restore and a second "
+    "serve "
     "refuse. Where another command holds it, a command waits up to 5 seconds.";
 
 static const char command_exits[] =
@@ -95,7 +96,8 @@ static void help_options(unsigned options)
 {
     printf("Options:\n");
     for (size_t i = 0; i < option_count; i++) {
-        if ((option_table[i].group & (options | OPTION_ALWAYS)) != 0 && !option_table[i].hidden) {
+        if ((option_table[i].group & (options | OPTION_ALWAYS)) != 0 &&
+            !option_table[i].hidden) {
             help_option(&option_table[i]);
         }
     }
@@ -212,7 +214,8 @@ void command_print_man(void)
     man_options(OPTION_CONFIG | OPTION_ALWAYS);
     printf(".SH EXIT STATUS\n");
     man_text(command_exits, strlen(command_exits));
-    printf("\n.SH FILES\n.TP\n.I notegate.yaml\nThe configuration, in the current directory or in "
-           "/etc/notegate.\n.TP\n.I notegate.sock\nThe Unix socket of a serving gateway, in its "
-           "data directory; its callers are the owner.\n");
+    printf(
+        "\n.SH FILES\n.TP\n.I notegate.yaml\nThe configuration, in the current directory or in "
+        "/etc/notegate.\n.TP\n.I notegate.sock\nThe Unix socket of a serving gateway, in its "
+        "data directory; its callers are the owner.\n");
 }
