@@ -198,6 +198,7 @@ static int give_call(struct mcp_exchange *exchange)
     struct call *call = call_new(job->gateway);
     int rc = call == NULL ? NG_EINTERNAL : auth_apply(job->caller, call);
     if (rc == NG_OK) {
+        call_ref(job->call);
         rc = call_pin(call, release_call, job->call);
     }
     if (rc != NG_OK) {
@@ -206,7 +207,6 @@ static int give_call(struct mcp_exchange *exchange)
                          ng_str_of("the gateway ran out of memory"), no_text);
         return NG_EINTERNAL;
     }
-    call_ref(job->call);
     exchange->call = call;
     return NG_OK;
 }

@@ -219,11 +219,13 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
 {
     const struct gateway *gateway = state->config->gateway;
     struct stdio_job *job = arena_zalloc(&call->arena, sizeof(*job));
-    if (job == NULL || auth_apply(state->config->caller, call) != NG_OK ||
-        call_pin(call, state_unref, state) != NG_OK) {
+    if (job == NULL || auth_apply(state->config->caller, call) != NG_OK) {
         return NULL;
     }
     (void)atomic_fetch_add(&state->refs, 1);
+    if (call_pin(call, state_unref, state) != NG_OK) {
+        return NULL;
+    }
     job->state = state;
     job->bytes = bytes;
     buf_init(&job->out,

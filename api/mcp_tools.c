@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_tools.c - tools/list and tools/call: the registry's tools in MCP's words, and calls
  * through dispatch(). Answers are printed straight into the response. */
+#include <stdio.h>
+
 #include "mcp_server.h"
 #include "str.h"
 #include "tool_formats.h"
@@ -151,72 +153,84 @@ static void print_content(struct buf *out, const struct result *result)
 
 /* ---- a call's end ---- */
 
+/* Rendering uses no memory of the call: where the deadline gave the answer, the tool still runs
+ * and may be using it. */
+
+static void print_revision(struct buf *meta, const struct result *result)
+{
+    if (result->revision_kind == REVISION_NUMBER) {
+        buf_printf(meta, "\"notegate/revision\":%llu",
+                   (unsigned long long)result->revision_number);
+    } else if (result->revision_kind == REVISION_TEXT) {
+        buf_add_c(meta, "\"notegate/revision\":");
+        buf_add_json(meta, result->revision_text);
+    }
+}
+
 static void answer_success(struct mcp_exchange *exchange, const struct result *result)
 {
     struct buf *out = mcp_answer_open(exchange);
-    struct ng_str meta = no_text;
-    if (result->revision_kind == REVISION_NUMBER) {
-        meta = arena_printf(&exchange->call->arena, "\"notegate/revision\":%llu",
-                            (unsigned long long)result->revision_number);
+    struct buf meta;
+    buf_init(&meta, MCP_TOOLS_ENVELOPE + 6 * result->revision_text.len);
+    print_revision(&meta, result);
+    if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
+        size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
+        (void)buf_reserve(out, MCP_TOOLS_ENVELOPE +
+                                   (result->text.len < most ? result->text.len : 0));
     }
-    (void)buf_reserve(out, MCP_TOOLS_ENVELOPE + result->text.len);
     mcp_result_begin(exchange, out);
     print_content(out, result);
-    if (result->revision_kind == REVISION_TEXT) {
-        struct buf text;
-        buf_init(&text, MCP_TOOLS_ENVELOPE + 6 * result->revision_text.len);
-        buf_add_c(&text, "\"notegate/revision\":");
-        buf_add_json(&text, result->revision_text);
-        mcp_result_end(exchange, out, buf_str(&text));
-        buf_done(&text);
-    } else {
-        mcp_result_end(exchange, out, meta);
-    }
+    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
     mcp_answer_close(exchange);
+    buf_done(&meta);
+}
+
+/* Message and hint as one text. */
+static void join_hint(struct buf *both, const struct result *result, const char *between)
+{
+    buf_init(both, result->message.len + result->hint.len + strlen(between));
+    buf_add_str(both, result->message);
+    if (result->hint.len > 0) {
+        buf_add_c(both, between);
+        buf_add_str(both, result->hint);
+    }
 }
 
 static void answer_failure(struct mcp_exchange *exchange, const struct result *result)
 {
     struct buf *out = mcp_answer_open(exchange);
     struct buf meta;
+    struct buf both;
     buf_init(&meta, out->max);
     buf_add_c(&meta, "\"notegate/error\":");
     (void)call_print_error(exchange->call, &meta);
+    join_hint(&both, result, "\n");
     mcp_result_begin(exchange, out);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
-    if (result->hint.len > 0) {
-        struct ng_str both =
-            arena_printf(&exchange->call->arena, "%.*s\n%.*s", (int)result->message.len,
-                         result->message.data, (int)result->hint.len, result->hint.data);
-        buf_add_json(out, both.data == NULL ? result->message : both);
-    } else {
-        buf_add_json(out, result->message);
-    }
+    buf_add_json(out, both.rc == NG_OK ? buf_str(&both) : result->message);
     buf_add_c(out, "}],\"isError\":true");
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
     mcp_answer_close(exchange);
+    buf_done(&both);
     buf_done(&meta);
 }
 
-/* Refused before the tool ran: an error of the protocol, with the gateway's error object. */
+/* Refused before the tool ran: an error of the protocol, with the gateway's error object. Its
+ * message has the hint too: clients show nothing else. */
 static void answer_refused(struct mcp_exchange *exchange, const struct result *result, int code)
 {
     struct buf data;
+    struct buf both;
     buf_init(&data, exchange->job->out->max);
     (void)call_print_error(exchange->call, &data);
+    join_hint(&both, result, "; ");
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }
-    struct ng_str message = result->message;
-    if (code == MCP_INVALID_PARAMS && result->hint.len > 0) {
-        /* Clients show an error's message only. */
-        struct ng_str both =
-            arena_printf(&exchange->call->arena, "%.*s; %.*s", (int)message.len, message.data,
-                         (int)result->hint.len, result->hint.data);
-        message = both.data == NULL ? message : both;
-    }
-    mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code, message,
+    mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code,
+                     both.rc == NG_OK ? buf_str(&both) : result->message,
                      data.rc == NG_OK ? buf_str(&data) : no_text);
+    buf_done(&both);
     buf_done(&data);
 }
 
@@ -225,23 +239,22 @@ static const char *ask_capability(enum ng_ask_kind kind)
     return kind == NG_ASK_MODEL ? "sampling" : kind == NG_ASK_ROOTS ? "roots" : "elicitation";
 }
 
-/* The tool wants to ask what the client did not say it can answer. */
-static void answer_cannot_ask(struct mcp_exchange *exchange)
+/* The tool failed because it had to ask something that the client did not say it can answer.
+ * True: answered. */
+static bool answer_cannot_ask(struct mcp_exchange *exchange, const struct result *result)
 {
-    const struct ask *ask = exchange->call->asks;
-    const char *capability = ask_capability(ask == NULL ? NG_ASK_FORM : ask->kind);
-    struct arena *arena = &exchange->call->arena;
-    struct ng_str message = arena_printf(
-        arena,
-        "this tool must ask something that needs the client's capability `%s`, which it "
-        "did not declare",
-        capability);
-    struct ng_str data =
-        arena_printf(arena, "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
-    bool stateless = mcp_is_stateless(exchange->terms.version);
-    mcp_answer_error(exchange, stateless ? 400 : 200,
-                     stateless ? MCP_MISSING_CAPABILITY : MCP_INVALID_REQUEST, message,
-                     stateless ? data : no_text);
+    const struct ask *ask = result->rc == NG_EFAILED ? exchange->call->asks : NULL;
+    if (ask == NULL || !mcp_is_stateless(exchange->terms.version)) {
+        return false;
+    }
+    const char *capability = ask_capability(ask->kind);
+    if (json_get(exchange->terms.capabilities, capability) != NULL) {
+        return false;
+    }
+    char data[MCP_TOOLS_ENVELOPE];
+    (void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
+    mcp_answer_error(exchange, 400, MCP_MISSING_CAPABILITY, result->message, ng_str_of(data));
+    return true;
 }
 
 static void answer_call(struct mcp_exchange *exchange)
@@ -259,11 +272,10 @@ static void answer_call(struct mcp_exchange *exchange)
     case NG_EBUSY:
         answer_refused(exchange, result, result->status);
         break;
-    case NG_EINPUT:
-        answer_cannot_ask(exchange);
-        break;
     default:
-        answer_failure(exchange, result);
+        if (!answer_cannot_ask(exchange, result)) {
+            answer_failure(exchange, result);
+        }
         break;
     }
 }
