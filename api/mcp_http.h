@@ -19,9 +19,9 @@ enum mcp_http_method { MCP_HTTP_POST = 1, MCP_HTTP_GET, MCP_HTTP_DELETE };
 #define MCP_HTTP_SESSION_MAX 80
 
 /*
- * One request. Lent, with everything it points to, until the answer is given: until
- * mcp_http_handle() returned NG_OK, or until done() was called. The body's bytes do not move,
- * so call->args_text may point into it.
+ * One request. The struct and the texts of headers and caller are lent until mcp_http_handle()
+ * returns: copy what is needed later (auth_apply() copies). The body is lent until the answer
+ * is given; keep() makes it live as long as a call does.
  */
 struct mcp_http_request {
     enum mcp_http_method method;
@@ -34,12 +34,15 @@ struct mcp_http_request {
     struct ng_str last_event_id;    /* Last-Event-ID */
     struct ng_str idempotency_key;  /* Idempotency-Key */
     /* Any other one (Mcp-Param-...), name compared without case; and all of them, in order.
-     * To be used only before mcp_http_handle() returns. */
+     */
     struct ng_str (*header)(const struct mcp_http_request *request, const char *name);
     void (*headers)(const struct mcp_http_request *request,
                     void (*each)(void *user, struct ng_str name, struct ng_str value),
                     void *user);
-    struct ng_str body;
+    struct ng_str body; /* "" where there was none */
+    /* The body stays where it is until `call` is freed (which may be after its answer): to be
+     * used before call->args_text or pub.args point into it. NG_OK, NG_EINTERNAL. */
+    int (*keep)(const struct mcp_http_request *request, struct call *call);
     const struct auth_caller *caller; /* auth_apply(caller, call) */
     bool on_loop;                     /* copy into call->on_loop: nothing here may block */
     void *face;                       /* the HTTP face's own */
