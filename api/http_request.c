@@ -171,7 +171,9 @@ static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const cha
     struct header_walk *walk = cls;
     struct http_request *request = walk->request;
     (void)kind;
-    if (value == NULL || (walk->end != NULL && walk->end != key)) {
+    bool gap = value == NULL || (walk->end != NULL && walk->end != key) ||
+               (value[value_size + 1] != '\n' && value[value_size + 1] != '\0');
+    if (gap) {
         request->fault.fatal = true;
         fault(request, NG_EINVAL,
               "A header has a NUL in its value, is folded over several lines "
