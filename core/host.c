@@ -164,6 +164,16 @@ static int host_fail(struct ng_call *pub, int code, const char *format, ...)
     return code;
 }
 
+static int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
+{
+    struct call *call = call_of(pub);
+    call_fail(call, code, "%s", "");
+    struct ng_str copy = arena_copy(&call->arena, message);
+    call->work.message =
+        copy.data != NULL ? copy : ng_str_of("out of memory while a failure was described");
+    return code;
+}
+
 static void host_hint(struct ng_call *pub, const char *format, ...)
 {
     struct call *call = call_of(pub);
@@ -609,6 +619,7 @@ const struct ng_host call_host = {
     .revision_number = host_revision_number,
     .revision_text = host_revision_text,
     .fail = host_fail,
+    .fail_text = host_fail_text,
     .hint = host_hint,
     .details = host_details,
     .progress = host_progress,
