@@ -28,7 +28,7 @@ struct http_server {
     bool watching;
     atomic_int connections;
     atomic_bool stopping; /* nothing is waited for any more */
-    uint32_t id_prefix; /* of request ids */
+    uint32_t id_prefix;   /* of request ids */
     atomic_uint_fast64_t id_next;
 };
 

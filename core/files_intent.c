@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "files_state.h"
+#include "idem.h"
 #include "str.h"
 
 static int fail_memory(struct call *call)
@@ -42,20 +43,33 @@ static bool same_op(struct call *call, const struct ng_doc *present, struct ng_s
     return there != NULL && str_equal(there->text, op);
 }
 
-int files_intent_add_idem(struct call *call, struct buf *out)
-{
-    /* A call without an idempotency key has nothing to add; one with it keeps its answer in
-     * the commit of the completion. */
-    (void)call;
-    return out->rc;
-}
-
 static void add_member(struct buf *out, const char *name, struct ng_str value)
 {
     if (value.len > 0) {
         (void)buf_printf(out, ",\"%s\":", name);
         (void)buf_add_json(out, value);
     }
+}
+
+int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out)
+{
+    struct ng_answer answer;
+    if (call->idem == NULL) {
+        return NG_OK;
+    }
+    if (record->after[0] != '\0') {
+        (void)call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
+    }
+    int rc = idem_answer(call, &answer);
+    if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
+        return rc;
+    }
+    (void)buf_printf(out, ",\"time\":%lld,\"expires\":%lld", (long long)answer.time_ms,
+                     (long long)answer.expires_ms);
+    add_member(out, "scope", answer.scope);
+    add_member(out, "body_hash", answer.body_hash);
+    add_member(out, "reply", answer.reply);
+    return NG_OK;
 }
 
 static int print_record(struct call *call, const struct file_record *record, struct buf *out)
@@ -71,8 +85,8 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
-    (void)files_intent_add_idem(call, out);
-    return buf_add_char(out, '}');
+    int rc = files_intent_add_idem(call, record, out);
+    return rc == NG_OK ? buf_add_char(out, '}') : rc;
 }
 
 static struct ng_str member_text(const struct ng_value *root, const char *name)
@@ -117,6 +131,13 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
     ret->action = arena_copy(&call->arena, member_text(root, "action"));
     ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE;
+    ret->answer.size = sizeof(ret->answer);
+    ret->answer.scope = member_text(root, "scope");
+    ret->answer.body_hash = member_text(root, "body_hash");
+    ret->answer.reply = member_text(root, "reply");
+    ret->has_answer = ret->answer.scope.len > 0 &&
+                      json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
+                      json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
     member_hash(root, "before", ret->before);
     member_hash(root, "after", ret->after);
     return NG_OK;
@@ -215,6 +236,9 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
 {
     const struct file_record *record = user;
     struct call *self = call_of(call);
+    if (record->sealed != NULL) {
+        self->work = *record->sealed; /* the store may have taken it back */
+    }
     if (same_op(self, present, record->op)) {
         return NG_OK;
     }

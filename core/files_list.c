@@ -41,7 +41,7 @@ static bool is_temp(struct ng_str name)
 static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
 {
     struct call *call = listing->call;
-    struct result before = call->result;
+    struct result before = call->work;
     struct file_place place;
     enum ng_file_type type = NG_FILE_NONE;
     struct ng_str path = arena_printf(&call->arena, "%.*s/%.*s", (int)listing->place->real.len,
@@ -50,7 +50,7 @@ static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
         type = files_place_type(&place);
         files_place_done(&place);
     }
-    call->result = before; /* where it leads is no failure of this call */
+    call->work = before; /* where it leads is no failure of this call */
     return type;
 }
 

@@ -251,7 +251,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     if (rc != NG_OK) {
         return rc;
     }
-    struct result before = op->call->result;
+    struct result before = op->call->work;
     bool was_open = op->intent_open;
     op->save = save;
     op->step = op_after_intent;
@@ -265,7 +265,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     op->intent_open = was_open;
     if (op->record.stale.data != NULL) {
         /* A save that could not be recorded when it was made: that comes first. */
-        op->call->result = before;
+        op->call->work = before;
         rc = files_settle(op->files, op->call, op->record.stale, op->record.stale_text);
         return rc == NG_OK ? files_op_again(op, op->locked) : rc;
     }
@@ -274,7 +274,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
 
 static int op_abandoned(struct file_op *op)
 {
-    op->call->result = op->kept;
+    op->call->work = op->kept;
     return op->kept_rc;
 }
 
@@ -282,7 +282,7 @@ static int op_abandon(struct file_op *op, int rc)
 {
     op->intent_open = false;
     op->kept_rc = rc;
-    op->kept = op->call->result;
+    op->kept = op->call->work;
     op->step = op_abandoned;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
@@ -293,6 +293,25 @@ static int op_abandon(struct file_op *op, int rc)
 
 /* ---- completion */
 
+/* A JSON reply is taken out of its buffer: should the store run its functions again, the reply
+ * made by the tool's function is still known. */
+static int op_seal(struct file_op *op)
+{
+    struct call *call = op->call;
+    if (call->reply_open && call->reply_writer.complete && call->reply_buf.rc == NG_OK) {
+        call->work.text = arena_copy(&call->arena, buf_str(&call->reply_buf));
+        call->work.is_json = true;
+        call->work.has_text = true;
+        call->reply_open = false;
+        if (call->work.text.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
+        }
+    }
+    op->kept = call->work;
+    op->record.sealed = &op->kept;
+    return NG_OK;
+}
+
 int files_op_complete(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
@@ -301,16 +320,19 @@ int files_op_complete(struct file_op *op, const char *revision)
     if (revision[0] != '\0') {
         (void)call->pub.host->revision_text(&call->pub, ng_str_of(revision));
     }
-    struct result before = call->result;
+    rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
-    for (unsigned tries = 0; tries < FILES_QUEUE_TRIES; tries++) {
+    for (unsigned tries = 0; rc == NG_OK && tries < FILES_QUEUE_TRIES; tries++) {
         rc = store_change(op->files->store, call, op->changes, count);
-        if (rc != NG_EBUSY) {
-            break;
+        if (rc == NG_EBUSY) {
+            struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
+            (void)nanosleep(&pause, NULL);
+            call->work = op->kept;
+            rc = tries + 1 < FILES_QUEUE_TRIES ? NG_OK : NG_EBUSY;
         }
-        struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
-        (void)nanosleep(&pause, NULL);
-        call->result = before;
+    }
+    if (revision[0] == '\0' && rc >= NG_OK) {
+        call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */
     }
     return rc;
 }

@@ -33,7 +33,9 @@
 /* Undo text kept for one file; a change that alone needs more cannot be undone. */
 #define FILES_UNDO_BYTES_MAX ((size_t)12 * 1024 * 1024)
 /* Largest JSON of an intent or a history (paths are in it). */
-#define FILES_JSON_MAX ((size_t)1024 * 1024)
+#define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
+/* Longest reply of a call with an idempotency key that its intent keeps. */
+#define FILES_REPLY_MAX ((size_t)4 * 1024 * 1024)
 
 #define FILES_EVENTS "files"
 #define FILES_HISTORY "file_history"
@@ -187,6 +189,9 @@ struct file_record {
     bool undoable;
     struct file_undo undo;
     struct file_history carried; /* of a move: found under `real`, for `to` */
+    bool has_answer;             /* read back from an intent: the answer to a repeated call */
+    struct ng_answer answer;
+    const struct result *sealed; /* what the call answers, should the store ask again */
     struct ng_str stale;         /* out: JSON and text of an older intent in the way */
     struct ng_str stale_text;
     /* Undo: looks at the history under the lock, completes the record. */
@@ -207,9 +212,9 @@ size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
-/* Where the answer of a call with an idempotency key joins the intent: members of the object
- * that `out` is in the middle of. */
-int files_intent_add_idem(struct call *call, struct buf *out);
+/* The answer of a call with an idempotency key joins the intent, so that a repeat after a kill
+ * gets it: a member of the object that `out` is in the middle of. */
+int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out);
 
 /* ---- settlement: files_settle.c */
 

@@ -53,14 +53,10 @@ static int transfer_reply(struct file_op *op)
 static int transfer_save(struct file_op *op)
 {
     enum file_saved saved = FILE_SAVED;
-    int rc = transfer_reply(op);
-    if (rc != NG_OK) {
-        return rc;
-    }
     op->copy = op->transfer.keep;
     op->keep_mode = true;
     op->keep_owner = !op->transfer.keep;
-    rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
+    int rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
     if (rc != NG_OK) {
         return rc;
     }
@@ -124,6 +120,9 @@ static int transfer_locked(struct file_op *op)
     }
     if (rc == NG_OK) {
         rc = transfer_plan(op);
+    }
+    if (rc == NG_OK) {
+        rc = transfer_reply(op);
     }
     return rc == NG_OK ? files_op_intent(op, transfer_save) : rc;
 }

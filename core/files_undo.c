@@ -27,47 +27,6 @@ static int fail_changed(struct file_op *op)
                      (int)path.len, path.data);
 }
 
-/* Runs under the history's lock, before the intent is written. */
-static int undo_peek(struct call *call, struct file_record *record,
-                     const struct ng_doc *present, void *user)
-{
-    struct file_op *op = user;
-    struct file_history history;
-    int rc = files_history_read(call, present, &history);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (history.count == 0) {
-        return fail_no_history(op);
-    }
-    const struct file_undo *last = &history.items[history.count - 1];
-    if (strcmp(last->after, record->before) != 0) {
-        return fail_changed(op);
-    }
-    record->undo = *last;
-    record->undo.inserted = ng_str_of("");
-    memcpy(record->after, last->before, sizeof(record->after));
-    if (last->kind == NG_UNDO_CREATE) {
-        record->kind = FILE_CHANGE_UNDO_CREATE;
-        return NG_OK;
-    }
-    if (last->kind == NG_UNDO_MOVE) {
-        record->kind = FILE_CHANGE_UNDO_MOVE;
-        if (!str_equal(op->undo_former, last->former)) {
-            op->undo_former = last->former;
-            return NG_ECONFLICT; /* not a failure: its lock is needed first */
-        }
-        return NG_OK;
-    }
-    record->kind = FILE_CHANGE_UNDO_EDIT;
-    rc = files_undo_apply(call, last, op->present.data, &op->next);
-    if (rc == NG_OK) {
-        files_hash(op->next, record->after);
-        rc = strcmp(record->after, last->before) == 0 ? NG_OK : fail_changed(op);
-    }
-    return rc;
-}
-
 static int undo_reply(struct file_op *op)
 {
     struct ng_file now = op->present;
@@ -93,13 +52,51 @@ static int undo_reply(struct file_op *op)
     return op->undo.replied(&op->call->pub, kind, &now, op->undo_former, op->undo.user);
 }
 
-static int undo_save(struct file_op *op)
+/* Runs under the history's lock, before the intent is written. */
+static int undo_peek(struct call *call, struct file_record *record,
+                     const struct ng_doc *present, void *user)
 {
-    enum file_saved saved = FILE_SAVED;
-    int rc = undo_reply(op);
+    struct file_op *op = user;
+    struct file_history history;
+    int rc = files_history_read(call, present, &history);
     if (rc != NG_OK) {
         return rc;
     }
+    if (history.count == 0) {
+        return fail_no_history(op);
+    }
+    const struct file_undo *last = &history.items[history.count - 1];
+    if (strcmp(last->after, record->before) != 0) {
+        return fail_changed(op);
+    }
+    record->undo = *last;
+    record->undo.inserted = ng_str_of("");
+    memcpy(record->after, last->before, sizeof(record->after));
+    if (last->kind == NG_UNDO_CREATE) {
+        record->kind = FILE_CHANGE_UNDO_CREATE;
+        return undo_reply(op);
+    }
+    if (last->kind == NG_UNDO_MOVE) {
+        record->kind = FILE_CHANGE_UNDO_MOVE;
+        if (!str_equal(op->undo_former, last->former)) {
+            op->undo_former = last->former;
+            return NG_ECONFLICT; /* not a failure: its lock is needed first */
+        }
+        return undo_reply(op);
+    }
+    record->kind = FILE_CHANGE_UNDO_EDIT;
+    rc = files_undo_apply(call, last, op->present.data, &op->next);
+    if (rc == NG_OK) {
+        files_hash(op->next, record->after);
+        rc = strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    }
+    return rc;
+}
+
+static int undo_save(struct file_op *op)
+{
+    enum file_saved saved = FILE_SAVED;
+    int rc = NG_OK;
     switch (op->record.kind) {
     case FILE_CHANGE_UNDO_CREATE:
         rc = files_remove(op, &op->place, &saved);

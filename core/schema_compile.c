@@ -263,6 +263,7 @@ static int compile_list(struct site *site)
 
 static int compile_ref(struct site *site)
 {
+    struct buf path;
     if (site->place.value->type != NG_TYPE_STRING) {
         return refuse(site, "must be a string");
     }
@@ -273,6 +274,13 @@ static int compile_ref(struct site *site)
     pending->next = site->compiler->pending;
     pending->rule = site->rule;
     pending->resource = site->node->resource;
+    buf_init(&path, PATH_MAX_BYTES);
+    schema_print_path(&path, site->schema_place);
+    pending->path = arena_copy(site->compiler->arena, ng_str_of(buf_cstr(&path)));
+    buf_done(&path);
+    if (pending->path.data == NULL) {
+        return schema_no_memory(site->compiler);
+    }
     site->compiler->pending = pending;
     return NG_OK;
 }

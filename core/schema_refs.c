@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* schema_refs.c - $id, $anchor and $ref: URIs put together (RFC 3986, 5.2) and their targets
  * found. */
+#include <stdio.h>
+
 #include "schema_tree.h"
 #include "str.h"
+
+#define SHOWN_BYTES 200 /* of a reference in a message */
 
 struct uri {
     struct ng_str scheme, authority, path, query, fragment; /* absent: data is NULL */
@@ -222,19 +226,21 @@ static struct schema_node *find_node(const struct schema *schema, const struct n
     return node;
 }
 
-static int refuse_ref(struct schema_compiler *compiler, const struct schema_rule *rule,
+static int refuse_ref(struct schema_compiler *compiler, const struct schema_pending *pending,
                       const char *why)
 {
-    struct schema_place root = {.value = rule->value};
-    struct ng_str shown = str_utf8_cut(rule->value->text, 200);
-    return schema_refuse(compiler, &root, "$ref", "to \"%.*s\" %s", (int)shown.len, shown.data,
-                         why);
+    struct ng_str shown = str_utf8_cut(pending->rule->value->text, SHOWN_BYTES);
+    (void)snprintf(compiler->error, compiler->error_size, "\"$ref\" at #%s to \"%.*s\" %s",
+                   pending->path.data, (int)shown.len, shown.data, why);
+    return NG_EINVAL;
 }
 
 /* Follows `pointer` from the root of `resource`. */
-static int resolve_pointer(struct schema_compiler *compiler, struct schema_rule *rule,
+static int resolve_pointer(struct schema_compiler *compiler,
+                           const struct schema_pending *pending,
                            struct schema_resource *resource, struct ng_str pointer)
 {
+    struct schema_rule *rule = pending->rule;
     const struct ng_value *value = resource->root;
     while (value != NULL && pointer.len > 0) {
         struct ng_str raw = cut_at(skip(pointer, 1), "/", &pointer);
@@ -247,7 +253,7 @@ static int resolve_pointer(struct schema_compiler *compiler, struct schema_rule 
         resource = met == NULL ? resource : met->resource;
     }
     if (value == NULL) {
-        return refuse_ref(compiler, rule, "leads nowhere");
+        return refuse_ref(compiler, pending, "leads nowhere");
     }
     rule->node = find_node(compiler->schema, value);
     if (rule->node != NULL) {
@@ -271,10 +277,10 @@ static int resolve_one(struct schema_compiler *compiler, const struct schema_pen
         resource = resource->next;
     }
     if (resource == NULL) {
-        return refuse_ref(compiler, rule, "is remote, which is not supported");
+        return refuse_ref(compiler, pending, "is remote, which is not supported");
     }
     if (fragment.len == 0 || fragment.data[0] == '/') {
-        return resolve_pointer(compiler, rule, resource, fragment);
+        return resolve_pointer(compiler, pending, resource, fragment);
     }
     for (struct schema_anchor *anchor = compiler->anchors; anchor != NULL;
          anchor = anchor->next) {
@@ -283,7 +289,7 @@ static int resolve_one(struct schema_compiler *compiler, const struct schema_pen
             return NG_OK;
         }
     }
-    return refuse_ref(compiler, rule, "leads nowhere");
+    return refuse_ref(compiler, pending, "leads nowhere");
 }
 
 int schema_resolve(struct schema_compiler *compiler)

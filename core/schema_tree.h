@@ -153,6 +153,7 @@ struct schema_pending {
     struct schema_pending *next;
     struct schema_rule *rule; /* a $ref */
     struct schema_resource *resource;
+    struct ng_str path; /* of the schema around it, for messages */
 };
 
 struct schema_compiler {

@@ -506,11 +506,14 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     store_done_fn *done = op->done;
     void *done_user = op->user;
     operation_settle(op, rc);
+    const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
     if (rc == NG_OK) {
         operation_tell(op);
+    } else if (done != NULL) {
+        /* Nothing else uses the call until done() lets it go on. */
+        call_fail(call, rc, "%s", sentence);
     } else {
-        call_fail_later(call, rc,
-                        batch->error[0] != '\0' ? batch->error : "the change was not stored");
+        call_fail_later(call, rc, sentence);
     }
     operation_unref(op);
     store_batch_ended(store);
@@ -744,8 +747,5 @@ int store_write_wait(struct store *store, struct call *call, const struct ng_cha
     pthread_mutex_unlock(&waiter.lock);
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
-    if (waiter.rc != NG_OK && call->work.message.data == NULL) {
-        call_fail(call, waiter.rc, "%s", call->failed_text);
-    }
     return waiter.rc;
 }

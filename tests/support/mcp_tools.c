@@ -3,7 +3,11 @@
 #include "mcp_tools.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+
+#include "timers.h"
 
 #define NG_TEXT(text)                                                                          \
     {                                                                                          \
@@ -248,4 +252,69 @@ int mcp_tools_add(struct gateway *gateway)
         plugin->started = true;
     }
     return rc;
+}
+
+static void no_upkeep(void *user)
+{
+    (void)user;
+}
+
+static struct config *load_config(const char *const *sets)
+{
+    struct config_input input = {.no_file = true, .sets = sets};
+    struct config *config = NULL;
+    struct buf error;
+    while (sets != NULL && sets[input.set_count] != NULL) {
+        input.set_count++;
+    }
+    buf_init(&error, 65536);
+    if (config_load(&input, &config, &error) != NG_OK) {
+        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
+        config = NULL;
+    }
+    buf_done(&error);
+    return config;
+}
+
+struct gateway *mcp_gateway_open(const char *const *sets)
+{
+    struct config *config = load_config(sets);
+    struct gateway *gateway = config == NULL ? NULL : alloc_zeroed(1, sizeof(*gateway));
+    if (gateway == NULL) {
+        config_free(config);
+        return NULL;
+    }
+    gateway->host = call_host;
+    gateway->config = config;
+    gateway->lock_fd = -1;
+    gateway->metrics = metrics_new();
+    gateway->registry = registry_new();
+    if (gateway->metrics == NULL || gateway->registry == NULL) {
+        mcp_gateway_close(gateway);
+        return NULL;
+    }
+    gateway_read_limits(gateway);
+    gateway->timers = timers_new(no_upkeep, NULL, (int64_t)3600 * 1000);
+    if (gateway->timers == NULL ||
+        pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
+                 &gateway->pool) != NG_OK ||
+        mcp_tools_add(gateway) != NG_OK) {
+        mcp_gateway_close(gateway);
+        return NULL;
+    }
+    return gateway;
+}
+
+void mcp_gateway_close(struct gateway *gateway)
+{
+    if (gateway->pool != NULL) {
+        pool_free(gateway->pool);
+    }
+    if (gateway->timers != NULL) {
+        timers_free(gateway->timers);
+    }
+    registry_free(gateway->registry);
+    metrics_free(gateway->metrics);
+    config_free(gateway->config);
+    free(gateway);
 }

@@ -12,6 +12,13 @@
  */
 int mcp_tools_add(struct gateway *gateway);
 
+/*
+ * A gateway that has these tools and nothing that is kept: no modules, no store, no data
+ * directory. sets: "key=value" of the configuration, NULL at the end. NULL: it did not open.
+ */
+struct gateway *mcp_gateway_open(const char *const *sets);
+void mcp_gateway_close(struct gateway *gateway);
+
 /* Calls of t_wait that wait now, and letting all of them go. */
 int mcp_tools_waiting(void);
 void mcp_tools_release(bool released);
