@@ -543,8 +543,10 @@ static int operation_commit(struct operation *op)
         atomic_fetch_sub(&op->refs, 1);
         store_batch_ended(op->store);
         operation_retract(op);
-        return call_fail(call, rc,
-                         "too many changes are waiting to be written; try again in a moment");
+        return call_fail(call, rc, "%s",
+                         op->batch.error[0] != '\0'
+                             ? op->batch.error
+                             : "too many changes wait to be written; try again in a moment");
     }
     return NG_OK;
 }
