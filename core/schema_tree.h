@@ -9,9 +9,9 @@
 #include "json_number.h"
 #include "schema.h"
 
-/* Schemas inside schemas while checking one value: what a value of JSON_DEPTH_DEFAULT levels
- * needs with eight schemas a level. More is endless recursion. */
-#define SCHEMA_DEPTH_MAX 1024
+/* Schemas inside schemas while checking one value: a value of JSON_DEPTH_DEFAULT levels with
+ * four schemas a level. More counts as endless recursion. A worker's stack must hold it. */
+#define SCHEMA_DEPTH_MAX (4 * JSON_DEPTH_DEFAULT)
 /* Schemas applied in one check, against exponential branching. */
 #define SCHEMA_STEPS_MAX 50000000
 /* Backtracking steps of one pattern on one string, and its memory. */
