@@ -82,7 +82,8 @@ static const char style[] =
     "background:var(--paper)}\n"
     ".bad{color:var(--bad)}\n";
 
-static const char script[] =
+/* In two, because a C compiler need not take a text this long in one. */
+static const char script_parts[] =
     "'use strict';\n"
     "const byId = (id) => document.getElementById(id);\n"
     "const make = (tag, text, name) => {\n"
@@ -132,7 +133,9 @@ static const char script[] =
     "    row.insertCell().textContent = (part && part.description) || '';\n"
     "  }\n"
     "  return table;\n"
-    "}\n"
+    "}\n";
+
+static const char script_page[] =
     "async function run(tool, text, out, button) {\n"
     "  button.disabled = true;\n"
     "  out.hidden = false;\n"
@@ -222,7 +225,11 @@ int docs_page_html(struct http_request *request)
 
 int docs_page_script(struct http_request *request)
 {
-    return answer(request, "text/javascript; charset=utf-8", script, sizeof(script));
+    (void)buf_add(&request->reply.body, script_parts, sizeof(script_parts) - 1);
+    (void)buf_add(&request->reply.body, script_page, sizeof(script_page) - 1);
+    (void)answer(request, "text/javascript; charset=utf-8", "", 1);
+    request->reply.fixed.data = NULL; /* it is in the body */
+    return NG_OK;
 }
 
 int docs_page_style(struct http_request *request)

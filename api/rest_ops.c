@@ -90,11 +90,6 @@ static int metrics_step(struct ng_call *pub, void *user)
     if (gateway->store != NULL) {
         store_stats(gateway->store, metrics_stat, &out);
     }
-    (void)buf_printf(&out,
-                     "# HELP notegate_build_info The version that runs.\n"
-                     "# TYPE notegate_build_info gauge\n"
-                     "notegate_build_info{version=\"%s\"} 1\n",
-                     NOTEGATE_VERSION);
     int rc = out.rc;
     if (rc == NG_OK) {
         rc = ng_reply(pub, buf_str(&out));

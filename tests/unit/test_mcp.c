@@ -15,8 +15,8 @@
 
 #include "mcp_http.h"
 #include "mcp_stdio.h"
-#include "mcp_tools.h"
 #include "str.h"
+#include "test_gateway.h"
 
 #define META                                                                                   \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
@@ -46,32 +46,32 @@ static int set_up(void **state)
                                        "limits.workers=8", NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
-    fixture.gateway = mcp_gateway_open(sets);
+    fixture.gateway = test_gateway_open(sets);
     assert_non_null(fixture.gateway);
     assert_int_equal(mcp_http_new(fixture.gateway, &fixture.mcp), NG_OK);
     fixture.caller.agent = ng_str_of("tester");
     fixture.caller.role = NG_ROLE_ADMIN;
     fixture.caller.mode = NG_MODE_AGENT;
-    mcp_tools_release(false);
+    test_tools_release(false);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    mcp_tools_release(true);
+    test_tools_release(true);
     mcp_http_free(fixture.mcp);
-    mcp_gateway_close(fixture.gateway);
+    test_gateway_close(fixture.gateway);
     return 0;
 }
 
 static void wait_waiting(int count)
 {
     const struct timespec step = {0, 1000000};
-    for (int i = 0; i < PATIENCE_MS && mcp_tools_waiting() != count; i++) {
+    for (int i = 0; i < PATIENCE_MS && test_tools_waiting() != count; i++) {
         (void)nanosleep(&step, NULL);
     }
-    assert_int_equal(mcp_tools_waiting(), count);
+    assert_int_equal(test_tools_waiting(), count);
 }
 
 /* ---- requests ---- */
@@ -795,7 +795,7 @@ static void stdio_answers_as_calls_finish(void **state)
                  "\"waiting\"}}");
     stdio_send(&pipes, CALL("2", "t_echo", "{\"text\":\"first\"}") "\n");
     stdio_expect(&pipes, "\"id\":2,");
-    mcp_tools_release(true);
+    test_tools_release(true);
     stdio_expect(&pipes, "\"progress\":2");
     stdio_expect(&pipes, "\"id\":1,\"result\"");
     stdio_end(&pipes);
@@ -829,7 +829,7 @@ static void stdio_finishes_what_runs(void **state)
     wait_waiting(2);
     (void)close(pipes.to);
     pipes.to = -1;
-    mcp_tools_release(true);
+    test_tools_release(true);
     stdio_expect(&pipes, "waited");
     stdio_expect(&pipes, "waited");
     stdio_end(&pipes);
@@ -915,7 +915,7 @@ static void stdio_outlives_its_client(void **state)
     stdio_send(&pipes, CALL("2", "t_echo", "{}") "\n");
     assert_int_equal(pthread_join(pipes.thread, NULL), 0);
     assert_int_equal(pipes.rc, NG_OK);
-    assert_int_equal(mcp_tools_waiting(), 0); /* cancelled, not waited for */
+    assert_int_equal(test_tools_waiting(), 0); /* cancelled, not waited for */
     (void)close(pipes.to);
     (void)close(pipes.stdio.in_fd);
 }
