@@ -113,6 +113,14 @@ static int parse_mode(struct ng_str text, enum ng_mode *ret)
     return NG_EINVAL;
 }
 
+static bool space_valid(struct ng_str space)
+{
+    if (space.len > 0 && space.data[0] == '~') {
+        space = str_make(space.data + 1, space.len - 1);
+    }
+    return call_name_valid(space);
+}
+
 /* May this connection ask without a key? */
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
                             const struct auth_headers *headers, struct auth_refusal *refusal)
@@ -160,7 +168,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
             refusal, NG_EINVAL, NULL,
             "X-Notegate-Agent must have 1 to 64 of the characters A-Z a-z 0-9 . _ @ -");
     }
-    if (headers->space.data != NULL && !call_name_valid(headers->space)) {
+    if (headers->space.data != NULL && !space_valid(headers->space)) {
         return refuse(
             refusal, NG_EINVAL, NULL,
             "X-Notegate-Space must have 1 to 64 of the characters A-Z a-z 0-9 . _ @ -, "

@@ -126,11 +126,7 @@ int http_request_keep_body(struct http_request *request, struct call *call)
         return NG_OK;
     }
     atomic_fetch_add(&request->body->refs, 1);
-    int rc = call_pin(call, body_unref, request->body);
-    if (rc != NG_OK) {
-        body_unref(request->body);
-    }
-    return rc;
+    return call_pin(call, body_unref, request->body); /* which releases it if it fails */
 }
 
 /* ---- the headers ---- */
@@ -304,8 +300,10 @@ struct call *http_request_call(struct http_request *request)
     call->on_loop = true;
     call->done = http_request_call_done;
     call->done_user = request;
-    if (auth_apply(&request->caller, call) != NG_OK) {
-        (void)http_reply_call_error(request, call);
+    int rc = auth_apply(&request->caller, call);
+    if (rc != NG_OK) {
+        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->work.message.len,
+                               call->work.message.data);
         call_unref(call);
         return NULL;
     }
@@ -373,6 +371,9 @@ void http_request_end(struct http_request *request)
     }
     if (request->built.data != NULL) {
         buf_done(&request->built);
+    }
+    if (request->reply.has_file) {
+        http_reply_clear(request);
     }
     struct http_body *body = request->body;
     bool last = atomic_load(&request->connection->refs) == 0;

@@ -271,7 +271,8 @@ size_t http_watch_busy(struct http_watch *watch)
     pthread_mutex_lock(&watch->lock);
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
-        busy += atomic_load(&connection->phase) != HTTP_PHASE_WAITING;
+        int phase = atomic_load(&connection->phase);
+        busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING;
     }
     pthread_mutex_unlock(&watch->lock);
     return busy;

@@ -46,7 +46,7 @@ void http_watch_resume(struct http_watch *watch, struct http_connection *connect
 
 /* For the end of the server. Cancels the calls of all suspended connections. */
 void http_watch_cancel_all(struct http_watch *watch);
-/* Connections that are in the middle of a request. */
+/* Connections whose request is being worked on or answered. */
 size_t http_watch_busy(struct http_watch *watch);
 /* each() for every connection, under the lock. */
 void http_watch_each(struct http_watch *watch,

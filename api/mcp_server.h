@@ -49,7 +49,7 @@ struct mcp_job {
     /* Filled by the face. */
     struct gateway *gateway;
     const struct mcp_face *face;
-    const struct auth_caller *caller; /* lent until the answer */
+    const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the face's reference */
     struct mcp_session *session;       /* or NULL; lent until the answer */
     const struct mcp_headers *headers; /* or NULL; lent while mcp_job_run() runs */

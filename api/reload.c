@@ -94,12 +94,11 @@ static int reload_roots(struct gateway *gateway, const struct config *config,
     if (call == NULL) {
         return NG_EINTERNAL;
     }
-    call->may_block = true;
     int rc = count == 0 || gateway->files == NULL
                  ? NG_EINVAL
                  : files_set_roots(gateway->files, call, roots, count);
     if (rc != NG_OK) {
-        struct ng_str why = count == 0 ? ng_str_of("no roots are given") : call->result.message;
+        struct ng_str why = count == 0 ? ng_str_of("no roots are given") : call->work.message;
         buf_printf(report, "roots: not changed: %.*s\n", (int)why.len, why.data);
     }
     call_unref(call);
@@ -120,7 +119,7 @@ static void reload_limits(struct gateway *gateway, const struct config *config)
     metrics_limit(gateway->metrics, METRICS_BODY, (int64_t)body);
     metrics_limit(gateway->metrics, METRICS_RESULT, (int64_t)result);
     metrics_limit(gateway->metrics, METRICS_DEPTH, (int64_t)depth);
-    metrics_limit(gateway->metrics, METRICS_CALL_TIMEOUT, timeout);
+    metrics_limit(gateway->metrics, METRICS_CALL_TIMEOUT, timeout / 1000);
 }
 
 static void reload_options(struct gateway *gateway, const struct config *old,

@@ -77,6 +77,11 @@ static int elf_check_header(struct ng_str file, Elf64_Ehdr *header, struct buf *
     if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > ELF_HEADERS_MAX) {
         return elf_fail(error, "has program headers that cannot be");
     }
+    /* Section headers stand at the end of a file: a download that was cut off lacks them. */
+    uint64_t sections = (uint64_t)header->e_shnum * header->e_shentsize;
+    if (header->e_shoff > file.len || sections > file.len - header->e_shoff) {
+        return elf_fail(error, "is cut off: the file is shorter than its headers say");
+    }
     return NG_OK;
 }
 

@@ -19,6 +19,9 @@ static void *host_alloc(struct ng_call *pub, size_t bytes)
 }
 
 static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 {
     struct ng_str result = {NULL, 0};
     struct buf text;
@@ -156,6 +159,9 @@ static int host_revision_text(struct ng_call *pub, struct ng_str revision)
 }
 
 static int host_fail(struct ng_call *pub, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int host_fail(struct ng_call *pub, int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -163,6 +169,19 @@ static int host_fail(struct ng_call *pub, int code, const char *format, ...)
     va_end(args);
     return code;
 }
+
+static int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
+{
+    struct call *call = call_of(pub);
+    call_fail(call, code, "%s", "");
+    struct ng_str copy = arena_copy(&call->arena, message);
+    call->work.message =
+        copy.data != NULL ? copy : ng_str_of("out of memory while a failure was described");
+    return code;
+}
+
+static void host_hint(struct ng_call *pub, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void host_hint(struct ng_call *pub, const char *format, ...)
 {
@@ -223,6 +242,9 @@ static int64_t host_now_ms(void)
 {
     return clock_unix_ms();
 }
+
+static void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
 {
@@ -609,6 +631,7 @@ const struct ng_host call_host = {
     .revision_number = host_revision_number,
     .revision_text = host_revision_text,
     .fail = host_fail,
+    .fail_text = host_fail_text,
     .hint = host_hint,
     .details = host_details,
     .progress = host_progress,

@@ -135,7 +135,9 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
         struct ng_str text = arena_copy(&call->arena, buf_str(&buf));
         rc = text.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory for the journal")
                                : NG_OK;
-        *ret_json = rc == NG_OK ? text : *ret_json;
+        if (rc == NG_OK) {
+            *ret_json = text;
+        }
     }
     buf_done(&buf);
     return rc;
@@ -406,7 +408,6 @@ int journal_checkpoint_get(void *user, struct ng_call *pub, struct ng_str space,
 struct journal_listing {
     ng_row_fn *row;
     void *user;
-    uint64_t offset;
     uint32_t rows;
     bool stopped;
 };

@@ -164,3 +164,29 @@ uint64_t json_hash(const struct ng_value *value)
         return hash_mix(hash, 0);
     }
 }
+
+struct ng_value *json_clone(struct arena *arena, const struct ng_value *value)
+{
+    struct ng_value *copy = arena_alloc(arena, sizeof(*copy));
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *value;
+    copy->key = arena_copy(arena, value->key);
+    copy->text = arena_copy(arena, value->text);
+    copy->next = NULL;
+    if ((value->key.data != NULL && copy->key.data == NULL) ||
+        (value->text.data != NULL && copy->text.data == NULL)) {
+        return NULL;
+    }
+    struct ng_value **tail = &copy->first;
+    *tail = NULL;
+    for (const struct ng_value *child = value->first; child != NULL; child = child->next) {
+        *tail = json_clone(arena, child);
+        if (*tail == NULL) {
+            return NULL;
+        }
+        tail = &(*tail)->next;
+    }
+    return copy;
+}

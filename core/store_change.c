@@ -113,22 +113,31 @@ static void field_take(struct field_list *list, const struct ng_field *field,
     }
 }
 
-static int put_fields(struct operation *op, const struct ng_collection *collection,
-                      const struct version *next, struct ng_put *put)
+int store_fields(struct arena *arena, const struct ng_collection *collection,
+                 const struct ng_value *body, const struct ng_field_value **ret_fields,
+                 size_t *ret_count)
 {
-    struct field_list list = {&op->arena, NULL, 0, 0, NG_OK};
-    for (size_t i = 0; i < collection->field_count && !next->doc.deleted; i++) {
-        const struct ng_value *value = field_find(next->doc.body, collection->fields[i].name);
+    struct field_list list = {arena, NULL, 0, 0, NG_OK};
+    for (size_t i = 0; i < collection->field_count; i++) {
+        const struct ng_value *value = field_find(body, collection->fields[i].name);
         if (value != NULL) {
             field_take(&list, &collection->fields[i], value);
         }
     }
-    put->fields = list.items;
-    put->field_count = list.count;
+    *ret_fields = list.items;
+    *ret_count = list.count;
     return list.rc;
 }
 
-/* ---- the next version and its put ---- */
+static int put_fields(struct operation *op, const struct ng_collection *collection,
+                      const struct version *next, struct ng_put *put)
+{
+    put->fields = NULL;
+    put->field_count = 0;
+    return next->doc.deleted ? NG_OK
+                             : store_fields(&op->arena, collection, next->doc.body,
+                                            &put->fields, &put->field_count);
+}
 
 static const char *change_action(const struct piece *piece)
 {
@@ -506,11 +515,14 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     store_done_fn *done = op->done;
     void *done_user = op->user;
     operation_settle(op, rc);
+    const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
     if (rc == NG_OK) {
         operation_tell(op);
+    } else if (done != NULL) {
+        /* Nothing else uses the call until done() lets it go on. */
+        call_fail(call, rc, "%s", sentence);
     } else {
-        call_fail_later(call, rc,
-                        batch->error[0] != '\0' ? batch->error : "the change was not stored");
+        call_fail_later(call, rc, sentence);
     }
     operation_unref(op);
     store_batch_ended(store);
@@ -531,8 +543,10 @@ static int operation_commit(struct operation *op)
         atomic_fetch_sub(&op->refs, 1);
         store_batch_ended(op->store);
         operation_retract(op);
-        return call_fail(call, rc,
-                         "too many changes are waiting to be written; try again in a moment");
+        return call_fail(call, rc, "%s",
+                         op->batch.error[0] != '\0'
+                             ? op->batch.error
+                             : "too many changes wait to be written; try again in a moment");
     }
     return NG_OK;
 }
@@ -744,8 +758,5 @@ int store_write_wait(struct store *store, struct call *call, const struct ng_cha
     pthread_mutex_unlock(&waiter.lock);
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
-    if (waiter.rc != NG_OK && call->work.message.data == NULL) {
-        call_fail(call, waiter.rc, "%s", call->failed_text);
-    }
     return waiter.rc;
 }

@@ -5,6 +5,9 @@
 #include "store_types.h"
 #include "str.h"
 
+/* First block of a version's arena: most bodies fit. */
+#define VERSION_ARENA_BYTES ((size_t)384)
+
 struct blob *blob_new(size_t len)
 {
     if (len > SIZE_MAX / 2) {
@@ -67,6 +70,26 @@ size_t version_bytes(const struct version *version)
            version->arena.used;
 }
 
+/* The tree is copied out of the parser's arena, so that a version holds no more than its body.
+ */
+static int version_parse(struct version *version)
+{
+    struct arena scratch;
+    struct json_error error;
+    const struct ng_value *body = NULL;
+    arena_init(&scratch, 0);
+    int rc = json_parse(&scratch, version->doc.json, JSON_DEPTH_DEFAULT, &body, &error);
+    if (rc == NG_OK && body->type != NG_TYPE_OBJECT) {
+        rc = NG_EJSON;
+    }
+    if (rc == NG_OK) {
+        version->doc.body = json_clone(&version->arena, body);
+        rc = version->doc.body == NULL ? NG_EINTERNAL : NG_OK;
+    }
+    arena_done(&scratch);
+    return rc;
+}
+
 struct version *version_new(struct blob *key, size_t collection_len, size_t space_len,
                             struct blob *json, struct blob *text, int *rc)
 {
@@ -77,6 +100,7 @@ struct version *version_new(struct blob *key, size_t collection_len, size_t spac
     }
     atomic_init(&version->refs, 1);
     arena_init(&version->arena, 0);
+    version->arena.first = VERSION_ARENA_BYTES;
     version->key = blob_ref(key);
     version->json = blob_ref(json);
     version->text = blob_ref(text);
@@ -89,11 +113,7 @@ struct version *version_new(struct blob *key, size_t collection_len, size_t spac
     doc->json = blob_str(json);
     doc->text = blob_str(text);
     doc->text_size = text->len;
-    struct json_error error;
-    *rc = json_parse(&version->arena, doc->json, JSON_DEPTH_DEFAULT, &doc->body, &error);
-    if (*rc == NG_OK && doc->body->type != NG_TYPE_OBJECT) {
-        *rc = NG_EJSON;
-    }
+    *rc = version_parse(version);
     if (*rc != NG_OK) {
         version_unref(version);
         return NULL;
