@@ -173,7 +173,8 @@ int call_pin(struct call *call, void (*release)(void *object), void *object);
 /* Makes the call a failure; the same as ng_fail(). */
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int call_vfail(struct call *call, int code, const char *format, va_list args);
+int call_vfail(struct call *call, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /* Takes back replies, parts, failure and revision (before a tool or a change function runs
  * again). */
 void call_reset_result(struct call *call);

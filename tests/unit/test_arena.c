@@ -18,7 +18,7 @@ static void test_alignment_and_growth(void **state)
     for (size_t bytes = 0; bytes < 5000; bytes += 7) {
         unsigned char *memory = arena_alloc(&arena, bytes);
         assert_non_null(memory);
-        assert_int_equal(0, (uintptr_t)memory % sizeof(max_align_t));
+        assert_int_equal(0, (uintptr_t)memory % _Alignof(max_align_t));
         assert_ptr_not_equal(before, memory);
         memset(memory, 0xab, bytes);
         before = memory;
