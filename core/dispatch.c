@@ -373,8 +373,8 @@ static bool dispatch_store_answer(struct call *call)
     return true;
 }
 
-/* Everything of the call has ended. `sync`: dispatch() itself returns the answer; NG_PENDING then says that the
- * deadline has given one already. */
+/* Everything of the call has ended. `sync`: dispatch() itself returns the answer; NG_PENDING
+ * then says that the deadline has given one already. */
 static int dispatch_finish(struct call *call, bool sync)
 {
     result_complete(call);

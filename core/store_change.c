@@ -135,8 +135,8 @@ static int put_fields(struct operation *op, const struct ng_collection *collecti
     put->fields = NULL;
     put->field_count = 0;
     return next->doc.deleted ? NG_OK
-                             : store_fields(&op->arena, collection, next->doc.body, &put->fields,
-                                            &put->field_count);
+                             : store_fields(&op->arena, collection, next->doc.body,
+                                            &put->fields, &put->field_count);
 }
 
 static const char *change_action(const struct piece *piece)

@@ -152,6 +152,9 @@ static const char text_params[] =
     "{\"type\":\"object\",\n\"properties\":{\"text\":{\"type\":\"string\"}},"
     "\"additionalProperties\":false}";
 static const char any_params[] = "{\"type\":\"object\"}";
+static const char big_params[] =
+    "{\"type\":\"object\",\"required\":[\"bytes\"],\"properties\":{\"bytes\":{\"type\":"
+    "\"integer\",\"minimum\":0,\"maximum\":1000000}}}";
 
 static const struct ng_tool test_tools[] = {
     {
@@ -207,7 +210,7 @@ static const struct ng_tool test_tools[] = {
     {
         .name = "t_big",
         .summary = "Return many bytes.",
-        .params = any_params,
+        .params = big_params,
         .run = big_run,
         .effect = NG_EFFECT_READS,
     },

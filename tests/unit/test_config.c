@@ -734,6 +734,28 @@ static void test_undeclared(void **state)
     config_free(config);
 }
 
+/* A slip in the gateway's own keys is told before a module is asked for anything. */
+static void test_early(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *message;
+    } cases[] = {
+        {"limits.bdy=1",
+         "flag limits.bdy: unknown key `limits.bdy`; the nearest is `limits.body`"},
+        {"lisen=1", "flag lisen: unknown key `lisen`; the nearest is `listen`"},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct config *config = NULL;
+        struct buf error;
+        struct config_input input = {.no_file = true, .sets = &cases[i].set, .set_count = 1};
+        buf_init(&error, 4096);
+        assert_int_equal(config_load(&input, &config, &error), NG_EINVAL);
+        assert_string_equal(buf_cstr(&error), cases[i].message);
+        buf_done(&error);
+    }
+}
+
 static void test_view(void **state)
 {
     (void)state;
@@ -881,8 +903,8 @@ int main(void)
         cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_declare),    cmocka_unit_test(test_old_options),
         cmocka_unit_test(test_undeclared), cmocka_unit_test(test_view),
-        cmocka_unit_test(test_secrets),    cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_early),      cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_sample),     cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
