@@ -4,19 +4,14 @@
 import json
 import os
 import pathlib
-import re
 import shlex
 import shutil
 import subprocess
-import threading
-import urllib.error
-import urllib.request
 
 import pytest
+from conftest import Gateway, binary, environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = pathlib.Path(os.environ.get("NOTEGATE_TEST_BINARY", str(ROOT / "build" / "dev" / "bin" / "notegate")))
-BUILD = BINARY.resolve().parents[1]
 TIMEOUT = 60
 TOO_LONG = "a name that is much too long to be greeted, by anybody"
 TOO_LONG_SENTENCE = f"`name` has {len(TOO_LONG)} bytes, at most 40 are allowed"
@@ -35,7 +30,8 @@ def module(tmp_path_factory):
             pytest.skip(f"{tool} is not installed")
     folder = tmp_path_factory.mktemp("sdk")
     prefix = folder / "prefix"
-    run("cmake", "--install", str(BUILD), "--prefix", str(prefix))
+    build = pathlib.Path(binary()).resolve().parents[1]
+    run("cmake", "--install", str(build), "--prefix", str(prefix))
     found = next(prefix.rglob("notegate.pc"))
     flags = run(
         "pkg-config",
@@ -53,90 +49,67 @@ def module(tmp_path_factory):
 
 @pytest.fixture
 def gateway(module, tmp_path):
-    """The address of a gateway that serves the plugin beside its own."""
-    process = subprocess.Popen(
-        [BINARY, "serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "data"]
-        + ["--set", f"plugins=+{module}", "--set", "hello.greeting=Servus"],
-        stdout=subprocess.PIPE,
-        cwd=tmp_path,
-        text=True,
-    )
-    lines = []
-    reader = threading.Thread(target=lambda: lines.append(process.stdout.readline()), daemon=True)
-    reader.start()
-    reader.join(TIMEOUT)
-    found = re.search(r"http://\S+", lines[0] if lines else "")
-    if found is None:
-        process.kill()
-        process.wait(TIMEOUT)
-        pytest.fail(f"the gateway did not start: {lines!r}")
-    yield found.group(0)
-    process.terminate()
-    assert process.wait(TIMEOUT) == 0
-    process.stdout.close()
+    """A gateway that serves the plugin beside its own."""
+    running = Gateway(tmp_path / "data", sets=[f"plugins=+{module}", "hello.greeting=Servus"])
+    yield running
+    assert running.stop() == 0
 
 
-def request(url, body=None, headers=None):
-    """Status, headers, and the answer: JSON, also out of a stream of one event."""
-    data = None if body is None else json.dumps(body).encode()
-    sent = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json", **(headers or {})})
-    try:
-        with urllib.request.urlopen(sent, timeout=TIMEOUT) as answer:
-            status, fields, text = answer.status, answer.headers, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        status, fields, text = error.code, error.headers, error.read().decode()
-    if text.startswith(("event:", "data:", "id:", ":")):
-        text = next(line[5:] for line in reversed(text.splitlines()) if line.startswith("data:") and line[5:].strip())
-    return status, fields, json.loads(text) if text else None
+def answer_of(response):
+    """JSON, also out of a stream of events."""
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        data = [line[5:] for line in response.text.splitlines() if line.startswith("data:") and line[5:].strip()]
+        return json.loads(data[-1])
+    return response.json()
 
 
 class Mcp:
     """A session of the era that has sessions."""
 
-    def __init__(self, url):
-        self.url = url + "/mcp"
+    def __init__(self, gateway):
+        self.client = gateway.client
         self.headers = {"Accept": "application/json, text/event-stream"}
         self.number = 0
         client = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        status, fields, answer = self.post("initialize", client)
-        assert status == 200, answer
-        if fields["Mcp-Session-Id"]:
-            self.headers["Mcp-Session-Id"] = fields["Mcp-Session-Id"]
-        self.headers["MCP-Protocol-Version"] = answer["result"]["protocolVersion"]
-        request(self.url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, self.headers)
+        response = self.post("initialize", client)
+        if "Mcp-Session-Id" in response.headers:
+            self.headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
+        self.headers["MCP-Protocol-Version"] = answer_of(response)["result"]["protocolVersion"]
+        note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert self.client.post("/mcp", json=note, headers=self.headers).status_code == 202
 
     def post(self, method, params):
         self.number += 1
         body = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
-        return request(self.url, body, self.headers)
+        response = self.client.post("/mcp", json=body, headers=self.headers)
+        assert response.status_code == 200, response.text
+        return response
 
     def call(self, name, arguments):
-        status, _, answer = self.post("tools/call", {"name": name, "arguments": arguments})
-        assert status == 200, answer
-        return answer["result"]
+        return answer_of(self.post("tools/call", {"name": name, "arguments": arguments}))["result"]
 
 
 def test_rest(gateway):
-    status, _, answer = request(gateway + "/v1/tools/hello", {"name": "you"})
-    assert (status, answer["result"], answer["revision"]) == (200, "Servus, you! (1)", 1)
-    status, _, answer = request(gateway + "/v1/tools/hello", {"name": "you"})
-    assert (status, answer["result"], answer["revision"]) == (200, "Servus, you! (2)", 2)
+    for times in (1, 2):
+        response = gateway.call("hello", {"name": "you"})
+        assert response.status_code == 200
+        assert response.json()["result"] == f"Servus, you! ({times})"
+        assert response.json()["revision"] == times
 
 
 def test_rest_errors(gateway):
-    status, _, answer = request(gateway + "/v1/tools/hello", {"name": TOO_LONG})
-    assert status == 422
+    response = gateway.call("hello", {"name": TOO_LONG})
+    assert response.status_code == 422
+    answer = response.json()
     assert answer["code"] == "HELLO_TOO_LONG"
     assert answer["message"] == TOO_LONG_SENTENCE
     assert answer["hint"] == "Greet by the first name."
-    status, _, answer = request(gateway + "/v1/tools/hello", {})
-    assert (status, answer["code"]) == (400, "INVALID_INPUT")
+    response = gateway.call("hello")
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_INPUT")
 
 
 def test_listed_once(gateway):
-    status, _, answer = request(gateway + "/v1/tools")
-    assert status == 200
-    names = [tool["name"] for tool in answer["tools"]]
+    names = [tool["name"] for tool in gateway.client.get("/v1/tools").json()["tools"]]
     assert names.count("hello") == 1
     assert "notebook" in names
 
@@ -153,7 +126,7 @@ def test_mcp(gateway):
 
 
 def test_check(module, tmp_path):
-    shown = run(BINARY, "check", "--data-dir", tmp_path / "data", "--set", f"plugins={module}")
+    shown = run(binary(), "check", "--data-dir", tmp_path / "data", "--set", f"plugins={module}", env=environment())
     assert "hello 1.0.0" in shown
-    shown = run(BINARY, "check", "--help-config", "--set", f"plugins={module}")
+    shown = run(binary(), "check", "--help-config", "--set", f"plugins={module}", env=environment())
     assert "hello.greeting" in shown
