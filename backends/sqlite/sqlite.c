@@ -16,7 +16,8 @@ static int init_locks(struct db *db)
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0) {
         return NG_EINTERNAL;
     }
-    int failed = pthread_mutex_init(&db->turn.lock, NULL) | pthread_cond_init(&db->turn.moved, NULL);
+    int failed =
+        pthread_mutex_init(&db->turn.lock, NULL) | pthread_cond_init(&db->turn.moved, NULL);
     failed |= pthread_mutex_init(&db->queue_lock, NULL);
     failed |= pthread_mutex_init(&db->collections_lock, NULL);
     failed |= pthread_mutex_init(&db->readers_lock, NULL);
@@ -72,8 +73,7 @@ static int place(struct db *db, struct ng_call *call, const struct ng_conf *conf
 {
     const struct ng_host *host = call->host;
     struct ng_str dir = host->conf_text(conf, "data_dir");
-    db->memory =
-        host->conf_bool(conf, "memory") || str_same(dir, ng_str_of(":memory:"));
+    db->memory = host->conf_bool(conf, "memory") || str_same(dir, ng_str_of(":memory:"));
     if (db->memory) {
         (void)snprintf(db->path, sizeof(db->path), "memory");
         /* One name, one store: the address of this one is nobody else's. */
@@ -108,7 +108,8 @@ static int check_writable(struct db *db, struct ng_call *call)
     struct stat status;
     if (stat(dir, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return ng_fail(call, NG_EUNAVAILABLE,
-                       "the folder %s is not there: make it, or set `data_dir` to another", dir);
+                       "the folder %s is not there: make it, or set `data_dir` to another",
+                       dir);
     }
     if (access(dir, W_OK | X_OK) != 0) {
         return ng_fail(call, NG_EUNAVAILABLE,
@@ -158,7 +159,8 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
         rc = schema_open(db, error, sizeof(error));
     }
     if (rc == NG_OK && queue_start(db) != NG_OK) {
-        (void)snprintf(error, sizeof(error), "the writer of %.400s could not be started", db->path);
+        (void)snprintf(error, sizeof(error), "the writer of %.400s could not be started",
+                       db->path);
         rc = NG_EINTERNAL;
     }
     if (rc != NG_OK) {
@@ -199,7 +201,8 @@ static int sqlite_health(void *self, struct ng_call *call)
     return rc;
 }
 
-static void sqlite_stats(void *self, void (*stat_fn)(void *user, const char *name, double value),
+static void sqlite_stats(void *self,
+                         void (*stat_fn)(void *user, const char *name, double value),
                          void *user)
 {
     struct db *db = self;

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* An entry: field (8 bytes), kind (1), length (8), bytes. Numbers are 8 bytes. Little-endian. */
+/* An entry: field (8 bytes), kind (1), length (8), bytes. Numbers are 8 bytes. Little-endian.
+ */
 #define ENTRY_HEAD 17
 
 static void put_le(unsigned char *at, uint64_t number)
