@@ -153,7 +153,7 @@ void value_bind(sqlite3_stmt *stmt, int index, const struct value *value)
         break;
     case VALUE_NULL:
         /* The smallest of all values, which no JSON number is: a primary key has no NULL. */
-        (void)sqlite3_bind_double(stmt, index, -INFINITY);
+        (void)sqlite3_bind_double(stmt, index, -HUGE_VAL);
         break;
     default:
         (void)bind_blob(stmt, index, value->bytes);
