@@ -57,6 +57,7 @@ void arena_init(struct arena *arena, size_t max)
     arena->blocks = NULL;
     arena->used = 0;
     arena->max = max;
+    arena->first = 0;
 }
 
 void arena_done(struct arena *arena)
@@ -93,7 +94,8 @@ void arena_reset(struct arena *arena)
 
 static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
 {
-    size_t size = arena->blocks == NULL ? ARENA_FIRST_BLOCK : arena->blocks->size * 2;
+    size_t first = arena->first != 0 ? arena->first : ARENA_FIRST_BLOCK;
+    size_t size = arena->blocks == NULL ? first : arena->blocks->size * 2;
     if (size > ARENA_LARGEST_STEP) {
         size = ARENA_LARGEST_STEP;
     }

@@ -12,6 +12,7 @@ struct arena {
     struct arena_block *blocks; /* newest first */
     size_t used;                /* bytes handed out */
     size_t max;                 /* most that may be handed out; 0: no limit */
+    size_t first;               /* size of the first block; 0: a default that suits a call */
 };
 
 void arena_init(struct arena *arena, size_t max);

@@ -25,7 +25,8 @@ int buf_add_str(struct buf *buf, struct ng_str text);
 int buf_add_c(struct buf *buf, const char *text);
 int buf_add_char(struct buf *buf, char c);
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buf_vprintf(struct buf *buf, const char *format, va_list args);
+int buf_vprintf(struct buf *buf, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 /* `text` as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD. */
 int buf_add_json(struct buf *buf, struct ng_str text);
 /* Room for `len` more bytes; the caller writes them and adds to buf->len. NULL: failed. */

@@ -13,8 +13,10 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "gate.h"
 #include "json.h"
 #include "notegate/plugin.h"
+#include "pool.h"
 
 struct gateway;
 struct tool;
@@ -104,32 +106,42 @@ struct call {
     struct result result;
 
     /* The core's own. */
+    struct result
+        work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
-    int64_t started_ns;  /* CLOCK_MONOTONIC */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;      /* of the thread that runs the tool just now */
+    struct ng_str plugin_name; /* for the log: of the plugin that runs */
+    int64_t started_ns;        /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;            /* of the thread that runs the tool just now */
+    bool read_only;            /* by the tool's declaration and this call's arguments */
+    bool in_gate;              /* holds the gate of its plugin */
+    bool counted;              /* counted in gateway->active */
+    bool is_async;             /* dispatch() returned or will return NG_PENDING */
     atomic_bool cancelled;
-    atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
-                             is done */
-    atomic_int refs;      /* the face and the run */
-    atomic_int answered;  /* the answer was given (CAS 0 -> 1): by the end of the run or by the
-                             deadline */
-    atomic_int failed_rc; /* first failure of a commit or deferral */
+    atomic_int pending; /* the run itself, commits and deferrals that must end before the call
+                           is done */
+    atomic_int refs;    /* the face and the run */
+    atomic_int
+        answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
+    atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
+    char failed_text[512];
+    char late_text[160]; /* the sentence of a deadline */
     struct pin *pins;
-    struct ng_str first_failure;
-    void *plugin_self;
-    const void *conf_plugin; /* struct plugin of background work and start() */
-    struct idem *idem;       /* this call holds an idempotency key, see idem.h */
-    struct buf reply_buf;    /* json reply being written */
+    struct idem *idem;    /* this call holds an idempotency key, see idem.h */
+    bool idem_stored;     /* its answer is in the store, or on the way */
+    struct buf reply_buf; /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;
     struct buf details_buf;
     struct ng_writer details_writer;
     bool details_open;
+    struct task task;
+    struct gate_entry gate_entry;
+    ng_step_fn
+        *step; /* what runs instead of the tool: dispatch_step, continuations, background */
+    void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool admitted;  /* counted by the gate, the lanes or metrics */
-    bool read_only; /* by the tool's declaration and this call's arguments */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -161,15 +173,24 @@ int call_pin(struct call *call, void (*release)(void *object), void *object);
 /* Makes the call a failure; the same as ng_fail(). */
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int call_vfail(struct call *call, int code, const char *format, va_list args);
+int call_vfail(struct call *call, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /* Takes back replies, parts, failure and revision (before a tool or a change function runs
  * again). */
 void call_reset_result(struct call *call);
+/* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
+ * failure. */
+void call_fail_later(struct call *call, int code, const char *sentence);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 
 /* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
 bool call_name_valid(struct ng_str name);
+
+/* One more thing must end before the call is done, and the end of one (the last ends the call).
+ */
+void call_hold(struct call *call);
+void call_release(struct call *call); /* dispatch.c */
 
 /* The services handed to plugins (host.c). */
 extern const struct ng_host call_host;

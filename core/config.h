@@ -47,9 +47,23 @@ bool config_is_set(const struct config *config, const char *key);
 /* The file that was read, or NULL. */
 const char *config_file(const struct config *config);
 
-/* The view of one module: its keys without prefix, and the gateway's own. */
+/* The view of one module: its keys without prefix, and the gateway's own. NULL: out of memory.
+ */
 struct ng_conf *config_view(struct config *config,
                             const char *prefix); /* lives as long as config */
+
+/* What struct ng_host offers as conf_*: the module's own key, else the gateway's of that name.
+ * A key that neither has gives 0, false, {NULL, 0}: a module's mistake stops nobody. */
+struct ng_str config_view_text(const struct ng_conf *conf, const char *key);
+int64_t config_view_int(const struct ng_conf *conf, const char *key);
+double config_view_number(const struct ng_conf *conf, const char *key);
+bool config_view_bool(const struct ng_conf *conf, const char *key);
+size_t config_view_list(const struct ng_conf *conf, const char *key,
+                        const struct ng_str **ret_items);
+
+/* Did anyone set a key `prefix`.NAME that nobody has declared so far? Then config_finish() will
+ * refuse it, unless the module of that name (present, but not in use) is asked for its keys. */
+bool config_mentions(const struct config *config, const char *prefix);
 
 /* Every declared key with type, default, range, present value (secrets as "***") and help, for
  * `notegate check --help-config`. */

@@ -22,6 +22,8 @@ struct journal_front;
 struct idem_table;
 
 struct gateway {
+    struct ng_host
+        host; /* the table handed to plugins: call_host, findable back to this gateway */
     struct config *config;
     struct metrics *metrics;
     struct registry *registry;
@@ -38,6 +40,7 @@ struct gateway {
     int64_t started_ms;
     atomic_int active;    /* calls under way */
     atomic_bool stopping; /* new calls are refused */
+    atomic_bool upkeep_runs;
     /* Limits, read once from the configuration (reload writes them). */
     struct {
         size_t body, result, buffered;
@@ -63,6 +66,8 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
 /* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
+/* The limits as the configuration has them now (at start, after a reload). */
+void gateway_read_limits(struct gateway *gateway);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);

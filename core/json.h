@@ -48,6 +48,8 @@ bool json_equal(const struct ng_value *a, const struct ng_value *b);
 /* <0, 0, >0; exact for numbers of any length and exponents up to +-10^9. */
 int json_compare_numbers(struct ng_str a, struct ng_str b);
 bool json_is_integer(const struct ng_value *number);
+/* A copy of the whole tree in another arena. NULL: out of memory. */
+struct ng_value *json_clone(struct arena *arena, const struct ng_value *value);
 /* Compact text. */
 int json_print(struct buf *buf, const struct ng_value *value);
 

@@ -30,5 +30,9 @@ int loader_list(const char *const *folders, enum ng_module_kind kind, char ***re
                 size_t *ret_count);
 void loader_close(
     struct module *module); /* NULL is a no-op; no dlclose() in sanitizer builds */
+/* The folder of modules of this kind where plugin_path names none: beside the executable
+ * (../modules/plugins in a build tree, ../lib/notegate/plugins installed), else the installed
+ * one. Tests: the environment's NOTEGATE_TEST_MODULES/plugins. NG_OK, NG_ETOOLARGE. */
+int loader_default_folders(enum ng_module_kind kind, char *out, size_t out_size);
 
 #endif

@@ -19,7 +19,8 @@ bool log_enabled(enum ng_level level);
  * blocks on a lock that another logging thread holds for longer than one write(2). */
 void log_write(enum ng_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void log_vwrite(enum ng_level level, const char *where, const char *format, va_list args);
+void log_vwrite(enum ng_level level, const char *where, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /* The same with members: `json` is an object's members without braces, or NULL:
  * "\"agent\":\"a\"". */
 void log_fields(enum ng_level level, const char *where, const char *message, const char *json);

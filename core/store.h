@@ -33,6 +33,12 @@ int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 
+/* The values of a collection's declared fields in a document's body, as a backend gets them.
+ * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */
+int store_fields(struct arena *arena, const struct ng_collection *collection,
+                 const struct ng_value *body, const struct ng_field_value **ret_fields,
+                 size_t *ret_count);
+
 /* See ng_host: same meaning. */
 int store_get(struct store *store, struct call *call, const struct ng_key *key,
               uint64_t revision, const struct ng_doc **ret_doc);
@@ -55,6 +61,11 @@ int store_change(struct store *store, struct call *call, const struct ng_change 
 typedef void store_done_fn(void *user, int rc);
 int store_write(struct store *store, struct call *call, const struct ng_change *changes,
                 size_t count, store_done_fn *done, void *user);
+/* The same; the answer of the call's idempotency key is stored in the same commit (NULL: none).
+ */
+int store_write_answered(struct store *store, struct call *call,
+                         const struct ng_change *changes, size_t count,
+                         const struct ng_answer *answer, store_done_fn *done, void *user);
 /* The same and wait for it. Only on workers and in commands. */
 int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
                      size_t count);
@@ -79,6 +90,10 @@ void store_draft_view(const struct ng_draft *draft, struct draft_view *ret);
 typedef void store_watch_fn(void *user, const struct ng_event *events, size_t count);
 int store_watch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
+
+/* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
+int store_answer(struct store *store, struct call *call, struct ng_str scope,
+                 struct ng_answer *ret);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* harness.h - a whole gateway inside a test program: real modules, a data directory of its own. */
+/* harness.h - a whole gateway inside a test program: real modules, a data directory of its own.
+ */
 #ifndef NOTEGATE_TEST_HARNESS_H
 #define NOTEGATE_TEST_HARNESS_H
 
@@ -15,8 +16,8 @@
 
 struct harness {
     struct gateway *gateway;
-    char dir[256];         /* data directory; roots default to dir/files */
-    const char **sets;     /* the configuration it was opened with */
+    char dir[256];     /* data directory; roots default to dir/files */
+    const char **sets; /* the configuration it was opened with */
 };
 
 /* An answer; malloc'd copies, NUL-terminated, never NULL (but "" where absent). */
@@ -34,7 +35,8 @@ struct answer {
     char *revision_text;
 };
 
-/* sets: "key=value" lines, NULL at the end ("plugins=notebook", "documents=memory"); NULL: none. A failure fails the test. */
+/* sets: "key=value" lines, NULL at the end ("plugins=notebook", "documents=memory"); NULL:
+ * none. A failure fails the test. */
 void harness_open(struct harness *harness, const char *const *sets);
 /* Cleanly closes and opens on the same directory, as a restart does. */
 void harness_reopen(struct harness *harness);

@@ -34,6 +34,9 @@ struct ng_splice {
     struct ng_str inserted;
 };
 
+/* In created_seq: the document exists, its created_seq stays what it is. */
+#define NG_SEQ_KEEP UINT64_MAX
+
 /* One document's next revision in a batch. Everything lent until done() was called. */
 struct ng_put {
     size_t size;
@@ -53,7 +56,8 @@ struct ng_put {
     size_t field_count;
     int64_t time_ms;
     int64_t created_ms;
-    uint64_t created_seq; /* 0: this put creates the document, created_seq is the seq it gets */
+    uint64_t created_seq; /* 0: this put creates the document (anew), created_seq is the seq it
+                             gets; else NG_SEQ_KEEP */
     struct ng_str agent, tool, action;
     struct ng_str event_data; /* JSON or {NULL, 0} */
     uint64_t seq;             /* out: sequence number given to this change; set before done() */

@@ -71,6 +71,7 @@ struct ng_file_edit {
                            limit */
     const char *collection; /* of the event: NULL = "files" */
     const char *action;     /* of the event: NULL = "created" or "updated" */
+    int exists_code;        /* `create` and it is there: 0 = NG_ECONFLICT, or a plugin's own */
 };
 
 /* An entry of a listing. name: path relative to the listed folder. */
@@ -109,6 +110,7 @@ struct ng_file_transfer {
     bool keep;                       /* true: copy, false: move */
     ng_file_fn *replied;             /* present: the file under its new path, next: NULL */
     void *user;
+    int exists_code; /* something is at `to`: 0 = NG_ECONFLICT, or a plugin's own */
 };
 
 /* What undo did, for its reply. */
@@ -130,6 +132,7 @@ struct ng_file_undo {
     struct ng_str expected_revision;
     ng_undo_fn *replied;
     void *user;
+    int no_history_code; /* 0 = NG_EFAILED, or a plugin's own */
 };
 
 #ifdef __cplusplus

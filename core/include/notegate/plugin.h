@@ -299,6 +299,10 @@ struct ng_host {
     int (*list_add)(struct ng_listing *listing, struct ng_str id, struct ng_str name,
                     struct ng_str description, const char *mime_type, uint64_t bytes,
                     int64_t modified_ms);
+
+    /* As `fail`, with a sentence that is not formatted: names and texts in it may hold NUL.
+     * Copies. */
+    int (*fail_text)(struct ng_call *call, int code, struct ng_str message);
 };
 
 /* ---- what a plugin declares

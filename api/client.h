@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.h - requests to a running gateway through its Unix socket.
+ *
+ * The client is a module (client.so) of its own, so that serving does not load libcurl. It
+ * exports one symbol, `notegate_client`, of type struct client_api.
+ */
+#ifndef NOTEGATE_API_CLIENT_H
+#define NOTEGATE_API_CLIENT_H
+
+#include <stdatomic.h>
+
+#include "notegate/abi.h"
+
+#define CLIENT_MODULE_NAME "client.so"
+#define CLIENT_SYMBOL "notegate_client"
+/* Raised with every change of these structs: binary and module come from one build. */
+#define CLIENT_API 1
+/* Headers in one request. */
+#define CLIENT_HEADERS_MAX 16
+
+/* One request and where its answer goes. Lent until send() returns. */
+struct client_request {
+    const char *socket_path;
+    const char *method;                      /* "GET", "POST" */
+    const char *path;                        /* "/v1/tools" */
+    const char *headers[CLIENT_HEADERS_MAX]; /* "Name: value" */
+    size_t header_count;
+    struct ng_str body; /* absent: none */
+    /* The answer, as it comes. Not 0 ends the request. status: of the answer. */
+    int (*on_body)(void *user, int status, const char *data, size_t len);
+    /* May be NULL. Name in lower case. */
+    void (*on_header)(void *user, const char *name, struct ng_str value);
+    void *user;
+    const atomic_bool *stop; /* becomes true: the request ends. May be NULL */
+};
+
+enum client_outcome {
+    CLIENT_OK = 0,
+    CLIENT_NOBODY = 1,  /* nobody listens there */
+    CLIENT_STOPPED = 2, /* on_body or `stop` ended it */
+    CLIENT_BROKEN = 3   /* the connection broke, or what came is not HTTP */
+};
+
+struct client_api {
+    unsigned version; /* CLIENT_API */
+    /* Any thread. `error`: where it is not CLIENT_OK, a sentence. */
+    enum client_outcome (*send)(const struct client_request *request, int *ret_status,
+                                char *error, size_t error_size);
+};
+
+#endif

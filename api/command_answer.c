@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* command_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
+ * answer. */
+#include "command_answer.h"
+
+#include <string.h>
+
+#include "json.h"
+#include "str.h"
+
+#define ANSWER_MAX ((size_t)512 * 1024 * 1024)
+
+static void answer_end_line(struct ng_str text)
+{
+    if (text.len == 0 || text.data[text.len - 1] != '\n') {
+        (void)command_put(stdout, ng_str_of("\n"));
+    }
+}
+
+static struct ng_str answer_text(const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value = json_get(object, name);
+    return value != NULL && value->type == NG_TYPE_STRING ? value->text : ng_str_of("");
+}
+
+/* A part that is not text: one line that says what it is. */
+static void answer_part(const struct ng_value *part)
+{
+    struct ng_str type = answer_text(part, "type");
+    struct ng_str mime = answer_text(part, "mimeType");
+    struct ng_str uri = answer_text(part, "uri");
+    const struct ng_value *resource = json_get(part, "resource");
+    if (str_is(type, "text")) {
+        struct ng_str text = answer_text(part, "text");
+        (void)command_put(stdout, text);
+        answer_end_line(text);
+        return;
+    }
+    if (resource != NULL) {
+        uri = answer_text(resource, "uri");
+        mime = answer_text(resource, "mimeType");
+    }
+    printf("[%.*s%s%.*s%s%.*s: --json prints it]\n", (int)type.len, type.data,
+           mime.len > 0 ? " " : "", (int)mime.len, mime.data, uri.len > 0 ? " " : "",
+           (int)uri.len, uri.data);
+}
+
+static void answer_result(const struct ng_value *answer)
+{
+    const struct ng_value *result = json_get(answer, "result");
+    const struct ng_value *content = json_get(answer, "content");
+    if (result != NULL && result->type == NG_TYPE_STRING) {
+        if (result->text.len > 0 || content == NULL) {
+            (void)command_put(stdout, result->text);
+            answer_end_line(result->text);
+        }
+    } else if (result != NULL && result->type != NG_TYPE_NULL) {
+        struct buf text;
+        buf_init(&text, ANSWER_MAX);
+        if (json_print(&text, result) == NG_OK) {
+            (void)command_put(stdout, buf_str(&text));
+            answer_end_line(buf_str(&text));
+        }
+        buf_done(&text);
+    }
+    for (const struct ng_value *part = content == NULL ? NULL : content->first; part != NULL;
+         part = part->next) {
+        answer_part(part);
+    }
+}
+
+/* What each violation of the input says. */
+static void answer_violations(const struct ng_value *details)
+{
+    const struct ng_value *list = details == NULL ? NULL : json_get(details, "violations");
+    /* The message has told the first one. */
+    for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
+         one != NULL; one = one->next) {
+        struct ng_str path = answer_text(one, "path");
+        struct ng_str expected = answer_text(one, "expected");
+        struct ng_str got = answer_text(one, "got");
+        fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
+                path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
+                got.data);
+    }
+}
+
+static void answer_failure(const struct ng_value *answer)
+{
+    struct ng_str message = answer_text(answer, "message");
+    struct ng_str hint = answer_text(answer, "hint");
+    struct ng_str code = answer_text(answer, "code");
+    command_error("%.*s%s%.*s%s", (int)message.len, message.data, code.len > 0 ? " (" : "",
+                  (int)code.len, code.data, code.len > 0 ? ")" : "");
+    answer_violations(json_get(answer, "details"));
+    if (hint.len > 0) {
+        fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
+    }
+}
+
+int command_answer_print(int status, struct ng_str body, bool json)
+{
+    struct arena arena;
+    const struct ng_value *answer = NULL;
+    struct json_error error;
+    int rc = status >= 200 && status < 300 ? COMMAND_OK : COMMAND_FAILED;
+    if (json) {
+        (void)command_put(stdout, body);
+        answer_end_line(body);
+        return rc;
+    }
+    arena_init(&arena, ANSWER_MAX);
+    /* The gateway wrote it: no limit of depth but the parser's own. */
+    if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
+        command_error("the gateway answered with status %d and no JSON", status);
+        rc = COMMAND_FAILED;
+    } else if (rc == COMMAND_OK) {
+        answer_result(answer);
+    } else {
+        answer_failure(answer);
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+static void answer_base64(struct ng_writer *writer, struct ng_str bytes)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buf text;
+    buf_init(&text, ANSWER_MAX);
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        unsigned word = 0;
+        size_t left = bytes.len - i < 3 ? bytes.len - i : 3;
+        for (size_t j = 0; j < 3; j++) {
+            word = word << 8 | (j < left ? (unsigned char)bytes.data[i + j] : 0U);
+        }
+        char four[4] = {digits[word >> 18 & 63], digits[word >> 12 & 63],
+                        left > 1 ? digits[word >> 6 & 63] : '=',
+                        left > 2 ? digits[word & 63] : '='};
+        buf_add(&text, four, sizeof(four));
+    }
+    json_string(writer, buf_str(&text));
+    buf_done(&text);
+}
+
+static void answer_write_string(struct ng_writer *writer, const char *name, struct ng_str text)
+{
+    if (text.len > 0) {
+        json_name(writer, name);
+        json_string(writer, text);
+    }
+}
+
+static void answer_write_part(struct ng_writer *writer, const struct part *part)
+{
+    static const char *const types[] = {"",      "text",     "image",
+                                        "audio", "resource", "resource_link"};
+    json_object(writer);
+    json_name(writer, "type");
+    json_cstring(writer, types[part->kind]);
+    if (part->kind == PART_RESOURCE) {
+        json_name(writer, "resource");
+        json_object(writer);
+    }
+    answer_write_string(writer, "uri", part->uri);
+    answer_write_string(writer, "name", part->name);
+    answer_write_string(writer, "mimeType", part->mime_type);
+    if (part->kind == PART_TEXT || (part->kind == PART_RESOURCE && part->is_text)) {
+        json_name(writer, "text");
+        json_string(writer, part->data);
+    } else if (part->kind != PART_LINK) {
+        json_name(writer, part->kind == PART_RESOURCE ? "blob" : "data");
+        answer_base64(writer, part->data);
+    }
+    if (part->kind == PART_RESOURCE) {
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
+static void answer_write(struct buf *out, const struct result *result)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    json_name(&writer, "result");
+    if (result->is_json) {
+        json_raw(&writer, result->text);
+    } else {
+        json_string(&writer, result->has_text ? result->text : ng_str_of(""));
+    }
+    if (result->parts != NULL) {
+        json_name(&writer, "content");
+        json_array(&writer);
+        for (const struct part *part = result->parts; part != NULL; part = part->next) {
+            answer_write_part(&writer, part);
+        }
+        json_end(&writer);
+    }
+    if (result->revision_kind == REVISION_NUMBER) {
+        json_name(&writer, "revision");
+        json_int(&writer, (int64_t)result->revision_number);
+    } else if (result->revision_kind == REVISION_TEXT) {
+        answer_write_string(&writer, "revision", result->revision_text);
+    }
+    json_end(&writer);
+}
+
+int command_answer_print_call(const struct call *call, bool json)
+{
+    struct buf body;
+    int status = call->result.rc == NG_OK ? 200 : call->result.status;
+    buf_init(&body, ANSWER_MAX);
+    if (call->result.rc == NG_OK) {
+        answer_write(&body, &call->result);
+    } else {
+        (void)call_print_error(call, &body);
+    }
+    int rc = COMMAND_FAILED;
+    if (body.rc == NG_OK) {
+        rc = command_answer_print(status, buf_str(&body), json);
+    } else {
+        command_error("the answer is too large for this command");
+    }
+    buf_done(&body);
+    return rc;
+}

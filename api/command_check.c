@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* command_check.c - notegate check: configuration, modules, backends, permissions, a line each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "json.h"
+#include "str.h"
+#include "target.h"
+
+#define CHECK_ERROR_MAX ((size_t)64 * 1024)
+#define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
+#define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
+
+struct check {
+    struct command_line *line;
+    struct target target;
+    bool running; /* a gateway serves the data directory */
+    bool failed;
+    bool colours;
+    struct buf out; /* with --json */
+    struct ng_writer writer;
+};
+
+static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, CHECK_ERROR_MAX);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    check->failed = check->failed || !ok;
+    if (check->line->json) {
+        json_object(&check->writer);
+        json_name(&check->writer, "check");
+        json_cstring(&check->writer, what);
+        json_name(&check->writer, "ok");
+        json_bool(&check->writer, ok);
+        json_name(&check->writer, "message");
+        json_string(&check->writer, buf_str(&text));
+        json_end(&check->writer);
+    } else {
+        const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
+        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
+               what, buf_cstr(&text));
+    }
+    buf_done(&text);
+}
+
+/* ---- what needs no data directory ---- */
+
+static void check_modules(struct check *check, struct gateway *gateway)
+{
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        const struct module *module = gateway->modules[i];
+        switch (module->kind) {
+        case NG_KIND_PLUGIN:
+            check_line(check, true, "plugin", "%s %s, %zu tool%s, %s", module->desc.plugin.name,
+                       module->desc.plugin.version, module->desc.plugin.tool_count,
+                       module->desc.plugin.tool_count == 1 ? "" : "s", module->path);
+            break;
+        case NG_KIND_DOCUMENTS:
+            check_line(check, true, "backend", "%s %s for documents, %s",
+                       module->desc.documents.name, module->desc.documents.version,
+                       module->path);
+            break;
+        case NG_KIND_JOURNAL:
+            check_line(check, true, "backend", "%s %s for the journal, %s",
+                       module->desc.journal.name, module->desc.journal.version, module->path);
+            break;
+        }
+    }
+}
+
+static void check_files_limit(struct check *check, struct gateway *gateway)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    bool ok = limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= gateway->limits.connections;
+    check_line(check, true, "open files", "at most %llu; limits.connections is %u%s",
+               (unsigned long long)limit.rlim_max, gateway->limits.connections,
+               ok ? "" : ", so fewer connections will be taken");
+}
+
+/* Loads the configuration and all modules. False: nothing else can be checked. */
+static bool check_describe(struct check *check)
+{
+    struct gateway *gateway = NULL;
+    struct config *config = NULL;
+    struct buf error;
+    if (command_config(check->line, &config) != COMMAND_OK) {
+        return false;
+    }
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc = gateway_open(config, GATEWAY_DESCRIBE, 0, &gateway, &error);
+    if (rc != NG_OK) {
+        check_line(check, false, "configuration", "%s", buf_cstr(&error));
+        config_free(config);
+    } else {
+        const char *file = config_file(gateway->config);
+        check_line(check, true, "configuration", "%s",
+                   file == NULL ? "no file; defaults, environment and flags" : file);
+        check_modules(check, gateway);
+        check_files_limit(check, gateway);
+        gateway_close(gateway);
+    }
+    buf_done(&error);
+    return rc == NG_OK;
+}
+
+static int check_help_config(struct command_line *line)
+{
+    struct gateway *gateway = NULL;
+    struct config *config = NULL;
+    struct buf text;
+    struct buf error;
+    if (command_config(line, &config) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&text, CHECK_HELP_MAX);
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc = gateway_open(config, GATEWAY_DESCRIBE, 0, &gateway, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+        config_free(config);
+    } else {
+        rc = config_help(gateway->config, &text);
+        (void)command_put(stdout, buf_str(&text));
+    }
+    gateway_close(gateway);
+    buf_done(&text);
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+/* ---- the data directory and what lies in it ---- */
+
+static void check_permissions(struct check *check, const char *what, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        check_line(check, errno == ENOENT, what, "%s is not there yet", path);
+    } else if (!S_ISDIR(info.st_mode)) {
+        check_line(check, false, what, "%s is no directory; choose another path", path);
+    } else if (access(path, R_OK | W_OK | X_OK) != 0) {
+        check_line(check, false, what,
+                   "%s cannot be read and written by user %ld; change its owner or mode", path,
+                   (long)geteuid());
+    } else {
+        check_line(check, true, what, "%s, mode %03o", path, (unsigned)(info.st_mode & 0777));
+    }
+}
+
+/* Other users must not read what agents keep. */
+static void check_data_dir(struct check *check)
+{
+    struct stat info;
+    const char *dir = check->target.data_dir;
+    if (stat(dir, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & 0077) != 0) {
+        check_line(check, false, "data directory",
+                   "%s has mode %03o: other users can get in; do `chmod 700 %s`", dir,
+                   (unsigned)(info.st_mode & 0777), dir);
+        return;
+    }
+    check_permissions(check, "data directory", dir);
+}
+
+static void check_running(struct check *check)
+{
+    struct target_answer answer;
+    struct client_request request = {.method = "GET", .path = "/readyz"};
+    if (target_request(&check->target, &request, &answer) != NG_OK) {
+        check_line(check, false, "gateway", "it has the data directory but does not answer");
+    } else {
+        struct ng_str body = buf_str(&answer.body);
+        while (body.len > 0 && body.data[body.len - 1] == '\n') {
+            body.len--;
+        }
+        check_line(check, answer.status == 200, "gateway", "serving; %.*s", (int)body.len,
+                   body.data);
+    }
+    target_answer_done(&answer);
+}
+
+static void check_roots(struct check *check, struct gateway *gateway, struct call *call)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = files_roots(gateway->files, call, &roots);
+    for (size_t i = 0; i < count; i++) {
+        struct buf path;
+        const char *slash = memchr(roots[i].data, '/', roots[i].len);
+        size_t skip = slash == NULL ? 0 : (size_t)(slash - roots[i].data);
+        buf_init(&path, CHECK_ERROR_MAX);
+        buf_add(&path, roots[i].data + skip, roots[i].len - skip);
+        check_permissions(check, "root", buf_cstr(&path));
+        buf_done(&path);
+    }
+}
+
+static void check_health(struct check *check, struct gateway *gateway, struct call *call)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    int rc = store_health(gateway->store, call);
+    struct ng_str text = command_call_message(call);
+    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
+    for (size_t i = 0; i < count; i++) {
+        if (plugins[i]->desc.health == NULL) {
+            continue;
+        }
+        call_reset_result(call);
+        rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
+        text = command_call_message(call);
+        check_line(check, rc == NG_OK, plugins[i]->desc.name, "%.*s",
+                   rc == NG_OK ? 5 : (int)text.len, rc == NG_OK ? "ready" : text.data);
+    }
+}
+
+static void check_open(struct check *check)
+{
+    struct gateway *gateway = NULL;
+    struct buf error;
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc =
+        gateway_open(check->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
+    if (rc != NG_OK) {
+        check_line(check, false, "gateway", "%s", buf_cstr(&error));
+    } else {
+        check->target.config = NULL;
+        check_line(check, true, "gateway", "it starts");
+        struct call *call = call_new(gateway);
+        if (call != NULL) {
+            check_health(check, gateway, call);
+            check_roots(check, gateway, call);
+        }
+        call_unref(call);
+    }
+    gateway_close(gateway);
+    buf_done(&error);
+}
+
+static void check_all(struct check *check)
+{
+    if (!check_describe(check)) {
+        check->failed = true;
+        return;
+    }
+    if (target_find(check->line, &check->target, &check->running) != COMMAND_OK) {
+        check->failed = true;
+        return;
+    }
+    check_data_dir(check);
+    if (check->running) {
+        check_running(check);
+    } else if (!check->failed) {
+        check_open(check);
+    }
+    target_done(&check->target);
+}
+
+int command_check(struct command_line *line)
+{
+    if (line->help_config) {
+        return check_help_config(line);
+    }
+    struct check check = {.line = line, .colours = command_colours(stdout)};
+    buf_init(&check.out, CHECK_OUT_MAX);
+    json_writer_init(&check.writer, &check.out);
+    if (line->json) {
+        json_object(&check.writer);
+        json_name(&check.writer, "checks");
+        json_array(&check.writer);
+    }
+    check_all(&check);
+    if (line->json) {
+        json_end(&check.writer);
+        json_name(&check.writer, "ok");
+        json_bool(&check.writer, !check.failed);
+        json_end(&check.writer);
+        (void)command_put(stdout, buf_str(&check.out));
+        (void)command_put(stdout, ng_str_of("\n"));
+    }
+    buf_done(&check.out);
+    return check.failed ? COMMAND_FAILED : COMMAND_OK;
+}

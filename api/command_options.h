@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* command_options.h - the table of options, for what parses them and what prints them. */
+#ifndef NOTEGATE_API_COMMAND_OPTIONS_H
+#define NOTEGATE_API_COMMAND_OPTIONS_H
+
+#include "command.h"
+
+struct option_row {
+    const char *name;     /* without the dashes */
+    char letter;          /* 0: none */
+    const char *argument; /* what it takes, for help; NULL: nothing */
+    unsigned group;       /* one of enum command_option: which commands take it */
+    bool hidden;          /* not in help texts */
+    /* Takes the value. False: it does not fit in. */
+    bool (*set)(struct command_line *line, const char *value);
+    const char *help;
+};
+
+extern const struct option_row option_table[];
+extern const size_t option_count;
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
+ * stops. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "commands.h"
+#include "faces.h"
+#include "log.h"
+#include "reload.h"
+#include "target.h"
+
+#define SERVE_ERROR_MAX ((size_t)64 * 1024)
+/* After shutdown_timeout, or after a second signal: how long the rest of stopping may take
+ * before the process ends all the same. What was acknowledged is on disk by then. */
+#define SERVE_GRACE_MS 5000
+#define SERVE_GRACE_HURRY_MS 1000
+/* Descriptors for other things than connections: databases, files, kernels, the log. */
+#define SERVE_SPARE_FILES 256
+
+struct serve {
+    struct gateway *gateway;
+    struct http_server *server;
+    struct config *reloaded; /* of the last reload, or NULL */
+    struct config_input input;
+    sigset_t signals;
+    int64_t shutdown_ms;
+};
+
+static void serve_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+}
+
+/* Tells a service manager that started us (NOTIFY_SOCKET) how things stand. */
+static void serve_notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path == NULL || (path[0] != '/' && path[0] != '@')) {
+        return;
+    }
+    size_t len = strlen(path);
+    if (len >= sizeof(address.sun_path)) {
+        return;
+    }
+    memcpy(address.sun_path, path, len);
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+                     (const struct sockaddr *)(const void *)&address,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+        (void)close(fd);
+    }
+}
+
+/* As many descriptors as we may have; fewer connections where that is not enough. */
+static void serve_raise_files(struct gateway *gateway)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            limit = raised;
+        }
+    }
+    rlim_t wanted = (rlim_t)gateway->limits.connections + SERVE_SPARE_FILES;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
+        return;
+    }
+    unsigned fit = limit.rlim_cur > 2 * SERVE_SPARE_FILES
+                       ? (unsigned)(limit.rlim_cur - SERVE_SPARE_FILES)
+                       : (unsigned)(limit.rlim_cur / 2);
+    log_write(NG_LOG_WARNING, "serve",
+              "this process may open %llu files, limits.connections wants %u and %d more: at "
+              "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
+              (unsigned long long)limit.rlim_cur, gateway->limits.connections,
+              SERVE_SPARE_FILES, fit);
+    gateway->limits.connections = fit;
+    if (gateway->limits.streams > fit / 2) {
+        gateway->limits.streams = fit / 2;
+    }
+    metrics_limit(gateway->metrics, METRICS_CONNECTIONS, (int64_t)fit);
+    metrics_limit(gateway->metrics, METRICS_STREAMS, (int64_t)gateway->limits.streams);
+}
+
+static void serve_reload(struct serve *serve)
+{
+    struct buf report;
+    buf_init(&report, SERVE_ERROR_MAX);
+    serve_notify("RELOADING=1");
+    int rc = reload_apply(serve->gateway, &serve->input, &serve->reloaded, &report);
+    if (rc != NG_OK) {
+        log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s", buf_cstr(&report));
+    } else if (report.len == 0) {
+        log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
+    } else {
+        const char *at = buf_cstr(&report);
+        while (*at != '\0') {
+            size_t len = strcspn(at, "\n");
+            log_write(NG_LOG_INFO, "serve", "reload: %.*s", (int)len, at);
+            at += len + (at[len] == '\n');
+        }
+        serve->shutdown_ms = config_int(serve->reloaded, "shutdown_timeout");
+    }
+    serve_notify("READY=1");
+    buf_done(&report);
+}
+
+/* ---- stopping ---- */
+
+/* Watches a stop: it ends in time, whatever a tool does, and a second signal hurries it. */
+struct serve_watch {
+    pthread_t thread;
+    sigset_t signals;
+    int64_t wait_ms;
+    atomic_bool done;
+};
+
+static void *serve_watch_run(void *user)
+{
+    struct serve_watch *watch = user;
+    int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
+    bool hurried = false;
+    for (;;) {
+        int64_t left = until - clock_monotonic_ns() / 1000000;
+        if (left <= 0) {
+            break;
+        }
+        struct timespec wait = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
+        int signal_number = sigtimedwait(&watch->signals, NULL, &wait);
+        if (atomic_load(&watch->done)) {
+            return NULL;
+        }
+        if ((signal_number == SIGTERM || signal_number == SIGINT) && !hurried) {
+            hurried = true;
+            until = clock_monotonic_ns() / 1000000 + SERVE_GRACE_HURRY_MS;
+            log_write(NG_LOG_WARNING, "serve", "second signal: not waiting for calls");
+        }
+    }
+    log_write(NG_LOG_WARNING, "serve",
+              "stopping took too long, some calls were cut off; what was acknowledged is kept");
+    _exit(COMMAND_OK);
+}
+
+static void serve_stop(struct serve *serve)
+{
+    struct serve_watch watch = {.signals = serve->signals, .wait_ms = serve->shutdown_ms};
+    serve_notify("STOPPING=1");
+    log_write(NG_LOG_INFO, "serve", "stopping");
+    bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
+    http_server_stop(serve->server, serve->shutdown_ms);
+    (void)gateway_drain(serve->gateway, 0);
+    gateway_close(serve->gateway);
+    serve->gateway = NULL;
+    if (watched) {
+        atomic_store(&watch.done, true);
+        (void)pthread_kill(watch.thread, SIGHUP);
+        (void)pthread_join(watch.thread, NULL);
+    }
+    log_write(NG_LOG_INFO, "serve", "stopped");
+}
+
+/* ---- starting ---- */
+
+/* A call to try, for people who have just started it. Never on stdout, which scripts read. */
+static void serve_print_example(const struct serve *serve)
+{
+    const struct tool *const *tools = NULL;
+    size_t count = registry_tools(serve->gateway->registry, &tools);
+    const char *address = http_server_address(serve->server);
+    if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
+        fprintf(stderr,
+                "try: curl -s http://%s/v1/tools/notebook -H 'Content-Type: application/json' "
+                "-d '{\"mode\":\"list\"}'\n",
+                address);
+    } else if (count > 0) {
+        fprintf(stderr, "try: curl -s http://%s/v1/tools/%s\n", address, tools[0]->desc.name);
+    }
+}
+
+static void serve_wait(struct serve *serve)
+{
+    for (;;) {
+        int signal_number = sigwaitinfo(&serve->signals, NULL);
+        if (signal_number == SIGHUP) {
+            serve_reload(serve);
+        } else if (signal_number == SIGTERM || signal_number == SIGINT) {
+            return;
+        }
+    }
+}
+
+static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
+                       struct buf *error)
+{
+    int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    *config = NULL;
+    serve_raise_files(serve->gateway);
+    serve->shutdown_ms = config_int(serve->gateway->config, "shutdown_timeout");
+    rc = http_server_start(serve->gateway, &serve->server, error);
+    if (rc != NG_OK) {
+        gateway_close(serve->gateway);
+        serve->gateway = NULL;
+    }
+    return rc;
+}
+
+int command_serve(struct command_line *line)
+{
+    struct serve serve = {
+        .input = {.file = line->config_file,
+                  .environ = environ,
+                  .sets = line->sets,
+                  .set_count = line->set_count},
+    };
+    struct target target;
+    struct buf error;
+    bool running = false;
+    /* Before any thread is there: they all inherit it, so that only this thread sees them. */
+    serve_signals(&serve.signals);
+    (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
+    if (target_find(line, &target, &running) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&error, SERVE_ERROR_MAX);
+    /* Another gateway will not go away by itself; another command will. */
+    int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    target_done(&target);
+    if (rc != NG_OK) {
+        return COMMAND_FAILED;
+    }
+    printf("notegate %s listening on http://%s\n", NOTEGATE_VERSION,
+           http_server_address(serve.server));
+    if (command_flush(stdout) != NG_OK) {
+        log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
+        clearerr(stdout);
+    }
+    serve_print_example(&serve);
+    serve_notify("READY=1");
+    serve_wait(&serve);
+    serve_stop(&serve);
+    config_free(serve.reloaded);
+    return COMMAND_OK;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* command_table.c - the commands: name, words, help. Parser, help and man page read it. */
+#include "commands.h"
+
+#define WORDS_MAX 100000
+
+const struct command command_table[] = {
+    {
+        .name = "serve",
+        .words = "",
+        .summary = "Run the gateway",
+        .details =
+            "Prints `notegate VERSION listening on http://ADDR:PORT` on stdout as soon as it "
+            "answers. `--listen 127.0.0.1:0` picks a free port. The gateway also listens on "
+            "notegate.sock in its data directory, for its owner and for the other commands.\n\n"
+            "SIGTERM and SIGINT stop it: no new calls are taken, those running are finished "
+            "(up "
+            "to shutdown_timeout), everything is on disk, exit code 0. A second signal does "
+            "not "
+            "wait for calls. SIGHUP reads the configuration again, takes over what can be "
+            "changed while running and reports what cannot.",
+        .options = OPTION_CONFIG,
+        .run = command_serve,
+    },
+    {
+        .name = "mcp",
+        .words = "",
+        .summary = "Speak MCP on stdin and stdout",
+        .details =
+            "For clients that start their servers themselves. Nothing else is written to "
+            "stdout. End of input ends it. Where a gateway serves the data directory, "
+            "every message goes through that gateway.",
+        .options = OPTION_CONFIG | OPTION_CALLER,
+        .run = command_mcp,
+    },
+    {
+        .name = "call",
+        .words = "TOOL [KEY=VALUE... | JSON | -]",
+        .summary = "Call one tool and print its result",
+        .details =
+            "Arguments are KEY=VALUE words, typed by the tool's schema (numbers and booleans "
+            "as "
+            "they are, arrays as JSON or by commas, strings as they are), one JSON object, or "
+            "- "
+            "to read a JSON object from stdin. With --json the answer is printed as the "
+            "gateway's "
+            "JSON, also where the tool failed.\n\n"
+            "Exit codes: 0, 1 where the tool failed (message and hint on stderr), 2 where the "
+            "command line makes no sense.",
+        .options = OPTION_CONFIG | OPTION_CALLER | OPTION_JSON,
+        .min_words = 1,
+        .max_words = WORDS_MAX,
+        .run = command_call,
+    },
+    {
+        .name = "tools",
+        .words = "",
+        .summary = "Print the definitions of all tools",
+        .details = "In the format that MCP or a model vendor's API wants, ready to paste.",
+        .options = OPTION_CONFIG | OPTION_FORMAT | OPTION_JSON,
+        .run = command_tools,
+    },
+    {
+        .name = "check",
+        .words = "",
+        .summary = "Check configuration, modules, backends and permissions",
+        .details =
+            "One line each; exit code 1 if one of them fails. Nothing is changed, except "
+            "that the data directory is made where it is missing.",
+        .options = OPTION_CONFIG | OPTION_JSON | OPTION_HELP_CONFIG,
+        .run = command_check,
+    },
+    {
+        .name = "verify",
+        .words = "",
+        .summary = "Verify the integrity of the data",
+        .details = "Computes every revision again and compares it, its events and its "
+                   "references. One line for each fault; exit code 1 if there is one.",
+        .options = OPTION_CONFIG | OPTION_JSON,
+        .run = command_verify,
+    },
+    {
+        .name = "backup",
+        .words = "FILE",
+        .summary = "Write an online copy of all documents",
+        .details =
+            "One consistent state, taken while writes go on, in a format that every backend "
+            "can "
+            "restore: lines of JSON with hashes. It holds all documents with their history, "
+            "their "
+            "events and the journal where documents keep it; not the files in the roots, and "
+            "not "
+            "a journal in redis. FILE appears whole or not at all, and never in the place of a "
+            "file that exists, unless --force is given.",
+        .options = OPTION_CONFIG | OPTION_FORCE | OPTION_JSON,
+        .min_words = 1,
+        .max_words = 1,
+        .run = command_backup,
+    },
+    {
+        .name = "restore",
+        .words = "FILE",
+        .summary = "Fill an empty store from a backup",
+        .details = "The whole file is verified (header, every line, hash and counts) before "
+                   "anything is "
+                   "kept. Refuses while a gateway serves the data directory and where the "
+                   "store is not "
+                   "empty.",
+        .options = OPTION_CONFIG | OPTION_JSON,
+        .min_words = 1,
+        .max_words = 1,
+        .run = command_restore,
+    },
+};
+const size_t command_count = NG_COUNT(command_table);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* command_text.c - help texts and the man page, printed from the tables of commands and
+ * options. */
+#include <string.h>
+
+#include "command_options.h"
+
+/* Where the help of options begins. */
+#define HELP_COLUMN 26
+/* Columns of running text. */
+#define HELP_WIDTH 92
+
+static const char command_about[] =
+    "notegate is a tool gateway for AI agents: it gives them shared, durable notebooks and "
+    "file tools over REST and MCP. A write that was acknowledged is never lost.";
+
+static const char command_sources[] =
+    "Configuration comes from a YAML file (--config, else notegate.yaml in the current "
+    "directory, else /etc/notegate/notegate.yaml), from the environment (NOTEGATE_ and the key "
+    "in capitals, _ for .) and from flags; the flag beats the environment, which beats the "
+    "file. `notegate check --help-config` lists every key.";
+
+static const char command_directory[] =
+    "One process owns a data directory at a time. Where a gateway serves it, call, tools, mcp, "
+    "verify and backup talk to that gateway through its Unix socket; restore and a second "
+    "serve "
+    "refuse. Where another command holds it, a command waits up to 5 seconds.";
+
+static const char command_exits[] =
+    "0: done. 1: what was asked could not be done (a tool failed, a check found something). 2: "
+    "the command line makes no sense.";
+
+/* One paragraph, its lines broken at spaces. */
+static void help_paragraph(const char *text, size_t len, unsigned indent)
+{
+    size_t column = indent;
+    size_t at = 0;
+    printf("%*s", (int)indent, "");
+    while (at < len) {
+        size_t word = 0;
+        while (at + word < len && text[at + word] != ' ') {
+            word++;
+        }
+        if (column > indent && column + 1 + word > HELP_WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        }
+        if (column > indent) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)word, text + at);
+        column += word;
+        at += word;
+        while (at < len && text[at] == ' ') {
+            at++;
+        }
+    }
+    putchar('\n');
+}
+
+static void help_paragraphs(const char *text)
+{
+    while (*text != '\0') {
+        const char *end = strstr(text, "\n\n");
+        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        help_paragraph(text, len, 0);
+        putchar('\n');
+        text += len;
+        text += strspn(text, "\n");
+    }
+}
+
+static void help_option(const struct option_row *row)
+{
+    char label[64];
+    int len = snprintf(label, sizeof(label), "  %c%c%s --%s%s%s", row->letter ? '-' : ' ',
+                       row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
+                       row->argument ? " " : "", row->argument ? row->argument : "");
+    size_t used = len < 0 ? 0 : (size_t)len;
+    if (used + 2 > HELP_COLUMN) {
+        printf("%s\n", label);
+    } else {
+        printf("%s%*s", label, (int)(HELP_COLUMN - used), "");
+        size_t text = strlen(row->help);
+        if (HELP_COLUMN + text <= HELP_WIDTH) {
+            printf("%s\n", row->help);
+            return;
+        }
+        putchar('\n');
+    }
+    help_paragraph(row->help, strlen(row->help), HELP_COLUMN);
+}
+
+static void help_options(unsigned options)
+{
+    printf("Options:\n");
+    for (size_t i = 0; i < option_count; i++) {
+        if ((option_table[i].group & (options | OPTION_ALWAYS)) != 0 &&
+            !option_table[i].hidden) {
+            help_option(&option_table[i]);
+        }
+    }
+}
+
+static void help_whole(void)
+{
+    printf("Usage: notegate COMMAND [OPTIONS]\n\n");
+    help_paragraphs(command_about);
+    printf("Commands:\n");
+    for (size_t i = 0; i < command_count; i++) {
+        printf("  %-10s %s\n", command_table[i].name, command_table[i].summary);
+    }
+    putchar('\n');
+    help_options(OPTION_CONFIG);
+    putchar('\n');
+    help_paragraphs(command_sources);
+    help_paragraphs(command_directory);
+    printf("Exit codes: %s\n\n", command_exits);
+    printf("notegate COMMAND --help tells more about one command.\n");
+}
+
+void command_print_help(const struct command *command)
+{
+    if (command == NULL) {
+        help_whole();
+        return;
+    }
+    printf("Usage: notegate %s [OPTIONS]%s%s\n\n%s.\n\n", command->name,
+           command->words[0] ? " " : "", command->words, command->summary);
+    help_paragraphs(command->details);
+    help_options(command->options);
+}
+
+/* Text as troff wants it: hyphens that are meant, no line that begins with a control
+ * character. */
+static void man_text(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (c == '\\') {
+            printf("\\e");
+        } else if (c == '-') {
+            printf("\\-");
+        } else if (c == '.' && (i == 0 || text[i - 1] == '\n')) {
+            printf("\\&.");
+        } else if (c == '\'' && (i == 0 || text[i - 1] == '\n')) {
+            printf("\\&'");
+        } else {
+            putchar(c);
+        }
+    }
+}
+
+static void man_paragraphs(const char *text)
+{
+    while (*text != '\0') {
+        const char *end = strstr(text, "\n\n");
+        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        printf(".PP\n");
+        man_text(text, len);
+        putchar('\n');
+        text += len;
+        text += strspn(text, "\n");
+    }
+}
+
+static void man_options(unsigned groups)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option_row *row = &option_table[i];
+        if ((row->group & groups) == 0 || row->hidden) {
+            continue;
+        }
+        printf(".TP\n\\fB");
+        if (row->letter) {
+            printf("\\-%c\\fR, \\fB", row->letter);
+        }
+        printf("\\-\\-");
+        man_text(row->name, strlen(row->name));
+        printf("\\fR");
+        if (row->argument) {
+            printf(" \\fI%s\\fR", row->argument);
+        }
+        putchar('\n');
+        man_text(row->help, strlen(row->help));
+        putchar('\n');
+    }
+}
+
+static void man_command(const struct command *command)
+{
+    printf(".SS notegate %s %s\n", command->name, command->words);
+    man_text(command->summary, strlen(command->summary));
+    printf(".\n");
+    man_paragraphs(command->details);
+    man_options(command->options & ~(unsigned)OPTION_CONFIG);
+}
+
+void command_print_man(void)
+{
+    printf(".TH NOTEGATE 1 \"\" \"notegate\" \"User Commands\"\n.SH NAME\n"
+           "notegate \\- a self\\-hosted tool gateway for AI agents\n.SH SYNOPSIS\n"
+           ".B notegate\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n");
+    man_text(command_about, strlen(command_about));
+    putchar('\n');
+    man_paragraphs(command_sources);
+    man_paragraphs(command_directory);
+    printf(".SH COMMANDS\n");
+    for (size_t i = 0; i < command_count; i++) {
+        man_command(&command_table[i]);
+    }
+    printf(".SH OPTIONS\nEvery command takes these.\n");
+    man_options(OPTION_CONFIG | OPTION_ALWAYS);
+    printf(".SH EXIT STATUS\n");
+    man_text(command_exits, strlen(command_exits));
+    printf(
+        "\n.SH FILES\n.TP\n.I notegate.yaml\nThe configuration, in the current directory or in "
+        "/etc/notegate.\n.TP\n.I notegate.sock\nThe Unix socket of a serving gateway, in its "
+        "data directory; its callers are the owner.\n");
+}

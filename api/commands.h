@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* commands.h - what each command runs; enum command_exit. */
+#ifndef NOTEGATE_API_COMMANDS_H
+#define NOTEGATE_API_COMMANDS_H
+
+#include "command.h"
+
+int command_serve(struct command_line *line);
+int command_mcp(struct command_line *line);
+int command_call(struct command_line *line);
+int command_tools(struct command_line *line);
+int command_check(struct command_line *line);
+int command_verify(struct command_line *line);
+int command_backup(struct command_line *line);
+int command_restore(struct command_line *line);
+
+#endif

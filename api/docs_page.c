@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* docs_page.c - /docs: the tools as forms to try. Three static files, nothing from elsewhere;
+ * its data comes from /v1/tools, as any other caller's. */
+#include "http_reply.h"
+#include "routes.h"
+
+#define STATUS_OK 200
+
+/* Only these files may run, style or be asked; nobody may frame the page. */
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static const char page[] =
+    "<!doctype html>\n"
+    "<html lang=\"en\">\n"
+    "<head>\n"
+    "<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<title>notegate - tools</title>\n"
+    "<link rel=\"icon\" href=\"data:,\">\n"
+    "<link rel=\"stylesheet\" href=\"/docs/docs.css\">\n"
+    "<script src=\"/docs/docs.js\" defer></script>\n"
+    "</head>\n"
+    "<body>\n"
+    "<header>\n"
+    "<h1>notegate</h1>\n"
+    "<p>Every tool of this gateway, as a form. <a href=\"/openapi.json\">OpenAPI 3.1</a></p>\n"
+    "<div class=\"caller\">\n"
+    "<label>Key <input id=\"key\" type=\"password\" autocomplete=\"off\" placeholder=\"ng_... "
+    "(none needed while none exists)\"></label>\n"
+    "<label>Agent <input id=\"agent\" placeholder=\"local\"></label>\n"
+    "<label>Space <input id=\"space\" placeholder=\"its default\"></label>\n"
+    "<button id=\"load\" type=\"button\">Load tools</button>\n"
+    "</div>\n"
+    "<label class=\"wide\">Find <input id=\"find\" type=\"search\" placeholder=\"name or words "
+    "of "
+    "the description\"></label>\n"
+    "</header>\n"
+    "<main id=\"tools\" aria-live=\"polite\"><p>Loading ...</p></main>\n"
+    "<noscript><p>This page needs scripts; <a href=\"/v1/tools\">/v1/tools</a> does "
+    "not.</p></noscript>\n"
+    "</body>\n"
+    "</html>\n";
+
+static const char style[] =
+    ":root{--line:#d5d9e0;--soft:#f5f6f8;--ink:#1c2330;--mute:#5b6577;--accent:#2456b8;"
+    "--bad:#b3261e;--paper:#fff}\n"
+    "@media(prefers-color-scheme:dark){:root{--line:#353b47;--soft:#1d222b;--ink:#e6e9ef;"
+    "--mute:#9aa4b5;--accent:#86aef5;--bad:#ff8a80;--paper:#14171d}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0 auto;max-width:60rem;padding:1.5rem;font:16px/1.5 system-ui,sans-serif;"
+    "color:var(--ink);background:var(--paper)}\n"
+    "h1{margin:0;font-size:1.6rem}\n"
+    "a{color:var(--accent)}\n"
+    "header p{margin:.2rem 0 1rem;color:var(--mute)}\n"
+    ".caller{display:flex;flex-wrap:wrap;gap:.8rem;align-items:end}\n"
+    "label{display:flex;flex-direction:column;flex:1 1 12rem;font-size:.85rem;"
+    "color:var(--mute)}\n"
+    "label.wide{margin:.8rem 0 1.2rem}\n"
+    "input,textarea,select{font:inherit;color:var(--ink);background:var(--paper);"
+    "border:1px solid var(--line);border-radius:6px;padding:.4rem .6rem}\n"
+    "textarea,pre{font:13px/1.5 ui-monospace,monospace}\n"
+    "textarea{width:100%;min-height:7rem;resize:vertical}\n"
+    "button{font:inherit;padding:.4rem 1rem;border:0;border-radius:6px;color:var(--paper);"
+    "background:var(--accent);cursor:pointer}\n"
+    "button:disabled{opacity:.5}\n"
+    ":focus-visible{outline:2px solid var(--accent);outline-offset:2px}\n"
+    "details{border:1px solid var(--line);border-radius:8px;margin:0 0 .7rem;"
+    "background:var(--soft)}\n"
+    "summary{padding:.6rem .9rem;cursor:pointer}\n"
+    "summary code{font-weight:600;font-size:1rem}\n"
+    "summary small{color:var(--mute);margin-left:.6rem}\n"
+    ".inside{padding:0 .9rem .9rem}\n"
+    ".about{white-space:pre-wrap;color:var(--mute);margin:0 0 .8rem}\n"
+    "table{width:100%;border-collapse:collapse;font-size:.9rem;margin:0 0 .8rem}\n"
+    "th,td{text-align:left;vertical-align:top;padding:.3rem .5rem;"
+    "border-top:1px solid var(--line)}\n"
+    "pre{margin:.8rem 0 0;padding:.7rem;max-height:28rem;overflow:auto;white-space:pre-wrap;"
+    "overflow-wrap:anywhere;border:1px solid var(--line);border-radius:6px;"
+    "background:var(--paper)}\n"
+    ".bad{color:var(--bad)}\n";
+
+/* In two, because a C compiler need not take a text this long in one. */
+static const char script_parts[] =
+    "'use strict';\n"
+    "const byId = (id) => document.getElementById(id);\n"
+    "const make = (tag, text, name) => {\n"
+    "  const node = document.createElement(tag);\n"
+    "  if (text !== undefined) node.textContent = text;\n"
+    "  if (name) node.className = name;\n"
+    "  return node;\n"
+    "};\n"
+    "function headers(extra) {\n"
+    "  const all = Object.assign({}, extra);\n"
+    "  const key = byId('key').value.trim();\n"
+    "  const agent = byId('agent').value.trim();\n"
+    "  const space = byId('space').value.trim();\n"
+    "  if (key) all['Authorization'] = 'Bearer ' + key;\n"
+    "  if (agent) all['X-Notegate-Agent'] = agent;\n"
+    "  if (space) all['X-Notegate-Space'] = space;\n"
+    "  return all;\n"
+    "}\n"
+    "function typeOf(schema) {\n"
+    "  if (schema === true || !schema) return 'any';\n"
+    "  if (schema.enum) return schema.enum.map((v) => JSON.stringify(v)).join(' | ');\n"
+    "  if (Array.isArray(schema.type)) return schema.type.join(' | ');\n"
+    "  if (schema.type === 'array' && schema.items) return typeOf(schema.items) + '[]';\n"
+    "  return schema.type || 'any';\n"
+    "}\n"
+    "function sample(schema) {\n"
+    "  const out = {};\n"
+    "  for (const name of schema.required || []) {\n"
+    "    const part = (schema.properties || {})[name] || {};\n"
+    "    if (part.default !== undefined) out[name] = part.default;\n"
+    "    else if (part.enum) out[name] = part.enum[0];\n"
+    "    else if (part.type === 'integer' || part.type === 'number') out[name] = 0;\n"
+    "    else if (part.type === 'boolean') out[name] = false;\n"
+    "    else if (part.type === 'array') out[name] = [];\n"
+    "    else if (part.type === 'object') out[name] = {};\n"
+    "    else out[name] = '';\n"
+    "  }\n"
+    "  return JSON.stringify(out, null, 2);\n"
+    "}\n"
+    "function parameters(schema) {\n"
+    "  const table = make('table');\n"
+    "  const needed = new Set(schema.required || []);\n"
+    "  for (const [name, part] of Object.entries(schema.properties || {})) {\n"
+    "    const row = table.insertRow();\n"
+    "    row.insertCell().append(make('code', name + (needed.has(name) ? ' *' : '')));\n"
+    "    row.insertCell().append(make('code', typeOf(part)));\n"
+    "    row.insertCell().textContent = (part && part.description) || '';\n"
+    "  }\n"
+    "  return table;\n"
+    "}\n";
+
+static const char script_page[] =
+    "async function run(tool, text, out, button) {\n"
+    "  button.disabled = true;\n"
+    "  out.hidden = false;\n"
+    "  out.className = '';\n"
+    "  out.textContent = '...';\n"
+    "  try {\n"
+    "    const answer = await fetch('/v1/tools/' + encodeURIComponent(tool.name), {\n"
+    "      method: 'POST', body: text, headers: headers({'Content-Type': "
+    "'application/json'}),\n"
+    "    });\n"
+    "    const body = await answer.json();\n"
+    "    const plain = answer.ok && typeof body.result === 'string' && !body.content;\n"
+    "    out.textContent = plain ? body.result : JSON.stringify(body, null, 2);\n"
+    "    out.className = answer.ok ? '' : 'bad';\n"
+    "  } catch (error) {\n"
+    "    out.textContent = String(error);\n"
+    "    out.className = 'bad';\n"
+    "  }\n"
+    "  button.disabled = false;\n"
+    "}\n"
+    "function card(tool) {\n"
+    "  const box = make('details');\n"
+    "  const head = make('summary');\n"
+    "  head.append(make('code', tool.name));\n"
+    "  const hints = tool.annotations || {};\n"
+    "  head.append(make('small', hints.readOnlyHint ? 'reads' : hints.destructiveHint\n"
+    "    ? 'writes, may overwrite' : 'writes'));\n"
+    "  const inside = make('div', undefined, 'inside');\n"
+    "  inside.append(make('p', tool.description, 'about'), parameters(tool.inputSchema));\n"
+    "  const label = make('label', 'Arguments');\n"
+    "  const text = make('textarea');\n"
+    "  text.value = sample(tool.inputSchema);\n"
+    "  text.spellcheck = false;\n"
+    "  label.append(text);\n"
+    "  const button = make('button', 'Call');\n"
+    "  const out = make('pre');\n"
+    "  out.hidden = true;\n"
+    "  button.type = 'button';\n"
+    "  button.addEventListener('click', () => run(tool, text.value, out, button));\n"
+    "  inside.append(label, button, out);\n"
+    "  box.append(head, inside);\n"
+    "  box.dataset.words = (tool.name + ' ' + tool.description).toLowerCase();\n"
+    "  return box;\n"
+    "}\n"
+    "function find() {\n"
+    "  const words = byId('find').value.toLowerCase().split(/\\s+/).filter(Boolean);\n"
+    "  for (const box of document.querySelectorAll('details')) {\n"
+    "    box.hidden = !words.every((word) => box.dataset.words.includes(word));\n"
+    "  }\n"
+    "}\n"
+    "async function load() {\n"
+    "  const list = byId('tools');\n"
+    "  try {\n"
+    "    const answer = await fetch('/v1/tools', {headers: headers({})});\n"
+    "    const body = await answer.json();\n"
+    "    if (!answer.ok) {\n"
+    "      list.replaceChildren(make('p', body.message + (body.hint ? ' ' + body.hint : ''),\n"
+    "        'bad'));\n"
+    "      return;\n"
+    "    }\n"
+    "    list.replaceChildren(...body.tools.map(card));\n"
+    "    find();\n"
+    "  } catch (error) {\n"
+    "    list.replaceChildren(make('p', String(error), 'bad'));\n"
+    "  }\n"
+    "}\n"
+    "byId('load').addEventListener('click', load);\n"
+    "byId('find').addEventListener('input', find);\n"
+    "load();\n";
+
+static int answer(struct http_request *request, const char *type, const char *text, size_t size)
+{
+    struct http_reply *reply = &request->reply;
+    reply->status = STATUS_OK;
+    reply->content_type = type;
+    reply->csp = policy;
+    reply->cache = "no-cache";
+    reply->fixed.data = text;
+    reply->fixed.len = size - 1;
+    return NG_OK;
+}
+
+int docs_page_html(struct http_request *request)
+{
+    return answer(request, "text/html; charset=utf-8", page, sizeof(page));
+}
+
+int docs_page_script(struct http_request *request)
+{
+    (void)buf_add(&request->reply.body, script_parts, sizeof(script_parts) - 1);
+    (void)buf_add(&request->reply.body, script_page, sizeof(script_page) - 1);
+    (void)answer(request, "text/javascript; charset=utf-8", "", 1);
+    request->reply.fixed.data = NULL; /* it is in the body */
+    return NG_OK;
+}
+
+int docs_page_style(struct http_request *request)
+{
+    return answer(request, "text/css; charset=utf-8", style, sizeof(style));
+}

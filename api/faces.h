@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* faces.h - what the commands need of the HTTP face: starting it, its address, stopping it. */
+#ifndef NOTEGATE_API_FACES_H
+#define NOTEGATE_API_FACES_H
+
+#include "gateway.h"
+
+struct http_server;
+
+/*
+ * Listens on `listen` of the configuration (TCP) and on NOTEGATE_SOCKET_NAME in the data
+ * directory. NG_OK: both answer by the time it returns; http_server_stop() runs once, later.
+ * Else nothing is left behind and `error` has a sentence: a public address while no key exists,
+ * an address in use, one that is not of the form ADDR:PORT.
+ */
+int http_server_start(struct gateway *gateway, struct http_server **ret, struct buf *error);
+/* "127.0.0.1:8420", "[::1]:41234": the address really listened on, with the real port. Lent
+ * until http_server_stop(). */
+const char *http_server_address(const struct http_server *server);
+/*
+ * No new connections; calls under way get at most wait_ms (gateway_drain), what is left then is
+ * cancelled and its connection ended. Afterwards nothing of the face uses the gateway any more.
+ * NULL is a no-op.
+ */
+void http_server_stop(struct http_server *server, int64_t wait_ms);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* http_connection.c - a connection's memory and what is known of its other end. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "auth_peer.h"
+#include "http_request.h"
+#include "http_server.h"
+#include "metrics.h"
+
+long long http_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void http_connection_phase(struct http_connection *connection, enum http_phase phase)
+{
+    atomic_store_explicit(&connection->since_ms, http_now_ms(), memory_order_relaxed);
+    atomic_store_explicit(&connection->phase, phase, memory_order_release);
+}
+
+static void local_text(struct http_connection *connection)
+{
+    const void *address = NULL;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    int family = connection->local.ss_family;
+    if (family == AF_INET) {
+        memcpy(&in, &connection->local, sizeof(in));
+        address = &in.sin_addr;
+    } else if (family == AF_INET6) {
+        memcpy(&in6, &connection->local, sizeof(in6));
+        address = &in6.sin6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+            family = AF_INET;
+            address = in6.sin6_addr.s6_addr + 12;
+        }
+    }
+    if (address == NULL || inet_ntop(family, address, connection->local_text,
+                                     sizeof(connection->local_text)) == NULL) {
+        connection->local_text[0] = '\0';
+    }
+}
+
+struct http_connection *http_connection_new(struct http_server *server,
+                                            struct MHD_Connection *mhd, int fd, bool is_socket)
+{
+    struct http_connection *connection = alloc_zeroed(1, sizeof(*connection));
+    if (connection == NULL) {
+        return NULL;
+    }
+    connection->server = server;
+    connection->mhd = mhd;
+    connection->fd = fd;
+    connection->auth.is_socket = is_socket;
+    atomic_init(&connection->refs, 1);
+    atomic_init(&connection->since_ms, http_now_ms());
+    struct http_request *request = &connection->request;
+    request->server = server;
+    request->gateway = server->gateway;
+    request->connection = connection;
+    /* An answer is at most a result, escaped. */
+    size_t most = server->gateway->limits.result;
+    buf_init(&request->reply.body, most > SIZE_MAX / 8 ? SIZE_MAX / 2 : most * 8 + 65536);
+    buf_init(&request->built, request->reply.body.max);
+    return connection;
+}
+
+void http_connection_unref(struct http_connection *connection)
+{
+    if (atomic_fetch_sub(&connection->refs, 1) != 1) {
+        return;
+    }
+    connection->request.abandoned = false;
+    http_request_end(&connection->request);
+    buf_done(&connection->request.reply.body);
+    free(connection);
+}
+
+void http_connection_identify(struct http_connection *connection)
+{
+    if (connection->auth_known) {
+        return;
+    }
+    connection->auth_known = true;
+    if (connection->auth.is_socket) {
+        return;
+    }
+    socklen_t size = sizeof(connection->peer);
+    if (getpeername(connection->fd, (struct sockaddr *)&connection->peer, &size) != 0) {
+        return;
+    }
+    size = sizeof(connection->local);
+    if (getsockname(connection->fd, (struct sockaddr *)&connection->local, &size) != 0) {
+        return;
+    }
+    local_text(connection);
+    connection->auth.is_loopback =
+        auth_peer_is_loopback(&connection->peer) && auth_peer_is_loopback(&connection->local);
+    uid_t uid = 0;
+    if (connection->auth.is_loopback &&
+        auth_peer_find(&connection->peer, &connection->local, &uid) == NG_OK) {
+        connection->auth.is_own_user = uid == geteuid();
+    }
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* http_reply.c - answers: error objects, entity tags, headers. */
+#include "http_reply.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "http_server.h"
+#include "routes.h"
+#include "str.h"
+
+/* Longest message of an error object the face makes itself. */
+#define MESSAGE_MAX 1024
+#define JSON_TYPE "application/json"
+/* What a page of another allowed origin may send and read. */
+#define CORS_HEADERS                                                                           \
+    "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
+    "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-Notegate-Agent, "           \
+    "X-Notegate-Mode, X-Notegate-Space, X-Request-Id, traceparent"
+#define CORS_EXPOSED "ETag, Mcp-Session-Id, Retry-After, X-Request-Id"
+
+void http_reply_clear(struct http_request *request)
+{
+    struct http_reply *reply = &request->reply;
+    struct buf body = reply->body;
+    buf_clear(&body);
+    if (reply->has_file) {
+        (void)close(reply->file_fd);
+    }
+    memset(reply, 0, sizeof(*reply));
+    reply->body = body;
+}
+
+/* {"error":true,"code","message","hint"?} or what MCP has for it. */
+static void print_error(struct http_request *request, int rc, const char *hint,
+                        const char *message)
+{
+    struct buf *body = &request->reply.body;
+    if (request->route != NULL && (request->route->flags & ROUTE_MCP) != 0) {
+        (void)mcp_http_print_refusal(rc, ng_str_of(message), ng_str_of(hint), body);
+        return;
+    }
+    (void)buf_printf(body,
+                     "{\"error\":true,\"code\":\"%s\",\"message\":", error_name(NULL, rc));
+    (void)buf_add_json(body, ng_str_of(message));
+    if (hint != NULL) {
+        (void)buf_add_c(body, ",\"hint\":");
+        (void)buf_add_json(body, ng_str_of(hint));
+    }
+    (void)buf_add_char(body, '}');
+}
+
+static void set_status(struct http_reply *reply, int status, int retry_after_s)
+{
+    reply->status = status;
+    reply->authenticate = status == MHD_HTTP_UNAUTHORIZED;
+    if (status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE) {
+        reply->retry_after_s = retry_after_s > 0 ? retry_after_s : HTTP_RETRY_AFTER_S;
+    }
+}
+
+int http_reply_error(struct http_request *request, int rc, const char *hint, const char *format,
+                     ...)
+{
+    char message[MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    bool close = request->reply.close;
+    const char *allow = request->reply.allow;
+    http_reply_clear(request);
+    print_error(request, rc, hint, message);
+    set_status(&request->reply, error_status(NULL, rc), 0);
+    request->reply.close = close;
+    request->reply.allow = allow;
+    if (rc == NG_EMETHOD && allow == NULL) {
+        request->reply.allow = routes_allow(request->target.path);
+    }
+    return rc;
+}
+
+int http_reply_call_error(struct http_request *request, const struct call *call)
+{
+    http_reply_clear(request);
+    (void)call_print_error(call, &request->reply.body);
+    set_status(&request->reply, call->result.status, call->result.retry_after_s);
+    return call->result.rc;
+}
+
+void http_reply_etag(struct http_request *request)
+{
+    struct http_reply *reply = &request->reply;
+    /* FNV-1a: the same text has the same tag in every process, which str_hash() does not give.
+     */
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < reply->body.len; i++) {
+        hash = (hash ^ (unsigned char)reply->body.data[i]) * UINT64_C(1099511628211);
+    }
+    (void)snprintf(reply->etag, sizeof(reply->etag), "\"%016llx\"", (unsigned long long)hash);
+    reply->status = MHD_HTTP_OK;
+    reply->cache = "no-cache";
+    if (request->headers.if_none_match.data != NULL &&
+        http_etag_matches(request->headers.if_none_match, ng_str_of(reply->etag))) {
+        reply->status = MHD_HTTP_NOT_MODIFIED;
+        buf_clear(&reply->body);
+    }
+}
+
+/* ---- sending ---- */
+
+/* Large answers count in limits.buffered until they are sent. */
+static void count_reply(struct http_request *request)
+{
+    size_t len = request->reply.body.len;
+    if (len <= HTTP_UNCOUNTED_BYTES) {
+        return;
+    }
+    int64_t used = metrics_use(request->gateway->metrics, METRICS_BUFFERED, (int64_t)len);
+    request->reply_counted = len;
+    if (used > (int64_t)request->gateway->limits.buffered) {
+        (void)metrics_use(request->gateway->metrics, METRICS_BUFFERED, -(int64_t)len);
+        request->reply_counted = 0;
+        (void)http_reply_error(request, NG_EBUSY, NULL,
+                               "Too many bytes of bodies and answers are in memory just now "
+                               "(limits.buffered); try again");
+    }
+}
+
+static struct MHD_Response *make_response(struct http_request *request)
+{
+    struct http_reply *reply = &request->reply;
+    if (reply->has_file) {
+        struct MHD_Response *file =
+            MHD_create_response_from_fd64(reply->file_size, reply->file_fd);
+        reply->has_file = file == NULL; /* else the response closes it */
+        return file;
+    }
+    if (reply->fixed.data != NULL) {
+        void *data = (void *)(uintptr_t)reply->fixed.data; /* PERSISTENT: only read */
+        return MHD_create_response_from_buffer(reply->fixed.len, data, MHD_RESPMEM_PERSISTENT);
+    }
+    if (reply->body.cap <= HTTP_KEEP_BYTES) {
+        /* Stays the connection's, whose next request comes when this answer is out. */
+        return MHD_create_response_from_buffer(reply->body.len, reply->body.data,
+                                               MHD_RESPMEM_PERSISTENT);
+    }
+    size_t len = 0;
+    char *data = buf_take(&reply->body, &len);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(data);
+    }
+    return response;
+}
+
+static bool add(struct MHD_Response *response, const char *name, const char *value)
+{
+    return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* Headers that few answers have. */
+static bool add_rare(struct http_request *request, struct MHD_Response *response)
+{
+    const struct http_reply *reply = &request->reply;
+    char number[16];
+    bool ok = true;
+    if (reply->etag[0] != '\0') {
+        ok = ok && add(response, MHD_HTTP_HEADER_ETAG, reply->etag);
+    }
+    if (reply->allow != NULL && reply->allow[0] != '\0') {
+        ok = ok && add(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    }
+    if (reply->csp != NULL) {
+        ok = ok && add(response, "Content-Security-Policy", reply->csp) &&
+             add(response, "Referrer-Policy", "no-referrer") &&
+             add(response, "X-Frame-Options", "DENY");
+    }
+    if (reply->retry_after_s > 0) {
+        (void)snprintf(number, sizeof(number), "%d", reply->retry_after_s);
+        ok = ok && add(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
+    }
+    if (reply->authenticate) {
+        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"notegate\"");
+    }
+    if (reply->session_id != NULL && reply->session_id[0] != '\0') {
+        ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
+    }
+    if (reply->close || atomic_load(&request->gateway->stopping)) {
+        ok = ok && add(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    return ok;
+}
+
+/* A page of another origin, which was allowed, may read the answer. */
+static bool add_cors(struct http_request *request, struct MHD_Response *response)
+{
+    char origin[HTTP_HOST_MAX + 16];
+    struct ng_str from = request->headers.origin;
+    if (from.data == NULL || from.len >= sizeof(origin) || request->fault.rc == NG_EFORBIDDEN) {
+        return true;
+    }
+    memcpy(origin, from.data, from.len);
+    origin[from.len] = '\0';
+    bool ok = add(response, "Access-Control-Allow-Origin", origin) &&
+              add(response, MHD_HTTP_HEADER_VARY, "Origin") &&
+              add(response, "Access-Control-Expose-Headers", CORS_EXPOSED);
+    if (request->reply.cors_allow != NULL) {
+        ok = ok && add(response, "Access-Control-Allow-Methods", request->reply.cors_allow) &&
+             add(response, "Access-Control-Allow-Headers", CORS_HEADERS) &&
+             add(response, "Access-Control-Max-Age", "600");
+    }
+    return ok;
+}
+
+static bool add_headers(struct http_request *request, struct MHD_Response *response)
+{
+    const struct http_reply *reply = &request->reply;
+    bool ok = add(response, "X-Request-Id", request->request_id) &&
+              add(response, "X-Content-Type-Options", "nosniff");
+    if (reply->status != MHD_HTTP_NO_CONTENT && reply->status != MHD_HTTP_NOT_MODIFIED &&
+        reply->status != MHD_HTTP_ACCEPTED) {
+        ok = ok && add(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                       reply->content_type == NULL ? JSON_TYPE : reply->content_type);
+    }
+    if (request->method != HTTP_POST) { /* answers to POST are not stored by anyone */
+        ok = ok && add(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+                       reply->cache == NULL ? "no-store" : reply->cache);
+    }
+    if (request->caller.traceparent.data != NULL && request->authenticated) {
+        char trace[256];
+        (void)snprintf(trace, sizeof(trace), "%.*s", (int)request->caller.traceparent.len,
+                       request->caller.traceparent.data);
+        ok = ok && add(response, "traceparent", trace);
+    }
+    return ok && add_rare(request, response) && add_cors(request, response);
+}
+
+bool http_reply_send(struct http_request *request)
+{
+    count_reply(request);
+    struct http_reply *reply = &request->reply;
+    if (reply->body.rc != NG_OK) {
+        int rc = reply->body.rc;
+        (void)http_reply_error(
+            request, rc == NG_ETOOLARGE ? NG_ETOOLARGE : NG_EINTERNAL, NULL, "%s",
+            rc == NG_ETOOLARGE ? "The answer is over the limit for one answer"
+                               : "Out of memory");
+        if (reply->body.rc != NG_OK) {
+            return false;
+        }
+    }
+    struct MHD_Response *response = make_response(request);
+    if (response == NULL) {
+        return false;
+    }
+    bool ok = add_headers(request, response) &&
+              MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
+                  MHD_YES;
+    MHD_destroy_response(response);
+    request->answered = ok;
+    return ok;
+}

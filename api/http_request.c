@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* http_request.c - from the request line to the route's answer. */
+#include "http_request.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "http_reply.h"
+#include "http_server.h"
+#include "routes.h"
+#include "str.h"
+
+/* First memory of a body. */
+#define BODY_FIRST 1024
+
+/* ---- the body's memory ---- */
+
+static void body_unref(void *object)
+{
+    struct http_body *body = object;
+    if (body == NULL || atomic_fetch_sub(&body->refs, 1) != 1) {
+        return;
+    }
+    if (body->counted > 0) {
+        (void)metrics_use(body->gateway->metrics, METRICS_BUFFERED, -(int64_t)body->counted);
+    }
+    free(body);
+}
+
+/* Counts what a body of `cap` bytes takes of limits.buffered. */
+static int body_count(struct http_request *request, struct http_body *body, size_t cap)
+{
+    size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
+    if (more == 0) {
+        return NG_OK;
+    }
+    int64_t used = metrics_use(request->gateway->metrics, METRICS_BUFFERED, (int64_t)more);
+    body->counted += more;
+    return used > (int64_t)request->gateway->limits.buffered ? NG_EBUSY : NG_OK;
+}
+
+static int body_room(struct http_request *request, size_t need)
+{
+    struct http_body *old = request->body;
+    if (old != NULL && old->cap >= need) {
+        return NG_OK;
+    }
+    size_t cap = old == NULL ? BODY_FIRST : old->cap;
+    while (cap < need) {
+        cap *= 2; /* need is at most limits.body, far from overflow */
+    }
+    struct http_body *body = alloc_resize(old, sizeof(*body) + cap);
+    if (body == NULL) {
+        return NG_EINTERNAL;
+    }
+    if (old == NULL) {
+        atomic_init(&body->refs, 1);
+        body->len = 0;
+        body->counted = 0;
+        body->gateway = request->gateway;
+    }
+    body->cap = cap;
+    request->body = body;
+    return body_count(request, body, cap);
+}
+
+static void body_drop(struct http_request *request)
+{
+    body_unref(request->body);
+    request->body = NULL;
+}
+
+static void fault(struct http_request *request, int rc, const char *text)
+{
+    if (request->fault.rc == NG_OK) {
+        request->fault.rc = rc;
+        (void)snprintf(request->fault.text, sizeof(request->fault.text), "%s", text);
+    }
+    body_drop(request);
+}
+
+static void fault_too_large(struct http_request *request)
+{
+    char text[120];
+    (void)snprintf(text, sizeof(text), "The body is over the limit of %zu bytes (limits.body)",
+                   request->gateway->limits.body);
+    fault(request, NG_ETOOLARGE, text);
+}
+
+bool http_request_body(struct http_request *request, const char *data, size_t len)
+{
+    request->received += len;
+    if (request->fault.rc != NG_OK) {
+        return request->received <= HTTP_DISCARD_BYTES;
+    }
+    if (request->received > request->gateway->limits.body) {
+        fault_too_large(request);
+        return true;
+    }
+    int rc = body_room(request, (size_t)request->received);
+    if (rc == NG_EBUSY) {
+        fault(request, rc,
+              "Too many bytes of bodies and answers are in memory just now "
+              "(limits.buffered); try again");
+    } else if (rc != NG_OK) {
+        fault(request, rc, "Out of memory");
+    } else {
+        memcpy(request->body->data + request->body->len, data, len);
+        request->body->len += len;
+    }
+    return true;
+}
+
+struct ng_str http_request_text(const struct http_request *request)
+{
+    if (request->body == NULL) {
+        return ng_str_of("");
+    }
+    return str_make(request->body->data, request->body->len);
+}
+
+int http_request_keep_body(struct http_request *request, struct call *call)
+{
+    if (request->body == NULL) {
+        return NG_OK;
+    }
+    atomic_fetch_add(&request->body->refs, 1);
+    return call_pin(call, body_unref, request->body); /* which releases it if it fails */
+}
+
+/* ---- the headers ---- */
+
+void http_request_begin(struct http_request *request, const char *target)
+{
+    memset(&request->headers, 0, sizeof(request->headers));
+    request->method = 0;
+    request->fault.rc = NG_OK;
+    request->fault.fatal = false;
+    request->fault_hint = NULL;
+    request->route = NULL;
+    request->param = str_make(NULL, 0);
+    request->authenticated = false;
+    request->abandoned = false;
+    request->begun = false;
+    request->answered = false;
+    request->received = 0;
+    request->request_id[0] = '\0';
+    atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
+    http_reply_clear(request);
+    if (request->body != NULL) {
+        request->body->len = 0;
+    }
+    (void)http_check_target(target, &request->target, &request->fault);
+}
+
+static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const char *key,
+                                   size_t key_size, const char *value, size_t value_size)
+{
+    struct http_request *request = cls;
+    (void)kind;
+    int rc =
+        http_check_header(&request->headers, str_make(key, key_size),
+                          str_make(value == NULL ? "" : value, value_size), &request->fault);
+    return rc == NG_OK ? MHD_YES : MHD_NO;
+}
+
+/* The caller's id if it is sane, else one that is unique to this process. */
+static void make_request_id(struct http_request *request)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct ng_str given = request->headers.request_id;
+    if (given.data != NULL && http_request_id_valid(given)) {
+        memcpy(request->request_id, given.data, given.len);
+        request->request_id[given.len] = '\0';
+        return;
+    }
+    struct http_server *server = request->server;
+    uint64_t next = atomic_fetch_add_explicit(&server->id_next, 1, memory_order_relaxed);
+    for (unsigned i = 0; i < 8; i++) {
+        request->request_id[i] = digits[(server->id_prefix >> (28 - 4 * i)) & 15];
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        request->request_id[8 + i] = digits[(next >> (28 - 4 * i)) & 15];
+    }
+    request->request_id[16] = '\0';
+}
+
+static int check_names(struct http_request *request)
+{
+    const struct http_names *names = &request->server->names;
+    const struct http_headers *headers = &request->headers;
+    if (!http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
+        request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
+                              "gateway is meant to be reached by it";
+        fault(request, NG_EFORBIDDEN,
+              "The Host header names a host that this gateway does not "
+              "answer for");
+    } else if (headers->origin.data != NULL &&
+               !http_origin_allowed(names, headers->origin, headers->host)) {
+        request->fault_hint = "Add the origin to allowed_origins in the configuration if its "
+                              "pages may use this gateway";
+        fault(request, NG_EFORBIDDEN,
+              "The Origin header names a site whose pages may not use "
+              "this gateway");
+    }
+    return request->fault.rc;
+}
+
+static int check_caller(struct http_request *request)
+{
+    struct auth_refusal refusal;
+    struct auth_headers headers = {
+        .authorization = request->headers.authorization,
+        .agent = request->headers.agent,
+        .space = request->headers.space,
+        .mode = request->headers.mode,
+        .proxied = request->headers.proxied,
+    };
+    int rc = auth_check(request->server->auth, &request->connection->auth, &headers,
+                        &request->caller, &refusal);
+    request->authenticated = rc == NG_OK;
+    if (rc == NG_OK) {
+        request->caller.request_id = ng_str_of(request->request_id);
+        if (request->headers.traceparent.data != NULL &&
+            http_traceparent_valid(request->headers.traceparent)) {
+            request->caller.traceparent = request->headers.traceparent;
+        }
+        return NG_OK;
+    }
+    if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
+        return NG_OK;
+    }
+    /* A fault of the route must not tell strangers what is there. */
+    request->fault.rc = NG_OK;
+    request->fault_hint = refusal.hint;
+    fault(request, rc, refusal.text);
+    return rc;
+}
+
+static void check_body(struct http_request *request)
+{
+    const struct http_headers *headers = &request->headers;
+    if (headers->has_length && headers->body_length > request->gateway->limits.body) {
+        bool waits = headers->expect.data != NULL;
+        fault_too_large(request);
+        /* The client has not sent it yet, or it is too long to be read and thrown away. */
+        request->fault.fatal |= waits || headers->body_length > HTTP_DISCARD_BYTES;
+    }
+    if (request->fault.rc == NG_OK && request->route != NULL &&
+        (request->route->flags & ROUTE_BODY) != 0 &&
+        (headers->chunked || headers->body_length > 0) &&
+        (headers->content_type.data == NULL || !http_is_json(headers->content_type))) {
+        request->fault_hint = "Send Content-Type: application/json";
+        fault(request, NG_EMEDIATYPE,
+              headers->content_type.data == NULL ? "The body has no Content-Type"
+                                                 : "The Content-Type is not JSON in UTF-8");
+    }
+}
+
+void http_request_headers(struct http_request *request, const char *method)
+{
+    request->begun = true;
+    request->method = http_check_method(method);
+    (void)MHD_get_connection_values_n(request->connection->mhd, MHD_HEADER_KIND, each_header,
+                                      request);
+    if (request->fault.rc == NG_OK) {
+        (void)http_check_headers(&request->headers, &request->fault);
+    }
+    make_request_id(request);
+    if (request->method == 0 && request->fault.rc == NG_OK) {
+        request->fault.fatal = true;
+        fault(request, NG_EMETHOD,
+              "The method is none of GET, HEAD, POST, PUT, PATCH, DELETE, "
+              "OPTIONS");
+    }
+    if (request->fault.rc == NG_OK) {
+        http_connection_identify(request->connection);
+        if (check_names(request) == NG_OK) {
+            routes_find(request);
+            (void)check_caller(request);
+        }
+    }
+    check_body(request);
+    bool body = request->headers.chunked || request->headers.body_length > 0;
+    if (body) {
+        http_connection_phase(request->connection, HTTP_PHASE_BODY);
+    }
+}
+
+/* ---- running ---- */
+
+struct call *http_request_call(struct http_request *request)
+{
+    struct call *call = call_new(request->gateway);
+    if (call == NULL) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return NULL;
+    }
+    call->on_loop = true;
+    call->done = http_request_call_done;
+    call->done_user = request;
+    int rc = auth_apply(&request->caller, call);
+    if (rc != NG_OK) {
+        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->work.message.len,
+                               call->work.message.data);
+        call_unref(call);
+        return NULL;
+    }
+    return call;
+}
+
+int http_request_run(struct http_request *request)
+{
+    if (request->fault.rc != NG_OK) {
+        request->reply.close = request->fault.fatal;
+        (void)http_reply_error(request, request->fault.rc, request->fault_hint, "%s",
+                               request->fault.text);
+        return NG_OK;
+    }
+    struct http_connection *connection = request->connection;
+    atomic_fetch_add_explicit(&connection->refs, 1, memory_order_relaxed);
+    int rc = request->route->run(request);
+    if (rc != NG_PENDING) {
+        atomic_fetch_sub_explicit(&connection->refs, 1, memory_order_relaxed);
+    }
+    return rc;
+}
+
+void http_request_finish(struct http_request *request)
+{
+    if (request->abandoned) {
+        request->reply.close = true;
+        (void)http_reply_error(request, NG_EBUSY, NULL, "The gateway is stopping");
+        return;
+    }
+    request->route->finish(request);
+}
+
+void http_request_done(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    int before = atomic_exchange(&request->stage, HTTP_DONE);
+    if (before == HTTP_SUSPENDED) {
+        http_server_resume(request);
+    }
+    http_connection_unref(connection);
+}
+
+void http_request_call_done(struct call *call, void *user)
+{
+    (void)call;
+    http_request_done(user);
+}
+
+void http_request_end(struct http_request *request)
+{
+    if (request->abandoned) {
+        return; /* the thread that is still at it ends it, with the last reference */
+    }
+    if (request->call != NULL) {
+        call_unref(request->call);
+        request->call = NULL;
+    }
+    if (request->mcp_used) {
+        buf_done(&request->mcp.body);
+        if (request->mcp.call != NULL) {
+            call_unref(request->mcp.call);
+        }
+        request->mcp_used = false;
+    }
+    if (request->built.data != NULL) {
+        buf_done(&request->built);
+    }
+    if (request->reply.has_file) {
+        http_reply_clear(request);
+    }
+    struct http_body *body = request->body;
+    bool last = atomic_load(&request->connection->refs) == 0;
+    if (body != NULL &&
+        (last || body->cap > HTTP_KEEP_BYTES || atomic_load(&body->refs) != 1)) {
+        body_drop(request);
+    }
+    if (request->reply_counted > 0) {
+        (void)metrics_use(request->gateway->metrics, METRICS_BUFFERED,
+                          -(int64_t)request->reply_counted);
+        request->reply_counted = 0;
+    }
+}

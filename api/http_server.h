@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* http_server.h - the HTTP face as its own files see it; others include faces.h. */
+#ifndef NOTEGATE_API_HTTP_SERVER_H
+#define NOTEGATE_API_HTTP_SERVER_H
+
+#include "auth.h"
+#include "faces.h"
+#include "http_check.h"
+#include "http_watch.h"
+#include "mcp_http.h"
+
+struct MHD_Daemon;
+struct http_request;
+
+/* Longest "ADDR:PORT". */
+#define HTTP_ADDRESS_MAX 300
+
+struct http_server {
+    struct gateway *gateway;
+    struct auth *auth;
+    struct mcp_http *mcp;
+    struct http_names names;
+    char listen_host[HTTP_HOST_MAX + 1];
+    char address[HTTP_ADDRESS_MAX];
+    struct MHD_Daemon *tcp, *local;
+    int tcp_fd, local_fd; /* until a daemon owns them; -1 */
+    struct http_watch watch;
+    bool watching;
+    atomic_int connections;
+    atomic_bool stopping; /* nothing is waited for any more */
+    uint32_t id_prefix;   /* of request ids */
+    atomic_uint_fast64_t id_next;
+};
+
+/* Lets a suspended connection go on. */
+void http_server_resume(struct http_request *request);
+
+#endif

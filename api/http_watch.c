@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* http_watch.c - clients that left, clients that dawdle. */
+#include "http_watch.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "auth_peer.h"
+#include "http_request.h"
+
+/* Calls cancelled in one round; the next round takes the rest. */
+#define ROUND_CALLS 64
+/* Probing a client on another machine that has shut down its sending side: seconds before the
+ * first probe, between two, and how many go unanswered. */
+#define PROBE_IDLE_S 5
+#define PROBE_INTERVAL_S 5
+#define PROBE_COUNT 3
+
+void http_watch_add(struct http_watch *watch, struct http_connection *connection)
+{
+    pthread_mutex_lock(&watch->lock);
+    connection->prev = NULL;
+    connection->next = watch->first;
+    if (watch->first != NULL) {
+        watch->first->prev = connection;
+    }
+    watch->first = connection;
+    if (watch->count++ == 0) {
+        pthread_cond_signal(&watch->wake);
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void http_watch_remove(struct http_watch *watch, struct http_connection *connection)
+{
+    pthread_mutex_lock(&watch->lock);
+    if (connection->prev != NULL) {
+        connection->prev->next = connection->next;
+    } else {
+        watch->first = connection->next;
+    }
+    if (connection->next != NULL) {
+        connection->next->prev = connection->prev;
+    }
+    watch->count--;
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
+                        struct call *call)
+{
+    if (call != NULL) {
+        call_ref(call);
+    }
+    pthread_mutex_lock(&watch->lock);
+    connection->watched = call;
+    connection->left = false;
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void http_watch_resume(struct http_watch *watch, struct http_connection *connection)
+{
+    pthread_mutex_lock(&watch->lock);
+    struct call *call = connection->watched;
+    connection->watched = NULL;
+    pthread_mutex_unlock(&watch->lock);
+    call_unref(call);
+}
+
+/*
+ * A client that has shut down its sending side may still read the answer, and one that has
+ * closed the socket looks the same from here. Within this machine the socket table knows which
+ * it is; elsewhere keep-alive probes find out, because a closed socket answers them with a
+ * reset.
+ */
+static bool half_closed_has_left(struct http_connection *connection)
+{
+    if (connection->auth.is_loopback) {
+        uid_t uid = 0;
+        return auth_peer_find(&connection->peer, &connection->local, &uid) == NG_ENOTFOUND;
+    }
+    if (!connection->half_closed && !connection->auth.is_socket) {
+        static const int on = 1;
+        static const int idle = PROBE_IDLE_S;
+        static const int interval = PROBE_INTERVAL_S;
+        static const int count = PROBE_COUNT;
+        (void)setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval,
+                         sizeof(interval));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    }
+    connection->half_closed = true;
+    return false;
+}
+
+static bool has_left(struct http_connection *connection)
+{
+    struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
+    if (poll(&poll_fd, 1, 0) <= 0) {
+        return false;
+    }
+    if ((poll_fd.revents & (POLLHUP | POLLERR)) != 0) {
+        return true;
+    }
+    return (poll_fd.revents & POLLRDHUP) != 0 && half_closed_has_left(connection);
+}
+
+/* A connection between two requests may rest; one that has begun to send a request line may not
+ * take for ever over it. The time is counted from the first round that saw bytes come. */
+static bool dawdles_before_head(struct http_connection *connection, long long now,
+                                long long since)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof(info);
+    if (connection->head_since_ms <= since) {
+        connection->head_since_ms = 0;
+        if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+            (long long)info.tcpi_last_data_recv + HTTP_WATCH_MS >= now - since) {
+            return false;
+        }
+        connection->head_since_ms = now;
+        return false;
+    }
+    return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
+}
+
+static bool dawdles(struct http_connection *connection, long long now)
+{
+    long long since = atomic_load(&connection->since_ms);
+    long long age = now - since;
+    switch ((enum http_phase)atomic_load(&connection->phase)) {
+    case HTTP_PHASE_WAITING:
+        return dawdles_before_head(connection, now, since);
+    case HTTP_PHASE_HEAD:
+        return age > HTTP_HEAD_MAX_MS;
+    case HTTP_PHASE_BODY:
+        return age > HTTP_RECEIVE_MAX_MS;
+    case HTTP_PHASE_SENDING:
+        return age > HTTP_SEND_MAX_MS;
+    case HTTP_PHASE_WORKING:
+        return false;
+    }
+    return false;
+}
+
+/* One look at all connections; the lock is held. Fills `calls` with what is to be cancelled. */
+static size_t look(struct http_watch *watch, struct call **calls)
+{
+    size_t count = 0;
+    long long now = http_now_ms();
+    for (struct http_connection *connection = watch->first; connection != NULL;
+         connection = connection->next) {
+        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+            if (connection->watched != NULL && !connection->left && count < ROUND_CALLS &&
+                has_left(connection)) {
+                connection->left = true;
+                call_ref(connection->watched);
+                calls[count++] = connection->watched;
+            }
+        } else if (dawdles(connection, now)) {
+            (void)shutdown(connection->fd, SHUT_RDWR);
+        }
+    }
+    return count;
+}
+
+static void cancel(struct call **calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        call_cancel(calls[i]);
+        call_unref(calls[i]);
+    }
+}
+
+static void *watch_run(void *user)
+{
+    struct http_watch *watch = user;
+    struct call *calls[ROUND_CALLS];
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->stopping) {
+        if (watch->count == 0) {
+            (void)pthread_cond_wait(&watch->wake, &watch->lock);
+            continue;
+        }
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += HTTP_WATCH_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_nsec -= 1000000000L;
+            until.tv_sec++;
+        }
+        if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) != ETIMEDOUT) {
+            continue;
+        }
+        size_t count = look(watch, calls);
+        if (count > 0) {
+            pthread_mutex_unlock(&watch->lock);
+            cancel(calls, count);
+            pthread_mutex_lock(&watch->lock);
+        }
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return NULL;
+}
+
+int http_watch_start(struct http_watch *watch)
+{
+    pthread_condattr_t attributes;
+    watch->first = NULL;
+    watch->count = 0;
+    watch->stopping = false;
+    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
+        return NG_EINTERNAL;
+    }
+    int failed = pthread_condattr_init(&attributes);
+    if (failed == 0) {
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        failed = pthread_cond_init(&watch->wake, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+    if (failed != 0) {
+        (void)pthread_mutex_destroy(&watch->lock);
+        return NG_EINTERNAL;
+    }
+    if (pthread_create(&watch->thread, NULL, watch_run, watch) != 0) {
+        (void)pthread_cond_destroy(&watch->wake);
+        (void)pthread_mutex_destroy(&watch->lock);
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+void http_watch_stop(struct http_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    watch->stopping = true;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->lock);
+    (void)pthread_join(watch->thread, NULL);
+    (void)pthread_cond_destroy(&watch->wake);
+    (void)pthread_mutex_destroy(&watch->lock);
+}
+
+void http_watch_cancel_all(struct http_watch *watch)
+{
+    struct call *calls[ROUND_CALLS];
+    size_t count;
+    do {
+        count = 0;
+        pthread_mutex_lock(&watch->lock);
+        for (struct http_connection *connection = watch->first;
+             connection != NULL && count < ROUND_CALLS; connection = connection->next) {
+            if (connection->watched != NULL && !connection->left) {
+                connection->left = true;
+                call_ref(connection->watched);
+                calls[count++] = connection->watched;
+            }
+        }
+        pthread_mutex_unlock(&watch->lock);
+        cancel(calls, count);
+    } while (count == ROUND_CALLS);
+}
+
+size_t http_watch_busy(struct http_watch *watch)
+{
+    size_t busy = 0;
+    pthread_mutex_lock(&watch->lock);
+    for (struct http_connection *connection = watch->first; connection != NULL;
+         connection = connection->next) {
+        int phase = atomic_load(&connection->phase);
+        busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING;
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return busy;
+}
+
+void http_watch_each(struct http_watch *watch, void (*each)(struct http_connection *connection))
+{
+    pthread_mutex_lock(&watch->lock);
+    for (struct http_connection *connection = watch->first; connection != NULL;
+         connection = connection->next) {
+        each(connection);
+    }
+    pthread_mutex_unlock(&watch->lock);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http_watch.h - one thread that looks over all connections a few times a second.
+ *
+ * libmicrohttpd does not tell that the client of a suspended connection left, and its timeout
+ * is one of inactivity only: a client that sends a byte a minute stays for ever. So this thread
+ * polls the suspended ones and cancels their calls, and shuts down those over a total time.
+ * Nothing of it is on the path of a request that is answered at once.
+ */
+#ifndef NOTEGATE_API_HTTP_WATCH_H
+#define NOTEGATE_API_HTTP_WATCH_H
+
+#include <pthread.h>
+
+#include "notegate/abi.h"
+
+struct http_connection;
+struct call;
+
+/* How often it looks, while there are connections. */
+#define HTTP_WATCH_MS 200
+/* A request line and headers, and then the body, must be in within these. */
+#define HTTP_HEAD_MAX_MS 20000
+#define HTTP_RECEIVE_MAX_MS 60000
+/* An answer must be taken within this. */
+#define HTTP_SEND_MAX_MS 300000
+
+struct http_watch {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct http_connection *first; /* all connections */
+    size_t count;
+    bool stopping;
+};
+
+int http_watch_start(struct http_watch *watch);
+/* Joins the thread. No connection may be left. */
+void http_watch_stop(struct http_watch *watch);
+void http_watch_add(struct http_watch *watch, struct http_connection *connection);
+void http_watch_remove(struct http_watch *watch, struct http_connection *connection);
+/* The connection waits for this call (NULL: for something that cannot be cancelled). */
+void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
+                        struct call *call);
+void http_watch_resume(struct http_watch *watch, struct http_connection *connection);
+
+/* For the end of the server. Cancels the calls of all suspended connections. */
+void http_watch_cancel_all(struct http_watch *watch);
+/* Connections whose request is being worked on or answered. */
+size_t http_watch_busy(struct http_watch *watch);
+/* each() for every connection, under the lock. */
+void http_watch_each(struct http_watch *watch,
+                     void (*each)(struct http_connection *connection));
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - the one binary: reads the command line and runs the command it names. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "command.h"
+
+int main(int argc, char **argv)
+{
+    struct command_line line;
+    /* A reader that left is an error of that write, not the end of the process. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    int rc = command_parse(argc, argv, &line);
+    if (rc == COMMAND_OK) {
+        if (line.help_man) {
+            command_print_man();
+        } else if (line.help) {
+            command_print_help(line.command);
+        } else if (line.version) {
+            printf("notegate %s\n", NOTEGATE_VERSION);
+        } else {
+            rc = line.command->run(&line);
+        }
+        if (command_flush(stdout) != NG_OK && rc == COMMAND_OK) {
+            command_error("cannot write to the standard output: it is full or closed");
+            rc = COMMAND_FAILED;
+        }
+    }
+    command_line_done(&line);
+    return rc;
+}

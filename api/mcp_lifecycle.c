@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
+ * and the log level. */
+#include "mcp_server.h"
+#include "str.h"
+
+/* What discovery says holds until the gateway is another one. */
+#define MCP_DISCOVER_TTL_MS 3600000
+
+static const struct ng_str no_text = {NULL, 0};
+
+static const char mcp_instructions[] =
+    "notegate keeps notebooks and files that several agents share. A write that was answered "
+    "is "
+    "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
+    "what to do instead.";
+
+int mcp_initialize(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    const struct ng_value *asked = json_get(exchange->message.params, "protocolVersion");
+    if (asked == NULL || asked->type != NG_TYPE_STRING) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("`params.protocolVersion` must be a string, the version of "
+                                   "MCP that the client speaks"),
+                         no_text);
+        return NG_OK;
+    }
+    enum mcp_version version = mcp_version_parse(asked->text);
+    if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
+        version = MCP_VERSION_HANDSHAKE_NEWEST;
+    }
+    int rc = job->open_session == NULL ? NG_OK : job->open_session(job, version);
+    if (rc != NG_OK) {
+        bool full = rc == NG_EBUSY;
+        job->retry_after_s = full ? 1 : 0;
+        mcp_answer_error(exchange, full ? 503 : 500, full ? 503 : MCP_INTERNAL_ERROR,
+                         ng_str_of(full
+                                       ? "as many MCP sessions are open as this gateway keeps; "
+                                         "end one with DELETE, or try again later"
+                                       : "the session could not be opened"),
+                         no_text);
+        return NG_OK;
+    }
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    buf_printf(out,
+               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{},\"tools\":{}},"
+               "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
+               "\"},\"instructions\":\"%s\"",
+               mcp_version_text(version), mcp_instructions);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+int mcp_discover(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"supportedVersions\":");
+    mcp_print_versions(out);
+    buf_printf(out,
+               ",\"capabilities\":{\"tools\":{}},\"instructions\":\"%s\",\"ttlMs\":%d,"
+               "\"cacheScope\":\"public\"",
+               mcp_instructions, MCP_DISCOVER_TTL_MS);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+static int answer_nothing(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+int mcp_ping(struct mcp_exchange *exchange)
+{
+    return answer_nothing(exchange);
+}
+
+int mcp_set_level(struct mcp_exchange *exchange)
+{
+    const struct ng_value *asked = json_get(exchange->message.params, "level");
+    enum mcp_log_level level = asked == NULL || asked->type != NG_TYPE_STRING
+                                   ? MCP_LOG_NONE
+                                   : mcp_log_level_parse(asked->text);
+    if (level == MCP_LOG_NONE) {
+        mcp_answer_error(
+            exchange, 200, MCP_INVALID_PARAMS,
+            ng_str_of("`params.level` must be one of debug, info, notice, warning, "
+                      "error, critical, alert, emergency"),
+            no_text);
+        return NG_OK;
+    }
+    if (exchange->job->session != NULL) {
+        atomic_store(&exchange->job->session->log_level, (int)level);
+    }
+    return answer_nothing(exchange);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_server.h - MCP above the transports: a text comes in, its messages go through the method
+ * table, the answers are printed into one buffer.
+ *
+ * A face (HTTP, stdio) makes a call, embeds a struct mcp_job in memory that lives until the
+ * answer, and runs it. A job is one message or a batch; each message is an exchange.
+ */
+#ifndef NOTEGATE_API_MCP_SERVER_H
+#define NOTEGATE_API_MCP_SERVER_H
+
+#include "auth.h"
+#include "mcp_era.h"
+#include "mcp_session.h"
+
+struct mcp_job;
+struct mcp_exchange;
+
+/* What a face can do beyond answering; members may be NULL. */
+struct mcp_face {
+    /* A tool is about to run as `call`. For cancelling it when the client leaves. */
+    void (*started)(struct mcp_job *job, struct call *call);
+    /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
+     * has no way for it. */
+    void (*notify)(struct mcp_job *job, struct ng_str message);
+    /* A cancelled request is answered all the same (HTTP owes an answer). */
+    bool answers_cancelled;
+    /* Errors have HTTP statuses of their own; headers are checked. */
+    bool is_http;
+};
+
+/* One message under way. Memory of the job's call. */
+struct mcp_exchange {
+    struct mcp_job *job;
+    struct mcp_message message;
+    struct mcp_terms terms;
+    struct call *call; /* runs the message; the job's own for one that is alone */
+    struct mcp_flight flight;
+    bool departed; /* the flight is in the session */
+    const struct ng_value *progress_token;
+    enum mcp_log_level log_level;
+    atomic_bool answered; /* nothing more may be said about it */
+    bool progressed;
+    double progress;  /* the last one sent */
+    size_t answer_at; /* where the answer begins in the buffer */
+};
+
+struct mcp_job {
+    /* Filled by the face. */
+    struct gateway *gateway;
+    const struct mcp_face *face;
+    const struct auth_caller *caller; /* lent while mcp_job_run() runs */
+    struct call *call; /* owns the parsed text; its caller is set; the face's reference */
+    struct mcp_session *session;       /* or NULL; lent until the answer */
+    const struct mcp_headers *headers; /* or NULL; lent while mcp_job_run() runs */
+    struct ng_str text;                /* lent while mcp_job_run() runs */
+    struct ng_str idempotency_key;     /* or absent; lent until the answer */
+    bool on_loop;
+    bool is_full; /* the face has as much under way as it takes: requests are answered BUSY */
+    struct buf *out; /* answers; empty when nothing is to be said (notifications) */
+    void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
+    /* Opens a session at initialize, and keeps it; NULL: the face keeps none per client. */
+    int (*open_session)(struct mcp_job *job, enum mcp_version version);
+
+    /* Results. */
+    int status; /* HTTP: 200, 202 when there is no answer, or that of the error */
+    int retry_after_s;
+
+    /* The job's own. */
+    size_t out_start; /* the face may have written before it */
+    struct mcp_exchange one;
+    struct mcp_exchange *many; /* a batch */
+    size_t count;
+    bool is_batch;
+    bool has_items;
+    atomic_size_t left;   /* messages not yet answered, and one for the run itself */
+    pthread_mutex_t lock; /* batches: one answer at a time goes into the buffer */
+};
+
+/* NG_OK: answered (job->out, job->status). NG_PENDING: job->done() runs once, possibly before
+ * this returns; the job may be gone by then. */
+int mcp_job_run(struct mcp_job *job);
+
+/* An answer is printed between these two. If it did not fit, an error stands there instead. */
+struct buf *mcp_answer_open(struct mcp_exchange *exchange);
+void mcp_answer_close(struct mcp_exchange *exchange);
+/* {"jsonrpc":"2.0","id":...,"result":{ - the members come next, if any. */
+void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
+/* Closes the result: its type and the server's name where the version has them, and in _meta
+ * the members `meta` (JSON members without braces, or absent). */
+void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* An error as the answer. data: JSON, or absent. */
+void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
+                      struct ng_str message, struct ng_str data);
+/* A handler that returned NG_PENDING has its answer printed. */
+void mcp_exchange_finish(struct mcp_exchange *exchange);
+
+/* A method: NG_OK with an answer printed, or NG_PENDING. */
+struct mcp_method {
+    const char *name;
+    unsigned eras; /* enum mcp_era */
+    int (*handle)(struct mcp_exchange *exchange);
+};
+
+/* mcp_lifecycle.c */
+int mcp_initialize(struct mcp_exchange *exchange);
+int mcp_discover(struct mcp_exchange *exchange);
+int mcp_ping(struct mcp_exchange *exchange);
+int mcp_set_level(struct mcp_exchange *exchange);
+/* mcp_tools.c */
+int mcp_tools_list(struct mcp_exchange *exchange);
+int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+ * answered with an error. */
+bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
+                      const struct ng_value *arguments);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_session.c - the table of sessions: found by hash, kept in order of use, so that what was
+ * silent longest is at the front. */
+#include "mcp_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "str.h"
+
+#define MCP_SESSION_BUCKETS 1024 /* a power of two */
+
+struct mcp_sessions {
+    pthread_mutex_t lock;
+    int64_t timeout_ms;
+    int64_t shift_ms; /* mcp_sessions_age */
+    size_t count;
+    struct mcp_session *oldest, *newest;
+    struct mcp_session *buckets[MCP_SESSION_BUCKETS];
+};
+
+/* ---- one session ---- */
+
+struct mcp_session *mcp_session_new(void)
+{
+    struct mcp_session *session = alloc_zeroed(1, sizeof(*session));
+    if (session == NULL) {
+        return NULL;
+    }
+    if (pthread_mutex_init(&session->lock, NULL) != 0) {
+        free(session);
+        return NULL;
+    }
+    atomic_init(&session->refs, 1);
+    atomic_init(&session->version, MCP_VERSION_NONE);
+    atomic_init(&session->log_level, MCP_LOG_NONE);
+    return session;
+}
+
+void mcp_session_unref(struct mcp_session *session)
+{
+    if (session == NULL || atomic_fetch_sub(&session->refs, 1) != 1) {
+        return;
+    }
+    (void)pthread_mutex_destroy(&session->lock);
+    free(session);
+}
+
+void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
+{
+    flight->cancelled = false;
+    flight->prev = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    flight->next = session->flights;
+    if (flight->next != NULL) {
+        flight->next->prev = flight;
+    }
+    session->flights = flight;
+    (void)pthread_mutex_unlock(&session->lock);
+}
+
+bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    if (flight->next != NULL) {
+        flight->next->prev = flight->prev;
+    }
+    if (flight->prev != NULL) {
+        flight->prev->next = flight->next;
+    } else {
+        session->flights = flight->next;
+    }
+    bool cancelled = flight->cancelled;
+    (void)pthread_mutex_unlock(&session->lock);
+    return cancelled;
+}
+
+/* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
+ * once, which takes the lock again. */
+static struct call *take_flight(struct mcp_session *session, const struct ng_value *id)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    for (struct mcp_flight *flight = session->flights; flight != NULL && call == NULL;
+         flight = flight->next) {
+        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id))) {
+            flight->cancelled = true;
+            call = flight->call;
+            call_ref(call);
+        }
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return call;
+}
+
+void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
+{
+    struct call *call = take_flight(session, id);
+    while (call != NULL) {
+        call_cancel(call);
+        call_unref(call);
+        call = id == NULL ? take_flight(session, id) : NULL;
+    }
+}
+
+/* ---- the table ---- */
+
+static int64_t now_ms(const struct mcp_sessions *sessions)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + sessions->shift_ms;
+}
+
+static struct mcp_session **bucket_of(struct mcp_sessions *sessions, struct ng_str id)
+{
+    return &sessions->buckets[str_hash(id) & (MCP_SESSION_BUCKETS - 1)];
+}
+
+static void link_newest(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    session->newer = NULL;
+    session->older = sessions->newest;
+    if (sessions->newest != NULL) {
+        sessions->newest->newer = session;
+    } else {
+        sessions->oldest = session;
+    }
+    sessions->newest = session;
+    session->used_ms = now_ms(sessions);
+}
+
+static void unlink_order(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    if (session->newer != NULL) {
+        session->newer->older = session->older;
+    } else {
+        sessions->newest = session->older;
+    }
+    if (session->older != NULL) {
+        session->older->newer = session->newer;
+    } else {
+        sessions->oldest = session->newer;
+    }
+}
+
+/* Out of the table; the table's reference passes to the caller. */
+static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    struct mcp_session **at = bucket_of(sessions, ng_str_of(session->id));
+    while (*at != session) {
+        at = &(*at)->hash_next;
+    }
+    *at = session->hash_next;
+    unlink_order(sessions, session);
+    sessions->count--;
+}
+
+static void drop_silent(struct mcp_sessions *sessions)
+{
+    int64_t before = now_ms(sessions) - sessions->timeout_ms;
+    while (sessions->oldest != NULL && sessions->oldest->used_ms < before) {
+        struct mcp_session *session = sessions->oldest;
+        take_out(sessions, session);
+        mcp_session_unref(session);
+    }
+}
+
+/* The owner's session that was silent longest, if it has its full number. */
+static struct mcp_session *over_share(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *first = NULL;
+    size_t count = 0;
+    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+        if (strcmp(at->owner, owner) == 0) {
+            first = first == NULL ? at : first;
+            count++;
+        }
+    }
+    return count >= MCP_SESSIONS_PER_CALLER_MAX ? first : NULL;
+}
+
+static int make_id(char id[MCP_SESSION_ID_LEN + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[MCP_SESSION_ID_BYTES];
+    ssize_t got;
+    do {
+        got = getrandom(bytes, sizeof(bytes), 0);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof(bytes)) {
+        return NG_EINTERNAL;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        id[2 * i] = digits[bytes[i] >> 4];
+        id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    id[MCP_SESSION_ID_LEN] = '\0';
+    return NG_OK;
+}
+
+int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
+{
+    struct mcp_sessions *sessions = alloc_zeroed(1, sizeof(*sessions));
+    if (sessions == NULL) {
+        return NG_EINTERNAL;
+    }
+    if (pthread_mutex_init(&sessions->lock, NULL) != 0) {
+        free(sessions);
+        return NG_EINTERNAL;
+    }
+    sessions->timeout_ms = timeout_ms;
+    *ret = sessions;
+    return NG_OK;
+}
+
+void mcp_sessions_free(struct mcp_sessions *sessions)
+{
+    if (sessions == NULL) {
+        return;
+    }
+    while (sessions->oldest != NULL) {
+        struct mcp_session *session = sessions->oldest;
+        take_out(sessions, session);
+        mcp_session_unref(session);
+    }
+    (void)pthread_mutex_destroy(&sessions->lock);
+    free(sessions);
+}
+
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
+                      enum mcp_version version, struct mcp_session **ret)
+{
+    struct mcp_session *session = mcp_session_new();
+    struct mcp_session *gone = NULL;
+    if (session == NULL) {
+        return NG_EINTERNAL;
+    }
+    if (owner.len >= sizeof(session->owner) || make_id(session->id) != NG_OK) {
+        mcp_session_unref(session);
+        return NG_EINTERNAL;
+    }
+    memcpy(session->owner, owner.data, owner.len);
+    atomic_store(&session->version, (int)version);
+
+    int rc = NG_OK;
+    (void)pthread_mutex_lock(&sessions->lock);
+    drop_silent(sessions);
+    gone = over_share(sessions, session->owner);
+    if (gone != NULL) {
+        take_out(sessions, gone);
+    }
+    if (sessions->count >= MCP_SESSIONS_MAX) {
+        rc = NG_EBUSY;
+    } else {
+        struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
+        session->hash_next = *bucket;
+        *bucket = session;
+        link_newest(sessions, session);
+        sessions->count++;
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    mcp_session_unref(gone);
+    if (rc != NG_OK) {
+        mcp_session_unref(session);
+        return rc;
+    }
+    *ret = session;
+    return NG_OK;
+}
+
+/* Under the lock. */
+static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str id,
+                                   struct ng_str owner)
+{
+    drop_silent(sessions);
+    struct mcp_session *session = *bucket_of(sessions, id);
+    while (session != NULL && !str_is(id, session->id)) {
+        session = session->hash_next;
+    }
+    return session != NULL && str_is(owner, session->owner) ? session : NULL;
+}
+
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
+                                      struct ng_str owner)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *session = look_up(sessions, id, owner);
+    if (session != NULL) {
+        unlink_order(sessions, session);
+        link_newest(sessions, session);
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    return session;
+}
+
+bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *session = look_up(sessions, id, owner);
+    if (session != NULL) {
+        take_out(sessions, session);
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    if (session == NULL) {
+        return false;
+    }
+    mcp_session_cancel(session, NULL);
+    mcp_session_unref(session);
+    return true;
+}
+
+size_t mcp_sessions_count(struct mcp_sessions *sessions)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    size_t count = sessions->count;
+    (void)pthread_mutex_unlock(&sessions->lock);
+    return count;
+}
+
+void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    sessions->shift_ms += ms;
+    (void)pthread_mutex_unlock(&sessions->lock);
+}

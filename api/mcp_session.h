@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_session.h - sessions of the handshake era: unguessable, bound to the caller that opened
+ * them, bounded in number, gone after a time of silence. A stdio connection has one of its own,
+ * outside of the table. All functions may be called from any thread.
+ */
+#ifndef NOTEGATE_API_MCP_SESSION_H
+#define NOTEGATE_API_MCP_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "call.h"
+#include "mcp_era.h"
+
+/* Sessions of all callers, and of one: who opens more loses the one that was silent longest. */
+#define MCP_SESSIONS_MAX 4096
+#define MCP_SESSIONS_PER_CALLER_MAX 256
+/* Bytes of randomness in an id; it is written as twice as many hexadecimal digits. */
+#define MCP_SESSION_ID_BYTES 32
+#define MCP_SESSION_ID_LEN (2 * MCP_SESSION_ID_BYTES)
+/* Agent names are at most 64 bytes; the key's number is behind it. */
+#define MCP_SESSION_OWNER_MAX 96
+
+struct mcp_sessions;
+
+/* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
+struct mcp_flight {
+    const struct ng_value *id;
+    struct call *call;
+    bool cancelled;
+    struct mcp_flight *prev, *next;
+};
+
+struct mcp_session {
+    char id[MCP_SESSION_ID_LEN + 1]; /* "": of a stdio connection */
+    char owner[MCP_SESSION_OWNER_MAX];
+    atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
+    atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
+    pthread_mutex_t lock; /* of the flights */
+    struct mcp_flight *flights;
+    atomic_int refs;
+    /* The table's. */
+    int64_t used_ms;
+    struct mcp_session *hash_next;
+    struct mcp_session *older, *newer;
+};
+
+/* timeout_ms: silence after which a session is gone. */
+int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
+void mcp_sessions_free(struct mcp_sessions *sessions);
+/* owner: who may use it. NG_EBUSY: the table is full of other callers' sessions. *ret has a
+ * reference for the caller. */
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
+                      enum mcp_version version, struct mcp_session **ret);
+/* With a reference, and used just now. NULL: there is none of this id, or it is another
+ * caller's. */
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
+                                      struct ng_str owner);
+/* False: as above. Calls under way are cancelled. */
+bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner);
+size_t mcp_sessions_count(struct mcp_sessions *sessions);
+/* Tests: time passes. */
+void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms);
+
+/* One outside of any table, with one reference. NULL: out of memory. */
+struct mcp_session *mcp_session_new(void);
+void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
+
+void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
+/* True: it was cancelled by the client meanwhile. */
+bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
+/* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
+void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_stdio.c - the reader is the thread that runs it, one writer thread sends the answers: a
+ * client that does not read never holds up the threads that answer. */
+#include "mcp_stdio.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "mcp_server.h"
+#include "str.h"
+
+#define MCP_STDIO_CHUNK ((size_t)64 * 1024)
+/* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and what is
+ * around it. */
+#define MCP_STDIO_ANSWER_FACTOR 8
+#define MCP_STDIO_ANSWER_ROOM ((size_t)16 * 1024 * 1024)
+
+struct line {
+    struct line *next;
+    char *data;
+    size_t len;
+};
+
+struct stdio_state {
+    const struct mcp_stdio *config;
+    struct mcp_session *session;
+    atomic_int refs; /* the run, and every call that may still speak */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct line *first, **last; /* to be written */
+    size_t queued;              /* bytes of them */
+    size_t in_flight, in_flight_bytes;
+    bool closing; /* nothing more will be queued */
+    bool broken;  /* nobody reads */
+};
+
+/* Memory of its call. */
+struct stdio_job {
+    struct mcp_job job;
+    struct stdio_state *state;
+    struct buf out;
+    size_t bytes;  /* counted in in_flight_bytes */
+    bool finished; /* under the state's lock */
+};
+
+static void state_unref(void *object)
+{
+    struct stdio_state *state = object;
+    if (atomic_fetch_sub(&state->refs, 1) == 1) {
+        mcp_session_unref(state->session);
+        (void)pthread_cond_destroy(&state->changed);
+        (void)pthread_mutex_destroy(&state->lock);
+        free(state);
+    }
+}
+
+static struct stdio_state *state_new(const struct mcp_stdio *config)
+{
+    struct stdio_state *state = alloc_zeroed(1, sizeof(*state));
+    if (state == NULL) {
+        return NULL;
+    }
+    atomic_init(&state->refs, 1);
+    state->config = config;
+    state->last = &state->first;
+    (void)pthread_mutex_init(&state->lock, NULL);
+    (void)pthread_cond_init(&state->changed, NULL);
+    state->session = mcp_session_new();
+    if (state->session == NULL) {
+        state_unref(state);
+        return NULL;
+    }
+    return state;
+}
+
+/* ---- writing ---- */
+
+static bool write_all(int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t put = write(fd, data, len);
+        if (put < 0 && errno == EAGAIN) {
+            struct pollfd ready = {.fd = fd, .events = POLLOUT};
+            (void)poll(&ready, 1, -1);
+        } else if (put < 0 && errno != EINTR) {
+            return false;
+        } else if (put > 0) {
+            data += put;
+            len -= (size_t)put;
+        }
+    }
+    return true;
+}
+
+static struct line *next_line(struct stdio_state *state)
+{
+    (void)pthread_mutex_lock(&state->lock);
+    while (state->first == NULL && !state->closing) {
+        (void)pthread_cond_wait(&state->changed, &state->lock);
+    }
+    struct line *line = state->first;
+    if (line != NULL) {
+        state->first = line->next;
+        state->last = state->first == NULL ? &state->first : state->last;
+    }
+    (void)pthread_mutex_unlock(&state->lock);
+    return line;
+}
+
+static void *run_writer(void *user)
+{
+    struct stdio_state *state = user;
+    bool alive = true;
+    struct line *line;
+    while ((line = next_line(state)) != NULL) {
+        alive = alive && write_all(state->config->out_fd, line->data, line->len);
+        (void)pthread_mutex_lock(&state->lock);
+        state->queued -= line->len;
+        state->broken = !alive;
+        (void)pthread_cond_broadcast(&state->changed);
+        (void)pthread_mutex_unlock(&state->lock);
+        free(line->data);
+        free(line);
+    }
+    return NULL;
+}
+
+/* The signals of a client that went away are for nobody: write() says it too. */
+static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
+{
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(ret_thread, NULL, run_writer, state);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0 ? NG_OK : NG_EINTERNAL;
+}
+
+/* Takes the buffer's memory and makes one line of it. Under the lock. */
+static void queue_line(struct stdio_state *state, struct buf *text)
+{
+    struct line *line = alloc_bytes(sizeof(*line));
+    if (line == NULL || state->broken || buf_add_char(text, '\n') != NG_OK) {
+        free(line);
+        buf_done(text);
+        return;
+    }
+    line->next = NULL;
+    line->data = buf_take(text, &line->len);
+    /* Inside of strings a line feed is escaped: one that stands here is white space. */
+    char *feed = memchr(line->data, '\n', line->len - 1);
+    while (feed != NULL) {
+        *feed = ' ';
+        feed = memchr(feed, '\n', (size_t)(line->data + line->len - 1 - feed));
+    }
+    *state->last = line;
+    state->last = &line->next;
+    state->queued += line->len;
+    (void)pthread_cond_broadcast(&state->changed);
+}
+
+static void notify(struct mcp_job *job, struct ng_str message)
+{
+    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
+    struct stdio_state *state = stdio_job->state;
+    struct buf text;
+    buf_init(&text, message.len + 1);
+    buf_add_str(&text, message);
+    (void)pthread_mutex_lock(&state->lock);
+    if (stdio_job->finished || state->queued > state->config->gateway->limits.buffered) {
+        buf_done(&text);
+    } else {
+        queue_line(state, &text);
+    }
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+/* ---- jobs ---- */
+
+static const struct mcp_face stdio_face = {
+    .notify = notify,
+};
+
+static int open_session(struct mcp_job *job, enum mcp_version version)
+{
+    atomic_store(&job->session->version, (int)version);
+    return NG_OK;
+}
+
+static void finish_job(struct mcp_job *job)
+{
+    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
+    struct stdio_state *state = stdio_job->state;
+    struct call *call = job->call;
+    (void)atomic_fetch_add(&state->refs, 1); /* the call has one too, and may go first */
+    (void)pthread_mutex_lock(&state->lock);
+    stdio_job->finished = true;
+    if (stdio_job->out.len > 0) {
+        queue_line(state, &stdio_job->out);
+    }
+    buf_done(&stdio_job->out);
+    state->in_flight_bytes -= stdio_job->bytes;
+    (void)pthread_mutex_unlock(&state->lock);
+    call_unref(call);
+    /* Last: whoever waits for nothing being in flight closes the gateway then. */
+    (void)pthread_mutex_lock(&state->lock);
+    state->in_flight--;
+    (void)pthread_cond_broadcast(&state->changed);
+    (void)pthread_mutex_unlock(&state->lock);
+    state_unref(state);
+}
+
+static struct stdio_job *new_job(struct stdio_state *state, struct call *call, size_t bytes)
+{
+    const struct gateway *gateway = state->config->gateway;
+    struct stdio_job *job = arena_zalloc(&call->arena, sizeof(*job));
+    if (job == NULL || auth_apply(state->config->caller, call) != NG_OK) {
+        return NULL;
+    }
+    (void)atomic_fetch_add(&state->refs, 1);
+    if (call_pin(call, state_unref, state) != NG_OK) {
+        return NULL;
+    }
+    job->state = state;
+    job->bytes = bytes;
+    buf_init(&job->out,
+             gateway->limits.result * MCP_STDIO_ANSWER_FACTOR + MCP_STDIO_ANSWER_ROOM);
+    job->job.gateway = state->config->gateway;
+    job->job.face = &stdio_face;
+    job->job.caller = state->config->caller;
+    job->job.call = call;
+    job->job.session = state->session;
+    job->job.on_loop = true; /* the reader must not wait for a tool */
+    job->job.out = &job->out;
+    job->job.done = finish_job;
+    job->job.open_session = open_session;
+    return job;
+}
+
+/* Answers that wait to be read hold up further questions. False: nobody reads any more. */
+static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
+{
+    size_t buffered = state->config->gateway->limits.buffered;
+    (void)pthread_mutex_lock(&state->lock);
+    while (state->queued > buffered && !state->broken) {
+        (void)pthread_cond_wait(&state->changed, &state->lock);
+    }
+    *ret_full = state->in_flight >= MCP_STDIO_IN_FLIGHT_MAX ||
+                (state->in_flight > 0 && state->in_flight_bytes + bytes > buffered);
+    bool alive = !state->broken;
+    if (alive) {
+        state->in_flight++;
+        state->in_flight_bytes += bytes;
+    }
+    (void)pthread_mutex_unlock(&state->lock);
+    return alive;
+}
+
+static void refuse_line(struct stdio_state *state, int code, const char *message)
+{
+    struct buf text;
+    struct ng_str none = {NULL, 0};
+    buf_init(&text, MCP_STDIO_CHUNK);
+    mcp_print_error(&text, NULL, code, ng_str_of(message), none);
+    (void)pthread_mutex_lock(&state->lock);
+    queue_line(state, &text);
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+static bool is_blank(struct ng_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (strchr(" \t\r", text.data[i]) == NULL || text.data[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False: stop reading. */
+static bool handle_line(struct stdio_state *state, struct ng_str text)
+{
+    bool full = false;
+    if (is_blank(text)) {
+        return true;
+    }
+    if (!admit(state, text.len, &full)) {
+        return false;
+    }
+    struct call *call = call_new(state->config->gateway);
+    struct stdio_job *job = call == NULL ? NULL : new_job(state, call, text.len);
+    if (job == NULL) {
+        call_unref(call);
+        (void)pthread_mutex_lock(&state->lock);
+        state->in_flight--;
+        state->in_flight_bytes -= text.len;
+        (void)pthread_mutex_unlock(&state->lock);
+        refuse_line(state, MCP_INTERNAL_ERROR, "the gateway ran out of memory; try again");
+        return true;
+    }
+    job->job.text = text;
+    job->job.is_full = full;
+    if (mcp_job_run(&job->job) != NG_PENDING) {
+        finish_job(&job->job);
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    struct buf buf;
+    size_t scanned; /* no line feed before this */
+    size_t max;
+    bool skipping; /* the rest of a line that was too long */
+};
+
+static void refuse_long(struct stdio_state *state)
+{
+    refuse_line(state, 413, "the message is longer than limits.body allows; send less at once");
+}
+
+/* Handles every whole line in the buffer. False: stop. */
+static bool handle_lines(struct stdio_state *state, struct reader *reader)
+{
+    struct buf *buf = &reader->buf;
+    size_t start = 0;
+    bool going = true;
+    while (going) {
+        size_t from = reader->scanned > start ? reader->scanned : start;
+        const char *feed =
+            from == buf->len ? NULL : memchr(buf->data + from, '\n', buf->len - from);
+        if (feed == NULL) {
+            break;
+        }
+        size_t end = (size_t)(feed - buf->data);
+        if (!reader->skipping && end - start > reader->max) {
+            refuse_long(state);
+        } else if (!reader->skipping) {
+            going = handle_line(state, str_make(buf->data + start, end - start));
+        }
+        reader->skipping = false;
+        start = end + 1;
+    }
+    if (start > 0) {
+        memmove(buf->data, buf->data + start, buf->len - start);
+        buf->len -= start;
+    }
+    if (buf->len > reader->max || reader->skipping) {
+        if (!reader->skipping) {
+            refuse_long(state);
+        }
+        reader->skipping = true;
+        buf->len = 0;
+    }
+    reader->scanned = buf->len;
+    return going;
+}
+
+/* Waits for input. False: the client went away, or this is to stop. */
+static bool wait_input(const struct mcp_stdio *config)
+{
+    struct pollfd fds[3] = {
+        {.fd = config->in_fd, .events = POLLIN},
+        {.fd = config->out_fd, .events = 0},
+        {.fd = config->stop_fd, .events = POLLIN},
+    };
+    int ready;
+    do {
+        ready = poll(fds, NG_COUNT(fds), -1);
+    } while (ready < 0 && errno == EINTR);
+    /* What already came is read, even if nobody waits for answers any more. */
+    return ready >= 0 && fds[2].revents == 0 && fds[0].revents != 0;
+}
+
+static void read_all(struct stdio_state *state)
+{
+    struct reader reader = {.max = state->config->gateway->limits.body};
+    bool going = true;
+    buf_init(&reader.buf, reader.max + MCP_STDIO_CHUNK);
+    while (going && wait_input(state->config)) {
+        char *to = buf_reserve(&reader.buf, MCP_STDIO_CHUNK);
+        if (to == NULL) {
+            refuse_line(state, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+            break;
+        }
+        ssize_t got = read(state->config->in_fd, to, MCP_STDIO_CHUNK);
+        if (got > 0) {
+            reader.buf.len += (size_t)got;
+            going = handle_lines(state, &reader);
+        } else if (got == 0) {
+            if (!reader.skipping && reader.buf.len > 0) {
+                (void)handle_line(state, buf_str(&reader.buf));
+            }
+            going = false;
+        } else {
+            going = errno == EINTR || errno == EAGAIN;
+        }
+    }
+    buf_done(&reader.buf);
+}
+
+/* Lets what runs finish; nobody to answer: cancels it. */
+static void wait_idle(struct stdio_state *state)
+{
+    bool cancelled = false;
+    (void)pthread_mutex_lock(&state->lock);
+    while (state->in_flight > 0) {
+        if (state->broken && !cancelled) {
+            cancelled = true;
+            (void)pthread_mutex_unlock(&state->lock);
+            mcp_session_cancel(state->session, NULL);
+            (void)pthread_mutex_lock(&state->lock);
+        } else {
+            (void)pthread_cond_wait(&state->changed, &state->lock);
+        }
+    }
+    state->closing = true;
+    (void)pthread_cond_broadcast(&state->changed);
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+int mcp_stdio_run(const struct mcp_stdio *stdio)
+{
+    pthread_t writer;
+    struct stdio_state *state = state_new(stdio);
+    if (state == NULL || start_writer(state, &writer) != NG_OK) {
+        if (state != NULL) {
+            state_unref(state);
+        }
+        return NG_EINTERNAL;
+    }
+    read_all(state);
+    wait_idle(state);
+    (void)pthread_join(writer, NULL);
+    state_unref(state);
+    return NG_OK;
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_tools.c - tools/list and tools/call: the registry's tools in MCP's words, and calls
+ * through dispatch(). Answers are printed straight into the response. */
+#include <stdio.h>
+
+#include "mcp_server.h"
+#include "str.h"
+#include "tool_formats.h"
+
+/* How long a client may keep the list: rights can be taken away. */
+#define MCP_TOOLS_TTL_MS 60000
+/* Bytes around a text answer, asked for at once so that the buffer grows once. */
+#define MCP_TOOLS_ENVELOPE 512
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* ---- tools/list ---- */
+
+int mcp_tools_list(struct mcp_exchange *exchange)
+{
+    if (json_get(exchange->message.params, "cursor") != NULL) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("`params.cursor` is not one of this gateway's: the list is "
+                                   "given whole"),
+                         no_text);
+        return NG_OK;
+    }
+    const struct tool *const *tools = NULL;
+    size_t count = registry_tools(exchange->job->gateway->registry, &tools);
+    struct buf *out = mcp_answer_open(exchange);
+    struct ng_writer writer;
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"tools\":");
+    json_writer_init(&writer, out);
+    json_array(&writer);
+    for (size_t i = 0; i < count; i++) {
+        if (dispatch_allows(exchange->call, tools[i])) {
+            tool_formats_write_tool(&writer, tools[i], TOOL_FORMAT_MCP);
+        }
+    }
+    json_end(&writer);
+    if (mcp_is_stateless(exchange->terms.version)) {
+        buf_printf(out, ",\"ttlMs\":%d,\"cacheScope\":\"private\"", MCP_TOOLS_TTL_MS);
+    }
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+/* ---- an answer's parts ---- */
+
+static void print_base64(struct buf *out, struct ng_str bytes)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = (const unsigned char *)bytes.data;
+    if (bytes.len > SIZE_MAX / 2) {
+        out->rc = NG_ETOOLARGE;
+        return;
+    }
+    size_t len = (bytes.len + 2) / 3 * 4;
+    char *to = buf_reserve(out, len);
+    if (to == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
+        uint32_t bits = (uint32_t)at[i] << 16;
+        bits |= have > 1 ? (uint32_t)at[i + 1] << 8 : 0;
+        bits |= have > 2 ? at[i + 2] : 0;
+        *to++ = letters[bits >> 18];
+        *to++ = letters[bits >> 12 & 63];
+        *to++ = have > 1 ? letters[bits >> 6 & 63] : '=';
+        *to++ = have > 2 ? letters[bits & 63] : '=';
+    }
+    out->len += len;
+}
+
+static void print_member(struct buf *out, const char *name, struct ng_str text)
+{
+    buf_printf(out, ",\"%s\":", name);
+    buf_add_json(out, text);
+}
+
+static void print_mime_type(struct buf *out, const struct part *part)
+{
+    if (part->mime_type.len > 0) {
+        print_member(out, "mimeType", part->mime_type);
+    }
+}
+
+static void print_part(struct buf *out, const struct part *part)
+{
+    switch (part->kind) {
+    case PART_TEXT:
+        buf_add_c(out, "{\"type\":\"text\"");
+        print_member(out, "text", part->data);
+        break;
+    case PART_IMAGE:
+    case PART_AUDIO:
+        buf_printf(out, "{\"type\":\"%s\",\"data\":\"",
+                   part->kind == PART_IMAGE ? "image" : "audio");
+        print_base64(out, part->data);
+        buf_add_char(out, '"');
+        print_mime_type(out, part);
+        break;
+    case PART_RESOURCE:
+        buf_add_c(out, "{\"type\":\"resource\",\"resource\":{\"uri\":");
+        buf_add_json(out, part->uri);
+        print_mime_type(out, part);
+        if (part->is_text) {
+            print_member(out, "text", part->data);
+        } else {
+            buf_add_c(out, ",\"blob\":\"");
+            print_base64(out, part->data);
+            buf_add_char(out, '"');
+        }
+        buf_add_char(out, '}');
+        break;
+    case PART_LINK:
+        buf_add_c(out, "{\"type\":\"resource_link\"");
+        print_member(out, "uri", part->uri);
+        print_member(out, "name", part->name.len > 0 ? part->name : part->uri);
+        print_mime_type(out, part);
+        break;
+    }
+    buf_add_char(out, '}');
+}
+
+static void print_content(struct buf *out, const struct result *result)
+{
+    bool any = false;
+    buf_add_c(out, "\"content\":[");
+    if (result->has_text || result->parts == NULL) {
+        buf_add_c(out, "{\"type\":\"text\",\"text\":");
+        buf_add_json(out, result->text);
+        buf_add_char(out, '}');
+        any = true;
+    }
+    for (const struct part *part = result->parts; part != NULL; part = part->next) {
+        if (any) {
+            buf_add_char(out, ',');
+        }
+        print_part(out, part);
+        any = true;
+    }
+    buf_add_char(out, ']');
+    if (result->is_json) {
+        buf_add_c(out, ",\"structuredContent\":");
+        buf_add_str(out, result->text);
+    }
+}
+
+/* ---- a call's end ---- */
+
+/* Rendering uses no memory of the call: where the deadline gave the answer, the tool still runs
+ * and may be using it. */
+
+static void print_revision(struct buf *meta, const struct result *result)
+{
+    if (result->revision_kind == REVISION_NUMBER) {
+        buf_printf(meta, "\"notegate/revision\":%llu",
+                   (unsigned long long)result->revision_number);
+    } else if (result->revision_kind == REVISION_TEXT) {
+        buf_add_c(meta, "\"notegate/revision\":");
+        buf_add_json(meta, result->revision_text);
+    }
+}
+
+static void answer_success(struct mcp_exchange *exchange, const struct result *result)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    struct buf meta;
+    buf_init(&meta, MCP_TOOLS_ENVELOPE + 6 * result->revision_text.len);
+    print_revision(&meta, result);
+    if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
+        size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
+        (void)buf_reserve(out, MCP_TOOLS_ENVELOPE +
+                                   (result->text.len < most ? result->text.len : 0));
+    }
+    mcp_result_begin(exchange, out);
+    print_content(out, result);
+    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_answer_close(exchange);
+    buf_done(&meta);
+}
+
+/* Message and hint as one text. */
+static void join_hint(struct buf *both, const struct result *result, const char *between)
+{
+    buf_init(both, result->message.len + result->hint.len + strlen(between));
+    buf_add_str(both, result->message);
+    if (result->hint.len > 0) {
+        buf_add_c(both, between);
+        buf_add_str(both, result->hint);
+    }
+}
+
+static void answer_failure(struct mcp_exchange *exchange, const struct result *result)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    struct buf meta;
+    struct buf both;
+    buf_init(&meta, out->max);
+    buf_add_c(&meta, "\"notegate/error\":");
+    (void)call_print_error(exchange->call, &meta);
+    join_hint(&both, result, "\n");
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
+    buf_add_json(out, both.rc == NG_OK ? buf_str(&both) : result->message);
+    buf_add_c(out, "}],\"isError\":true");
+    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_answer_close(exchange);
+    buf_done(&both);
+    buf_done(&meta);
+}
+
+/* Refused before the tool ran: an error of the protocol, with the gateway's error object. Its
+ * message has the hint too: clients show nothing else. */
+static void answer_refused(struct mcp_exchange *exchange, const struct result *result, int code)
+{
+    struct buf data;
+    struct buf both;
+    buf_init(&data, exchange->job->out->max);
+    (void)call_print_error(exchange->call, &data);
+    join_hint(&both, result, "; ");
+    if (!exchange->job->is_batch) {
+        exchange->job->retry_after_s = result->retry_after_s;
+    }
+    mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code,
+                     both.rc == NG_OK ? buf_str(&both) : result->message,
+                     data.rc == NG_OK ? buf_str(&data) : no_text);
+    buf_done(&both);
+    buf_done(&data);
+}
+
+static const char *ask_capability(enum ng_ask_kind kind)
+{
+    return kind == NG_ASK_MODEL ? "sampling" : kind == NG_ASK_ROOTS ? "roots" : "elicitation";
+}
+
+/* The tool failed because it had to ask something that the client did not say it can answer.
+ * True: answered. */
+static bool answer_cannot_ask(struct mcp_exchange *exchange, const struct result *result)
+{
+    const struct ask *ask = result->rc == NG_EFAILED ? exchange->call->asks : NULL;
+    if (ask == NULL || !mcp_is_stateless(exchange->terms.version)) {
+        return false;
+    }
+    const char *capability = ask_capability(ask->kind);
+    if (json_get(exchange->terms.capabilities, capability) != NULL) {
+        return false;
+    }
+    char data[MCP_TOOLS_ENVELOPE];
+    (void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
+    mcp_answer_error(exchange, 400, MCP_MISSING_CAPABILITY, result->message, ng_str_of(data));
+    return true;
+}
+
+static void answer_call(struct mcp_exchange *exchange)
+{
+    const struct result *result = &exchange->call->result;
+    switch (result->rc) {
+    case NG_OK:
+        answer_success(exchange, result);
+        break;
+    case NG_EUNKNOWN_TOOL:
+        answer_refused(exchange, result, MCP_INVALID_PARAMS);
+        break;
+    case NG_EUNAUTHENTICATED:
+    case NG_ERATE:
+    case NG_EBUSY:
+        answer_refused(exchange, result, result->status);
+        break;
+    default:
+        if (!answer_cannot_ask(exchange, result)) {
+            answer_failure(exchange, result);
+        }
+        break;
+    }
+}
+
+/* Prints the answer, unless the client took the question back. */
+static void end_call(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    atomic_store(&exchange->answered, true);
+    bool cancelled = exchange->departed && mcp_session_land(job->session, &exchange->flight);
+    if (!cancelled || job->face->answers_cancelled) {
+        answer_call(exchange);
+    }
+}
+
+static void call_done(struct call *call, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    end_call(exchange);
+    mcp_exchange_finish(exchange);
+}
+
+/* ---- while it runs ---- */
+
+/* Room for one notification. */
+#define MCP_NOTIFICATION_MAX ((size_t)256 * 1024)
+
+static void notify(struct mcp_exchange *exchange, struct buf *text)
+{
+    if (text->rc == NG_OK && !atomic_load(&exchange->answered)) {
+        exchange->job->face->notify(exchange->job, buf_str(text));
+    }
+    buf_done(text);
+}
+
+static void call_progress(struct call *call, double done, double total, struct ng_str message,
+                          void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    if (exchange->progressed && !(done > exchange->progress)) {
+        return; /* the protocol wants it to rise */
+    }
+    exchange->progressed = true;
+    exchange->progress = done;
+    struct buf text;
+    struct ng_writer writer;
+    buf_init(&text, MCP_NOTIFICATION_MAX);
+    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":");
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    json_name(&writer, "progressToken");
+    json_copy(&writer, exchange->progress_token);
+    json_name(&writer, "progress");
+    json_number(&writer, done);
+    if (total > 0) {
+        json_name(&writer, "total");
+        json_number(&writer, total);
+    }
+    if (message.len > 0) {
+        json_name(&writer, "message");
+        json_string(&writer, message);
+    }
+    json_end(&writer);
+    buf_add_char(&text, '}');
+    notify(exchange, &text);
+}
+
+static enum mcp_log_level log_level_of(enum ng_level level)
+{
+    return level == NG_LOG_ERROR     ? MCP_LOG_ERROR
+           : level == NG_LOG_WARNING ? MCP_LOG_WARNING
+           : level == NG_LOG_INFO    ? MCP_LOG_INFO
+                                     : MCP_LOG_DEBUG;
+}
+
+static void call_log(struct call *call, enum ng_level ng_level, const char *logger,
+                     struct ng_str json, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    enum mcp_log_level level = log_level_of(ng_level);
+    (void)call;
+    if (level < exchange->log_level) {
+        return;
+    }
+    struct buf text;
+    struct ng_writer writer;
+    buf_init(&text, MCP_NOTIFICATION_MAX);
+    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":");
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    json_name(&writer, "level");
+    json_cstring(&writer, mcp_log_level_text(level));
+    if (logger != NULL) {
+        json_name(&writer, "logger");
+        json_cstring(&writer, logger);
+    }
+    json_name(&writer, "data");
+    json_raw(&writer, json);
+    json_end(&writer);
+    buf_add_char(&text, '}');
+    notify(exchange, &text);
+}
+
+static void listen_to_call(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    if (exchange->job->face->notify == NULL) {
+        return;
+    }
+    const struct ng_value *token = json_get(exchange->message.meta, "progressToken");
+    call->on_user = exchange;
+    if (token != NULL && (token->type == NG_TYPE_STRING || token->type == NG_TYPE_NUMBER)) {
+        exchange->progress_token = token;
+        call->on_progress = call_progress;
+    }
+    exchange->log_level = exchange->terms.log_level;
+    if (!mcp_is_stateless(exchange->terms.version)) {
+        int level = exchange->job->session == NULL
+                        ? MCP_LOG_NONE
+                        : atomic_load(&exchange->job->session->log_level);
+        exchange->log_level = level == MCP_LOG_NONE ? MCP_LOG_INFO : (enum mcp_log_level)level;
+    }
+    if (exchange->log_level != MCP_LOG_NONE) {
+        call->on_log = call_log;
+    }
+}
+
+/* ---- tools/call ---- */
+
+int mcp_tools_call(struct mcp_exchange *exchange)
+{
+    static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
+    struct mcp_job *job = exchange->job;
+    struct call *call = exchange->call;
+    const struct ng_value *name = json_get(exchange->message.params, "name");
+    const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
+    const char *wrong = name == NULL || name->type != NG_TYPE_STRING
+                            ? "`params.name` must be a string, the name of a tool"
+                        : arguments != NULL && arguments->type != NG_TYPE_OBJECT
+                            ? "`params.arguments` must be an object; leave it out for none"
+                            : NULL;
+    if (wrong != NULL) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(wrong), no_text);
+        return NG_OK;
+    }
+    if (mcp_is_stateless(exchange->terms.version) && job->headers != NULL &&
+        !mcp_params_match(exchange, name->text, arguments)) {
+        return NG_OK;
+    }
+    call->tool_name = name->text;
+    call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    call->idempotency_key = job->is_batch ? no_text : job->idempotency_key;
+    call->on_loop = job->on_loop;
+    call->done = call_done;
+    call->done_user = exchange;
+    atomic_init(&exchange->answered, false);
+    exchange->progressed = false;
+    listen_to_call(exchange);
+    if (job->session != NULL) {
+        exchange->flight.id = exchange->message.id;
+        exchange->flight.call = call;
+        exchange->departed = true;
+        mcp_session_depart(job->session, &exchange->flight);
+    }
+    if (job->face->started != NULL) {
+        job->face->started(job, call);
+    }
+    if (dispatch(call) == NG_PENDING) {
+        return NG_PENDING; /* it may be answered already: nothing here is ours any more */
+    }
+    end_call(exchange);
+    return NG_OK;
+}

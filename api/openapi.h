@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* openapi.h - the OpenAPI 3.1 description of the REST face, made from the registry. */
+#ifndef NOTEGATE_API_OPENAPI_H
+#define NOTEGATE_API_OPENAPI_H
+
+#include "gateway.h"
+
+/* One operation per tool this caller may call (NULL: every tool), and the fixed ones. */
+int openapi_print(struct gateway *gateway, struct call *call, struct buf *out);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_ops.c - for those who run the gateway: health, readiness, metrics. */
+#include "dispatch.h"
+#include "gateway.h"
+#include "http_reply.h"
+#include "routes.h"
+#include "str.h"
+
+#define STATUS_OK 200
+#define STATUS_UNAVAILABLE 503
+#define METRICS_TEXT_MAX ((size_t)4 * 1024 * 1024)
+
+int rest_ops_healthz(struct http_request *request)
+{
+    request->reply.status = STATUS_OK;
+    request->reply.fixed = ng_str_of("{\"status\":\"ok\"}");
+    return NG_OK;
+}
+
+/* ---- readiness: asks the store, on a worker ---- */
+
+static int readyz_step(struct ng_call *pub, void *user)
+{
+    struct call *call = call_of(pub);
+    (void)user;
+    int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
+    return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
+}
+
+static void readyz_print(struct http_request *request, const struct call *call)
+{
+    struct http_reply *reply = &request->reply;
+    bool ready = call->result.rc == NG_OK && !atomic_load(&request->gateway->stopping);
+    reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
+    reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
+    (void)buf_printf(&reply->body, "{\"status\":\"%s\"", ready ? "ready" : "not ready");
+    if (!ready && request->authenticated) { /* no details for strangers */
+        (void)buf_printf(&reply->body, ",\"code\":\"%s\",\"message\":",
+                         call->result.code == NULL || call->result.rc == NG_OK
+                             ? error_name(NULL, NG_EBUSY)
+                             : call->result.code);
+        (void)buf_add_json(&reply->body, call->result.rc == NG_OK
+                                             ? ng_str_of("the gateway is stopping")
+                                             : call->result.message);
+    }
+    (void)buf_add_char(&reply->body, '}');
+}
+
+/* A step of the gateway's own: who asked does not matter. */
+static int start_step(struct http_request *request, ng_step_fn *step)
+{
+    struct call *call = call_new(request->gateway);
+    if (call == NULL) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return NG_OK;
+    }
+    call->on_loop = true;
+    call->done = http_request_call_done;
+    call->done_user = request;
+    request->call = call;
+    if (dispatch_step(call, step, NULL) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_ops_finish(request);
+    return NG_OK;
+}
+
+int rest_ops_readyz(struct http_request *request)
+{
+    return start_step(request, readyz_step);
+}
+
+/* ---- metrics ---- */
+
+static void metrics_stat(void *user, const char *name, double value)
+{
+    struct buf *out = user;
+    (void)buf_printf(out, "# TYPE notegate_store_%s gauge\nnotegate_store_%s %.17g\n", name,
+                     name, value);
+}
+
+static int metrics_step(struct ng_call *pub, void *user)
+{
+    struct call *call = call_of(pub);
+    struct gateway *gateway = call->gateway;
+    struct buf out;
+    (void)user;
+    buf_init(&out, METRICS_TEXT_MAX);
+    (void)metrics_print(gateway->metrics, &out);
+    if (gateway->store != NULL) {
+        store_stats(gateway->store, metrics_stat, &out);
+    }
+    int rc = out.rc;
+    if (rc == NG_OK) {
+        rc = ng_reply(pub, buf_str(&out));
+    }
+    buf_done(&out);
+    return rc;
+}
+
+int rest_ops_metrics(struct http_request *request)
+{
+    return start_step(request, metrics_step);
+}
+
+void rest_ops_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    if (request->route->run == rest_ops_readyz) {
+        readyz_print(request, call);
+    } else if (call->result.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else {
+        request->reply.status = STATUS_OK;
+        request->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+        (void)buf_add_str(&request->reply.body, call->result.text);
+    }
+    request->call = NULL;
+    call_unref(call);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive.h - the portable backup: lines of JSON with hashes, the same from and to every
+ * backend.
+ *
+ * Line 1 names format and version. Then one line per record, in export order: collections where
+ * they are first used, revisions (as splices of the line before where that is shorter), events,
+ * stored answers, the last sequence number. The last line counts them. Every line ends in "h",
+ * the beginning of a SHA-256 over all bytes before it; the last one in the whole "sha256".
+ * Bytes that are not UTF-8 are written as {"base64": ...}.
+ */
+#ifndef NOTEGATE_CORE_ARCHIVE_H
+#define NOTEGATE_CORE_ARCHIVE_H
+
+#include "notegate/backend.h"
+
+#include "buf.h"
+
+struct call;
+struct store;
+
+#define ARCHIVE_FORMAT 1
+/* Bytes in one line at most: the largest documents, escaped. */
+#define ARCHIVE_LINE_MAX ((size_t)1024 * 1024 * 1024)
+
+struct archive_counts {
+    uint64_t documents, revisions, events, answers, bytes;
+};
+
+/* Takes bytes of the archive. Not NG_OK: writing ends with it. */
+typedef int archive_put_fn(void *user, struct ng_str bytes);
+/* Gives at most `room` bytes; *ret_len 0: the end. Not NG_OK: reading ends with it. */
+typedef int archive_get_fn(void *user, char *to, size_t room, size_t *ret_len);
+
+/* Where an archive's records go. Everything is lent for the call. Not NG_OK: reading ends with
+ * it, and the sink has written the sentence. */
+struct archive_sink {
+    int (*collection)(void *user, const struct ng_collection *collection, struct buf *error);
+    int (*record)(void *user, const struct ng_record *record, struct buf *error);
+    void *user;
+};
+
+/* Where a record came from. */
+struct archive_origin {
+    const struct ng_documents *backend;
+    void *db;
+    /* The declaration of a collection; NULL: none. */
+    const struct ng_collection *(*collection)(void *user, struct ng_str name);
+    void *user;
+};
+
+/* One consistent state of everything. Failures carry their sentence in the call. May block. */
+int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
+                  archive_put_fn *put, void *user, struct archive_counts *ret);
+/* The same of a store. */
+int archive_write_store(struct store *store, struct call *call, int64_t now_ms,
+                        archive_put_fn *put, void *user, struct archive_counts *ret);
+
+/*
+ * Reads a whole archive and checks all of it: header, every line, hashes, order and counts.
+ * sink NULL: only checks. NG_EFAILED: `error` has one sentence with the line and the cause.
+ * What the sink got before a fault is not to be kept.
+ */
+int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sink,
+                 struct archive_counts *ret, struct buf *error);
+
+/* An archive that can be read twice. */
+struct archive_source {
+    archive_get_fn *get;
+    int (*rewind)(void *user); /* to its beginning */
+    void *user;
+};
+
+/* Fills an empty store, all or nothing: the whole archive is checked first, then read again and
+ * kept. into->collection: declarations that go before those of the archive. */
+int archive_restore(const struct archive_origin *into, struct call *call,
+                    const struct archive_source *source, struct archive_counts *ret,
+                    struct buf *error);
+
+#endif

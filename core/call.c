@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* call.c - the life of a call: making it, who is calling, its result, its end. */
+#include "call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gateway.h"
+#include "str.h"
+
+#define CALL_NAME_MAX 64
+
+struct call *call_new(struct gateway *gateway)
+{
+    struct call *call = alloc_zeroed(1, sizeof(*call));
+    if (call == NULL) {
+        return NULL;
+    }
+    arena_init(&call->arena, CALL_MEMORY_MAX);
+    call->gateway = gateway;
+    call->pub.host = gateway != NULL ? &gateway->host : &call_host;
+    call->pub.caller = &call->caller;
+    call->pub.tool = str_make("", 0);
+    call->may_block = true;
+    atomic_init(&call->refs, 1);
+    atomic_init(&call->pending, 0);
+    atomic_init(&call->answered, 0);
+    atomic_init(&call->failed_rc, 0);
+    atomic_init(&call->cancelled, false);
+    call->caller.size = sizeof(call->caller);
+    call->caller.agent = ng_str_of("local");
+    call->caller.role = NG_ROLE_ADMIN;
+    call->caller.mode = NG_MODE_AGENT;
+    buf_init(&call->reply_buf, CALL_MEMORY_MAX);
+    buf_init(&call->details_buf, CALL_MEMORY_MAX);
+    return call;
+}
+
+void call_ref(struct call *call)
+{
+    atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+}
+
+void call_unref(struct call *call)
+{
+    if (call == NULL || atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
+        pin->release(pin->object);
+    }
+    buf_done(&call->reply_buf);
+    buf_done(&call->details_buf);
+    arena_done(&call->arena);
+    free(call);
+}
+
+void call_hold(struct call *call)
+{
+    atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed);
+}
+
+int call_pin(struct call *call, void (*release)(void *object), void *object)
+{
+    struct pin *pin = arena_alloc(&call->arena, sizeof(*pin));
+    if (pin == NULL) {
+        release(object);
+        return NG_EINTERNAL;
+    }
+    pin->release = release;
+    pin->object = object;
+    pin->next = call->pins;
+    call->pins = pin;
+    return NG_OK;
+}
+
+void call_cancel(struct call *call)
+{
+    atomic_store(&call->cancelled, true);
+}
+
+bool call_name_valid(struct ng_str name)
+{
+    if (name.len == 0 || name.len > CALL_NAME_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        bool letter =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && c != '.' && c != '_' && c != '@' && c != '-') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool call_space_valid(struct ng_str space)
+{
+    if (space.len > 1 && space.data[0] == '~') {
+        return call_name_valid(str_make(space.data + 1, space.len - 1));
+    }
+    return call_name_valid(space);
+}
+
+int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
+                    enum ng_role role, enum ng_mode mode)
+{
+    if (agent.data != NULL) {
+        if (!call_name_valid(agent)) {
+            return call_fail(call, NG_EINVAL,
+                             "the agent name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}",
+                             (int)str_utf8_cut(agent, CALL_NAME_MAX).len, agent.data);
+        }
+        call->caller.agent = arena_copy(&call->arena, agent);
+    }
+    if (space.data != NULL) {
+        if (!call_space_valid(space)) {
+            return call_fail(
+                call, NG_EINVAL,
+                "the space name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}, or "
+                "that behind a ~",
+                (int)str_utf8_cut(space, CALL_NAME_MAX).len, space.data);
+        }
+        call->caller.space = arena_copy(&call->arena, space);
+        call->caller.space_named = true;
+    }
+    call->caller.role = role;
+    call->caller.mode = mode;
+    if (call->caller.agent.data == NULL ||
+        (space.data != NULL && call->caller.space.data == NULL)) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    return NG_OK;
+}
+
+int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all)
+{
+    struct ng_str *copies = arena_alloc(&call->arena, count * sizeof(*copies));
+    if (copies == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = arena_copy(&call->arena, spaces[i]);
+    }
+    call->caller.spaces = copies;
+    call->caller.space_count = count;
+    call->caller.all_spaces = all;
+    return NG_OK;
+}
+
+const char *error_name(const struct tool *tool, int rc)
+{
+    if (tool != NULL && rc <= NG_EPLUGIN) {
+        size_t index = (size_t)(NG_EPLUGIN - rc);
+        const struct ng_plugin *plugin = &tool->plugin->desc;
+        return index < plugin->code_count ? plugin->codes[index].name : "INTERNAL";
+    }
+    switch (rc) {
+#define ERROR_NAME_CASE(symbol, value, name, status, text)                                     \
+    case symbol:                                                                               \
+        return name;
+        NG_ERROR_MAP(ERROR_NAME_CASE)
+#undef ERROR_NAME_CASE
+    default:
+        return "INTERNAL";
+    }
+}
+
+int error_status(const struct tool *tool, int rc)
+{
+    if (tool != NULL && rc <= NG_EPLUGIN) {
+        size_t index = (size_t)(NG_EPLUGIN - rc);
+        const struct ng_plugin *plugin = &tool->plugin->desc;
+        return index < plugin->code_count ? plugin->codes[index].status : 500;
+    }
+    switch (rc) {
+#define ERROR_STATUS_CASE(symbol, value, name, status, text)                                   \
+    case symbol:                                                                               \
+        return status;
+        NG_ERROR_MAP(ERROR_STATUS_CASE)
+#undef ERROR_STATUS_CASE
+    default:
+        return 500;
+    }
+}
+
+int call_vfail(struct call *call, int code, const char *format, va_list args)
+{
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    buf_vprintf(&text, format, args);
+    struct result *work = &call->work;
+    work->rc = code;
+    work->message = arena_copy(&call->arena, buf_str(&text));
+    if (work->message.data == NULL) {
+        work->message = ng_str_of("out of memory while a failure was described");
+    }
+    work->has_text = false;
+    buf_done(&text);
+    return code;
+}
+
+int call_fail(struct call *call, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    call_vfail(call, code, format, args);
+    va_end(args);
+    return code;
+}
+
+void call_fail_later(struct call *call, int code, const char *sentence)
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&call->failed_rc, &none, 1)) {
+        (void)snprintf(call->failed_text, sizeof(call->failed_text), "%s", sentence);
+        atomic_store(&call->failed_rc, code);
+    }
+}
+
+void call_reset_result(struct call *call)
+{
+    memset(&call->work, 0, sizeof(call->work));
+    buf_clear(&call->reply_buf);
+    buf_clear(&call->details_buf);
+    call->reply_open = false;
+    call->details_open = false;
+    call->asks = NULL;
+}
+
+int call_print_error(const struct call *call, struct buf *out)
+{
+    const struct result *result = &call->result;
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    json_name(&writer, "error");
+    json_bool(&writer, true);
+    json_name(&writer, "code");
+    json_cstring(&writer, result->code);
+    json_name(&writer, "message");
+    json_string(&writer, result->message);
+    if (result->hint.data != NULL) {
+        json_name(&writer, "hint");
+        json_string(&writer, result->hint);
+    }
+    if (result->details.data != NULL) {
+        json_name(&writer, "details");
+        json_raw(&writer, result->details);
+    }
+    json_end(&writer);
+    return out->rc;
+}

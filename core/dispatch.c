@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch.c - the one way of a call: find the tool, may the caller, is the input valid, run,
+ * answer. */
+#include "dispatch.h"
+
+#include <stdio.h>
+
+#include "clock.h"
+#include "gateway.h"
+#include "idem.h"
+#include "log.h"
+#include "str.h"
+#include "timers.h"
+
+/* Arguments up to this many bytes may be handled on an event loop. */
+#define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
+/* Seconds a client is told to wait when a queue is full. */
+#define DISPATCH_RETRY_SECONDS 1
+#define DISPATCH_SPACES 3
+
+static void dispatch_on_worker(struct task *task);
+
+static struct call *call_of_task(struct task *task)
+{
+    return (struct call *)(void *)((char *)task - offsetof(struct call, task));
+}
+
+/* ---- who may call what ---- */
+
+static bool call_only_reads(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.effect == NG_EFFECT_READS) {
+        return true;
+    }
+    if (tool->desc.read_argument == NULL) {
+        return false;
+    }
+    const struct ng_value *value = json_get(call->pub.args, tool->desc.read_argument);
+    return value != NULL && value->type == NG_TYPE_STRING &&
+           str_in_words(value->text, tool->desc.read_values);
+}
+
+bool dispatch_allows(struct call *call, const struct tool *tool)
+{
+    bool reads = tool->desc.effect == NG_EFFECT_READS || tool->desc.read_argument != NULL;
+    enum ng_mode mode = call->caller.mode;
+    if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
+        return false;
+    }
+    if (!reads && (call->caller.role == NG_ROLE_READER || mode == NG_MODE_ASK)) {
+        return false;
+    }
+    if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
+        return false;
+    }
+    return tool->desc.listed == NULL || tool->desc.listed(tool->plugin->self, &call->pub);
+}
+
+static const char *mode_name(enum ng_mode mode)
+{
+    return mode == NG_MODE_ASK ? "ask" : mode == NG_MODE_EDIT ? "edit" : "agent";
+}
+
+static int dispatch_authorize(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
+        return call_fail(call, NG_EFORBIDDEN, "`%s` needs the role admin", tool->desc.name);
+    }
+    if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && call->caller.mode != NG_MODE_AGENT) {
+        return call_fail(call, NG_EMODE,
+                         "`%s` is allowed in Agent mode only; this caller's mode is %s",
+                         tool->desc.name, mode_name(call->caller.mode));
+    }
+    call->read_only = call_only_reads(call, tool);
+    if (call->read_only) {
+        return NG_OK;
+    }
+    if (call->caller.role == NG_ROLE_READER) {
+        return call_fail(
+            call, NG_EFORBIDDEN,
+            "this call of `%s` changes something and the caller's role is reader; it "
+            "needs the role writer",
+            tool->desc.name);
+    }
+    if (call->caller.mode == NG_MODE_ASK) {
+        return call_fail(
+            call, NG_EMODE,
+            "this call of `%s` changes something and the caller's mode is ask, which "
+            "only reads; it needs the mode edit or agent",
+            tool->desc.name);
+    }
+    return NG_OK;
+}
+
+/* The space where the caller named none, and the spaces it may see where no key says so. */
+static int dispatch_spaces(struct call *call, const struct tool *tool)
+{
+    struct ng_caller *caller = &call->caller;
+    struct ng_str own =
+        arena_printf(&call->arena, "~%.*s", (int)caller->agent.len, caller->agent.data);
+    if (own.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    if (!caller->space_named) {
+        bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
+        caller->space = shared ? ng_str_of("shared") : own;
+    }
+    if (caller->spaces == NULL) {
+        struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
+        if (spaces == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
+        spaces[0] = own;
+        spaces[1] = ng_str_of("shared");
+        spaces[2] = caller->space;
+        caller->spaces = spaces;
+        caller->space_count = caller->space_named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
+        return NG_OK;
+    }
+    for (size_t i = 0; i < caller->space_count && !caller->all_spaces; i++) {
+        if (str_equal(caller->spaces[i], caller->space)) {
+            return NG_OK;
+        }
+    }
+    if (caller->all_spaces) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow the space \"%.*s\"",
+                     (int)caller->space.len, caller->space.data);
+}
+
+/* ---- input ---- */
+
+static int dispatch_find(struct call *call)
+{
+    call->tool = registry_find(call->gateway->registry, call->tool_name);
+    if (call->tool != NULL) {
+        call->pub.tool = ng_str_of(call->tool->desc.name);
+        return NG_OK;
+    }
+    struct ng_str shown = str_utf8_cut(call->tool_name, 100);
+    struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
+    call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
+    if (near.data != NULL) {
+        call->work.hint =
+            arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
+    } else {
+        call->work.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
+    }
+    return NG_EUNKNOWN_TOOL;
+}
+
+static int dispatch_parse(struct call *call)
+{
+    if (call->pub.args != NULL) {
+        return NG_OK;
+    }
+    struct ng_str text = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct json_error error;
+    int rc =
+        json_parse(&call->arena, text, call->gateway->limits.depth, &call->pub.args, &error);
+    if (rc != NG_OK) {
+        call->pub.args = NULL;
+        return call_fail(call, rc == NG_EJSON ? NG_EJSON : NG_EINTERNAL,
+                         "the body is not valid JSON: %s (line %zu, column %zu)", error.message,
+                         error.line, error.column);
+    }
+    return NG_OK;
+}
+
+static int dispatch_invalid(struct call *call, const struct violations *found)
+{
+    const struct violation *first = &found->items[0];
+    struct ng_str path = first->path;
+    bool whole = path.len == 0;
+    call_fail(call, NG_EINVAL, "%s%.*s%s: expected %.*s, got %.*s",
+              whole ? "the arguments" : "`", whole ? 0 : (int)path.len - 1,
+              whole ? "" : path.data + 1, whole ? "" : "`", (int)first->expected.len,
+              first->expected.data, (int)first->got.len, first->got.data);
+    struct ng_writer *writer = call_host.details(&call->pub);
+    json_object(writer);
+    json_name(writer, "violations");
+    json_array(writer);
+    for (size_t i = 0; i < found->count; i++) {
+        json_object(writer);
+        json_name(writer, "path");
+        json_string(writer, found->items[i].path);
+        json_name(writer, "expected");
+        json_string(writer, found->items[i].expected);
+        json_name(writer, "got");
+        json_string(writer, found->items[i].got);
+        json_end(writer);
+    }
+    json_end(writer);
+    json_end(writer);
+    return NG_EINVAL;
+}
+
+static int dispatch_check_input(struct call *call)
+{
+    struct violations found;
+    found.count = 0;
+    int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    if (rc != NG_EINVAL || found.count == 0) {
+        return call_fail(call, NG_EINTERNAL, "the arguments of `%s` could not be checked",
+                         call->tool->desc.name);
+    }
+    return dispatch_invalid(call, &found);
+}
+
+static int dispatch_prepare(struct call *call)
+{
+    int rc = dispatch_find(call);
+    if (rc == NG_OK) {
+        rc = dispatch_parse(call);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_spaces(call, call->tool);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_authorize(call, call->tool);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_check_input(call);
+    }
+    if (rc == NG_OK && call->idempotency_key.len > IDEM_KEY_MAX) {
+        rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
+                       call->idempotency_key.len, IDEM_KEY_MAX);
+    }
+    return rc;
+}
+
+/* ---- the end of a call ---- */
+
+static void result_close_buffers(struct call *call)
+{
+    struct result *work = &call->work;
+    if (call->reply_open && work->rc == NG_OK) {
+        if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
+            call_fail(call, NG_EINTERNAL, "`%.*s` made an answer that is not one JSON object",
+                      (int)call->pub.tool.len, call->pub.tool.data);
+        } else {
+            work->is_json = true;
+            work->has_text = true;
+            work->text = buf_str(&call->reply_buf);
+        }
+    }
+    if (call->details_open && call->details_buf.rc == NG_OK && call->details_writer.complete) {
+        work->details = buf_str(&call->details_buf);
+    }
+}
+
+/* What the tool answered must be what it declared. */
+static void result_check_output(struct call *call)
+{
+    struct result *work = &call->work;
+    if (work->rc != NG_OK || call->tool == NULL || call->tool->result == NULL ||
+        !work->is_json) {
+        return;
+    }
+    const struct ng_value *value = NULL;
+    struct json_error error;
+    struct violations found;
+    found.count = 0;
+    int rc = json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error);
+    if (rc == NG_OK) {
+        rc = schema_check(call->tool->result, value, &call->arena, &found);
+    }
+    if (rc != NG_OK) {
+        struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
+        call_fail(call, NG_EINTERNAL,
+                  "the answer of `%s` is not of the form it declares (at \"%.*s\")",
+                  call->tool->desc.name, (int)path.len, path.data);
+    }
+}
+
+static void result_check_size(struct call *call)
+{
+    struct result *work = &call->work;
+    size_t size = work->text.len;
+    for (const struct part *part = work->parts; part != NULL; part = part->next) {
+        size += part->data.len;
+    }
+    size_t limit = call->gateway->limits.result;
+    if (work->rc == NG_OK && size > limit) {
+        call_fail(call, NG_ETOOLARGE,
+                  "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",
+                  size, limit);
+    }
+}
+
+static void result_complete(struct call *call)
+{
+    struct result *work = &call->work;
+    int failed = atomic_load(&call->failed_rc);
+    if (failed < 0) {
+        call_fail(call, failed, "%s", call->failed_text);
+    }
+    if (work->rc == NG_EINPUT && call->client_asks == 0) {
+        call_fail(call, NG_EFAILED,
+                  "`%.*s` has to ask the user something, and this client cannot be asked",
+                  (int)call->pub.tool.len, call->pub.tool.data);
+    }
+    if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {
+        call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
+                  call->pub.tool.data);
+    }
+    result_close_buffers(call);
+    result_check_output(call);
+    result_check_size(call);
+    if (work->rc != NG_OK) {
+        work->has_text = false;
+        work->is_json = false;
+        if (work->message.data == NULL) {
+            work->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
+                                         (int)call->pub.tool.len, call->pub.tool.data);
+        }
+        bool busy = work->rc == NG_EBUSY || work->rc == NG_EUNAVAILABLE || work->rc == NG_ERATE;
+        if (busy && work->retry_after_s == 0) {
+            work->retry_after_s = DISPATCH_RETRY_SECONDS;
+        }
+    }
+    work->code = work->rc == NG_OK ? "ok" : error_name(call->tool, work->rc);
+    work->status = work->rc == NG_OK ? 200 : error_status(call->tool, work->rc);
+}
+
+static void dispatch_account(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    int64_t took = clock_monotonic_ns() - call->started_ns;
+    if (call->tool != NULL) {
+        metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
+                     call->caller.agent, took);
+    }
+    if (log_enabled(NG_LOG_DEBUG)) {
+        log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
+                  call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
+                  call->work.code, (long long)(took / 1000));
+    }
+}
+
+static void dispatch_idem_stored(void *user, int rc)
+{
+    struct call *call = user;
+    (void)rc; /* store_write has put the failure into the call */
+    call_release(call);
+}
+
+/* A tool that changed no document still answers a repeated key with its first answer. True:
+ * wait for the commit. */
+static bool dispatch_store_answer(struct call *call)
+{
+    if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
+        atomic_load(&call->failed_rc) < 0) {
+        return false;
+    }
+    struct ng_answer answer;
+    call->idem_stored = true;
+    if (idem_answer(call, &answer) != NG_OK) {
+        return false;
+    }
+    call_hold(call);
+    int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
+                                  dispatch_idem_stored, call);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        atomic_fetch_sub(&call->pending, 1);
+        return false;
+    }
+    return true;
+}
+
+/* Everything of the call has ended. `sync`: dispatch() itself returns the answer; NG_PENDING
+ * then says that the deadline has given one already. */
+static int dispatch_finish(struct call *call, bool sync)
+{
+    result_complete(call);
+    if (call->idem != NULL) {
+        idem_end(call);
+    }
+    if (call->is_async && call->deadline_ns != 0) {
+        timers_remove(call->gateway->timers, call);
+    }
+    dispatch_account(call);
+    struct gateway *gateway = call->gateway;
+    int none = 0;
+    bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
+    if (first) {
+        call->result = call->work;
+    }
+    if (call->counted) {
+        call->counted = false;
+        atomic_fetch_sub(&gateway->active, 1);
+    }
+    if (sync) {
+        return first ? NG_OK : NG_PENDING;
+    }
+    if (first && call->done != NULL) {
+        call->done(call, call->done_user);
+    }
+    call_unref(call); /* the run's */
+    return NG_OK;
+}
+
+void call_release(struct call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (dispatch_store_answer(call)) {
+        return;
+    }
+    (void)dispatch_finish(call, false);
+}
+
+void dispatch_expire(struct call *call)
+{
+    atomic_store(&call->cancelled, true);
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
+        return;
+    }
+    (void)snprintf(
+        call->late_text, sizeof(call->late_text),
+        "the call took longer than limits.call_timeout allows (%lld ms)%s",
+        (long long)call->gateway->limits.call_timeout_ms,
+        call->read_only ? "" : "; a change under way may still be made, read before repeating");
+    struct result *result = &call->result;
+    memset(result, 0, sizeof(*result));
+    result->rc = NG_ETIMEOUT;
+    result->code = error_name(NULL, NG_ETIMEOUT);
+    result->status = error_status(NULL, NG_ETIMEOUT);
+    result->message = ng_str_of(call->late_text);
+    if (call->done != NULL) {
+        call->done(call, call->done_user);
+    }
+}
+
+/* ---- running ---- */
+
+static int dispatch_run(struct call *call)
+{
+    if (call->step != NULL) {
+        return call->step(&call->pub, call->step_user);
+    }
+    const struct tool *tool = call->tool;
+    struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    return tool->desc.run(tool->plugin->self, &call->pub, args);
+}
+
+/* A code without a sentence is a failure all the same; a sentence without a code is not. */
+static void dispatch_take(struct call *call, int rc)
+{
+    if (rc != NG_PENDING) {
+        call->work.rc = rc;
+    }
+}
+
+static struct gate *dispatch_gate(const struct call *call)
+{
+    bool serial = call->step == NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &call->tool->plugin->gate : NULL;
+}
+
+static void dispatch_leave_gate(struct call *call)
+{
+    if (call->in_gate) {
+        call->in_gate = false;
+        gate_leave(&call->tool->plugin->gate);
+    }
+}
+
+/* True: the call goes on below. False: it was ended or is waiting for its key. */
+static bool dispatch_idem(struct call *call)
+{
+    if (call->idempotency_key.len == 0 || call->read_only || call->step != NULL ||
+        call->idem != NULL) {
+        return true;
+    }
+    switch (idem_begin(call)) {
+    case IDEM_RUN:
+        return true;
+    case IDEM_WAIT:
+        return false;
+    case IDEM_ANSWERED:
+    case IDEM_FAILED:
+    default:
+        call_release(call);
+        return false;
+    }
+}
+
+static void dispatch_on_worker(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    if (atomic_load(&call->cancelled) && !call->in_gate) {
+        call_fail(call, NG_ECANCELLED, "the caller left before the call began");
+        call_release(call);
+        return;
+    }
+    if (!dispatch_idem(call)) {
+        return;
+    }
+    struct gate *gate = dispatch_gate(call);
+    if (gate != NULL && !call->in_gate) {
+        if (!gate_enter(gate, &call->gate_entry)) {
+            return;
+        }
+        call->in_gate = true;
+    }
+    int rc = dispatch_run(call);
+    dispatch_leave_gate(call);
+    dispatch_take(call, rc);
+    call_release(call);
+}
+
+static void dispatch_gate_entered(void *user)
+{
+    struct call *call = user;
+    call->in_gate = true;
+    pool_resume(call->gateway->pool, &call->task);
+}
+
+/* Hands the call to the workers. NG_OK: done with a failure; NG_PENDING. */
+static int dispatch_submit(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    call->is_async = true;
+    call->task.run = dispatch_on_worker;
+    call->gate_entry.enter = dispatch_gate_entered;
+    call->gate_entry.user = call;
+    call_ref(call); /* the run's */
+    if (call->deadline_ns != 0) {
+        timers_add(gateway->timers, call);
+    }
+    if (pool_submit(gateway->pool, call->caller.agent, &call->task) == NG_OK) {
+        return NG_PENDING;
+    }
+    call_fail(call, NG_EBUSY,
+              "%u calls are waiting already (limits.queue); try again in a moment",
+              gateway->limits.queue);
+    atomic_store(&call->pending, 0);
+    int rc = dispatch_finish(call, true);
+    call_unref(call);
+    return rc;
+}
+
+/* Tries the tool right here, on an event loop. NG_EWOULDBLOCK: it has to go to a worker. */
+static int dispatch_inline(struct call *call)
+{
+    struct gate *gate = dispatch_gate(call);
+    if (gate != NULL) {
+        if (!gate_enter(gate, NULL)) {
+            return NG_EWOULDBLOCK;
+        }
+        call->in_gate = true;
+    }
+    call->may_block = false;
+    int rc = dispatch_run(call);
+    dispatch_leave_gate(call);
+    if (rc == NG_EWOULDBLOCK && atomic_load(&call->pending) == 1) {
+        call_reset_result(call);
+        return rc;
+    }
+    dispatch_take(call, rc);
+    if (atomic_load_explicit(&call->pending, memory_order_acquire) > 1) {
+        call->is_async = true;
+        call_ref(call); /* the run's, if a commit ends the call */
+        if (call->deadline_ns != 0) {
+            timers_add(call->gateway->timers, call);
+        }
+    }
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
+        return NG_PENDING;
+    }
+    bool referenced = call->is_async;
+    rc = dispatch_finish(call, true);
+    if (referenced) {
+        call_unref(call);
+    }
+    return rc;
+}
+
+static int dispatch_admit(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    call->started_ns = clock_monotonic_ns();
+    atomic_fetch_add(&gateway->active, 1);
+    call->counted = true;
+    if (atomic_load(&gateway->stopping)) {
+        return call_fail(call, NG_EBUSY, "the gateway is stopping");
+    }
+    return NG_OK;
+}
+
+static int dispatch_end_now(struct call *call)
+{
+    atomic_store(&call->pending, 0);
+    return dispatch_finish(call, true);
+}
+
+int dispatch(struct call *call)
+{
+    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    if (rc == NG_OK) {
+        rc = dispatch_prepare(call);
+    }
+    if (rc != NG_OK) {
+        if (call->started_ns == 0) {
+            call->started_ns = clock_monotonic_ns();
+        }
+        return dispatch_end_now(call);
+    }
+    if (call->args_text.len == 0 && call->pub.args->count > 0) {
+        struct buf text;
+        buf_init(&text, CALL_MEMORY_MAX);
+        json_print(&text, call->pub.args);
+        call->args_text = arena_copy(&call->arena, buf_str(&text));
+        buf_done(&text);
+    }
+    if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+        call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    }
+    atomic_store(&call->pending, 1);
+    bool from_memory = (call->tool->desc.flags & NG_TOOL_MEMORY) != 0;
+    if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
+        (call->idempotency_key.len == 0 || call->read_only)) {
+        rc = dispatch_inline(call);
+        if (rc != NG_EWOULDBLOCK) {
+            return rc;
+        }
+    }
+    return dispatch_submit(call);
+}
+
+int dispatch_step(struct call *call, ng_step_fn *step, void *user)
+{
+    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    if (rc == NG_OK) {
+        rc = dispatch_spaces(call, NULL);
+    }
+    if (rc != NG_OK) {
+        return dispatch_end_now(call);
+    }
+    call->step = step;
+    call->step_user = user;
+    call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    atomic_store(&call->pending, 1);
+    return dispatch_submit(call);
+}
+
+int64_t dispatch_active(struct gateway *gateway)
+{
+    return atomic_load(&gateway->active);
+}

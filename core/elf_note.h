@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_note.h - what a module says about itself, read from its file before it is loaded. */
+#ifndef NOTEGATE_CORE_ELF_NOTE_H
+#define NOTEGATE_CORE_ELF_NOTE_H
+
+#include "buf.h"
+
+struct elf_note {
+    uint32_t abi;
+    uint32_t kind;
+};
+
+/* Reads the note of the shared object `path`. NG_ENOTFOUND: there is no such file; NG_EINVAL:
+ * it is no module for this machine. `error`: what is wrong, without the path. Nothing of the
+ * file runs. */
+int elf_note_read(const char *path, struct elf_note *ret, struct buf *error);
+/* The same from a whole file in memory. */
+int elf_note_parse(struct ng_str file, struct elf_note *ret, struct buf *error);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* files_settle.c - what an unfinished save left: the file's hash tells whether it happened;
+ * then its completion is written, else its intent is dropped. Temporary files go either way. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "files_state.h"
+#include "log.h"
+#include "str.h"
+
+#define SETTLE_PAGE 256
+
+/* An intent's file and the two names a save may have left beside it. */
+struct scene {
+    struct call *call;
+    const struct file_record *record;
+    struct file_place place;
+    struct ng_str writing, complete;
+    char now[FILES_HASH_SIZE];
+    char temp[FILES_HASH_SIZE];
+};
+
+static int scene_open(struct files *files, struct call *call, const struct file_record *record,
+                      struct ng_str path, struct scene *ret)
+{
+    ret->call = call;
+    ret->record = record;
+    ret->writing = files_temp_name(call, record->op, FILES_TEMP_WRITING);
+    ret->complete = files_temp_name(call, record->op, FILES_TEMP_COMPLETE);
+    ret->now[0] = '\0';
+    ret->temp[0] = '\0';
+    int rc = files_resolve_any(files, call, path, &ret->place);
+    if (rc != NG_OK || ret->place.missing.len > 0 || ret->place.below_file) {
+        return rc;
+    }
+    if (ret->writing.data == NULL || ret->complete.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while settling a save.");
+    }
+    (void)unlinkat(ret->place.dir, ret->writing.data, 0);
+    rc = files_hash_at(call, ret->place.dir, ret->complete.data, ret->temp);
+    if (rc == NG_OK && files_place_type(&ret->place) == NG_FILE_REGULAR) {
+        rc = files_hash_at(call, ret->place.dir, ret->place.name.data, ret->now);
+    }
+    return rc;
+}
+
+/* Another program's save that the killed one had just taken out: it goes back. */
+static bool is_foreign(const struct scene *scene)
+{
+    return scene->temp[0] != '\0' && strcmp(scene->temp, scene->record->before) != 0 &&
+           strcmp(scene->temp, scene->record->after) != 0;
+}
+
+static void scene_give_back(const struct scene *scene)
+{
+    const struct file_place *place = &scene->place;
+    if (renameat2(place->dir, scene->complete.data, place->dir, place->name.data,
+                  place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
+        log_write(NG_LOG_WARNING, "files",
+                  "a save of %s that was cut short could not be undone", place->real.data);
+    }
+}
+
+static void scene_close(struct scene *scene)
+{
+    if (scene->place.dir >= 0 && scene->complete.data != NULL && scene->place.roots != NULL &&
+        scene->temp[0] != '\0') {
+        (void)unlinkat(scene->place.dir, scene->complete.data, 0);
+    }
+    if (scene->place.roots != NULL && scene->place.dir >= 0) {
+        (void)files_sync_folder(scene->place.dir, -1);
+    }
+    files_place_done(&scene->place);
+}
+
+/* Did the save happen? */
+static int settle_one_place(struct files *files, struct call *call,
+                            const struct file_record *record, bool *ret_done)
+{
+    struct scene scene;
+    int rc = scene_open(files, call, record, record->real, &scene);
+    if (rc == NG_OK) {
+        bool removes =
+            record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
+        *ret_done = removes ? !scene.place.exists
+                            : scene.now[0] != '\0' && strcmp(scene.now, record->after) == 0;
+        if (*ret_done && is_foreign(&scene)) {
+            scene_give_back(&scene);
+            *ret_done = false;
+        }
+    }
+    scene_close(&scene);
+    return rc;
+}
+
+static int settle_move(struct files *files, struct call *call, const struct file_record *record,
+                       bool *ret_done)
+{
+    struct scene from = {.place = {.dir = -1}};
+    struct scene to = {.place = {.dir = -1}};
+    int rc = scene_open(files, call, record, record->real, &from);
+    if (rc == NG_OK) {
+        rc = scene_open(files, call, record, record->to, &to);
+    }
+    if (rc == NG_OK) {
+        *ret_done = to.now[0] != '\0' && strcmp(to.now, record->after) == 0;
+        if (*ret_done && is_foreign(&from) && !from.place.exists) {
+            scene_give_back(&from); /* a newer file was being removed: it stays */
+            *ret_done = false;
+        } else if (*ret_done && strcmp(from.now, record->before) == 0) {
+            /* Copied to another file system, the old one not yet gone. */
+            (void)unlinkat(from.place.dir, from.place.name.data, 0);
+        }
+    }
+    scene_close(&from);
+    scene_close(&to);
+    return rc;
+}
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+    int rc;
+};
+
+static void waiter_done(void *user, int rc)
+{
+    struct waiter *waiter = user;
+    (void)pthread_mutex_lock(&waiter->lock);
+    waiter->done = true;
+    waiter->rc = rc;
+    (void)pthread_cond_signal(&waiter->wake);
+    (void)pthread_mutex_unlock(&waiter->lock);
+}
+
+/* store_write_wait() with the answer that a repeat of the killed call gets. */
+static int write_answered(struct files *files, struct call *call,
+                          const struct ng_change *changes, size_t count,
+                          const struct ng_answer *answer)
+{
+    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NG_OK};
+    int rc =
+        store_write_answered(files->store, call, changes, count, answer, waiter_done, &waiter);
+    if (rc == NG_OK) {
+        (void)pthread_mutex_lock(&waiter.lock);
+        while (!waiter.done) {
+            (void)pthread_cond_wait(&waiter.wake, &waiter.lock);
+        }
+        (void)pthread_mutex_unlock(&waiter.lock);
+        rc = waiter.rc;
+    }
+    (void)pthread_mutex_destroy(&waiter.lock);
+    (void)pthread_cond_destroy(&waiter.wake);
+    return rc;
+}
+
+int files_settle(struct files *files, struct call *call, struct ng_str json, struct ng_str text)
+{
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    bool done = false;
+    int rc = files_record_parse(call, json, text, &record);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = record.to.len > 0 ? settle_move(files, call, &record, &done)
+                           : settle_one_place(files, call, &record, &done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t count =
+        done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
+    rc = done && record.has_answer ? write_answered(files, call, changes, count, &record.answer)
+                                   : store_write_wait(files->store, call, changes, count);
+    if (rc == NG_OK) {
+        log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
+                  (int)record.real.len, record.real.data,
+                  done ? "it had happened" : "it had not happened");
+    }
+    return rc;
+}
+
+/* ---- at start */
+
+struct intent {
+    struct ng_str id, json, text;
+    struct intent *next;
+};
+
+struct collecting {
+    struct call *call;
+    struct intent *first, **last;
+    size_t count;
+    bool failed;
+};
+
+static int collect(void *user, const struct ng_doc *row)
+{
+    struct collecting *collecting = user;
+    struct arena *arena = &collecting->call->arena;
+    struct intent *intent = arena_zalloc(arena, sizeof(*intent));
+    if (intent == NULL) {
+        collecting->failed = true;
+        return 1;
+    }
+    intent->id = arena_copy(arena, row->key.id);
+    intent->json = arena_copy(arena, row->json);
+    intent->text = arena_copy(arena, row->text);
+    collecting->failed = intent->id.data == NULL || intent->json.data == NULL;
+    *collecting->last = intent;
+    collecting->last = &intent->next;
+    collecting->count++;
+    return collecting->failed;
+}
+
+/* Whether another gateway that shares the disk is in the middle of this very save. */
+static bool in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                              int *ret_fd)
+{
+    struct file_place place;
+    bool busy = false;
+    *ret_fd = -1;
+    if (files_resolve_any(files, call, real, &place) == NG_OK &&
+        files_place_type(&place) == NG_FILE_REGULAR) {
+        *ret_fd = files_open_beneath(place.dir, place.name.data,
+                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        busy = *ret_fd >= 0 && flock(*ret_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    }
+    files_place_done(&place);
+    return busy;
+}
+
+static void settle_listed(struct files *files, struct call *call, const struct intent *intent)
+{
+    int fd = -1;
+    if (!files_try_lock(files, intent->id)) {
+        return;
+    }
+    if (!in_work_elsewhere(files, call, intent->id, &fd)) {
+        int rc = files_settle(files, call, intent->json, intent->text);
+        if (rc != NG_OK) {
+            log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
+                      (int)intent->id.len, intent->id.data, (int)call->work.message.len,
+                      call->work.message.data);
+            call_reset_result(call);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    files_unlock(files, intent->id);
+}
+
+int files_settle_all(struct files *files, struct call *call)
+{
+    struct collecting collecting = {.call = call};
+    collecting.last = &collecting.first;
+    size_t before = 0;
+    do {
+        before = collecting.count;
+        struct ng_query query = {
+            .size = sizeof(query),
+            .collection = ng_str_of(FILES_INTENTS),
+            .space = ng_str_of(FILES_INTENT_SPACE),
+            .offset = before,
+            .limit = SETTLE_PAGE,
+            .with_text = true,
+        };
+        uint64_t total = 0;
+        int rc = store_query(files->store, call, &query, collect, &collecting, &total);
+        if (rc != NG_OK || collecting.failed) {
+            return rc != NG_OK ? rc
+                               : call_fail(call, NG_EINTERNAL,
+                                           "Out of memory while settling unfinished saves.");
+        }
+    } while (collecting.count - before == SETTLE_PAGE);
+    for (const struct intent *intent = collecting.first; intent != NULL;
+         intent = intent->next) {
+        settle_listed(files, call, intent);
+    }
+    return NG_OK;
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/* gateway.c - opening and closing one gateway: data directory, modules, store, files, plugins.
+ */
+#include "gateway.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "idem.h"
+#include "journal.h"
+#include "log.h"
+#include "str.h"
+#include "timers.h"
+
+#define GATEWAY_MODULES_MAX 128
+#define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
+#define GATEWAY_LOCK_STEP_MS 20
+#define GATEWAY_ERRNO_TEXT 128
+
+static const char *errno_text(int number, char *text, size_t size)
+{
+    return strerror_r(number, text, size);
+}
+
+/* ---- the data directory ---- */
+
+char *gateway_data_dir(const struct config *config, bool make, struct buf *error)
+{
+    char reason[GATEWAY_ERRNO_TEXT];
+    struct ng_str path = config_text(config, "data_dir");
+    char *dir = alloc_zeroed(1, path.len + 1);
+    if (dir == NULL) {
+        buf_add_c(error, "out of memory");
+        return NULL;
+    }
+    memcpy(dir, path.data, path.len);
+    /* Every missing parent as well: ~/.local/share may not be there yet. */
+    for (size_t i = 1; make && i <= path.len; i++) {
+        if (dir[i] != '/' && dir[i] != '\0') {
+            continue;
+        }
+        char kept = dir[i];
+        dir[i] = '\0';
+        int rc = mkdir(dir, 0700);
+        int number = errno;
+        dir[i] = kept;
+        if (rc != 0 && number != EEXIST && !(number == EROFS && kept != '\0')) {
+            buf_printf(
+                error,
+                "the data directory %s cannot be made: %s; choose another with --data-dir", dir,
+                errno_text(number, reason, sizeof(reason)));
+            free(dir);
+            return NULL;
+        }
+    }
+    return dir;
+}
+
+/* Who holds the lock, as it wrote itself into the file. */
+static void lock_owner(int fd, char *owner, size_t size)
+{
+    ssize_t len = pread(fd, owner, size - 1, 0);
+    owner[len > 0 ? len : 0] = '\0';
+    owner[strcspn(owner, "\n")] = '\0';
+}
+
+static void lock_sign(int fd)
+{
+    char line[64];
+    int len = snprintf(line, sizeof(line), "process %ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, line, (size_t)len, 0) != len) {
+        log_write(NG_LOG_DEBUG, "gateway", "the lock file could not be signed");
+    }
+}
+
+int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, struct buf *error)
+{
+    char reason[GATEWAY_ERRNO_TEXT];
+    char owner[128];
+    struct buf path;
+    buf_init(&path, 65536);
+    buf_printf(&path, "%s/%s", data_dir, NOTEGATE_LOCK_NAME);
+    int fd = open(buf_cstr(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        buf_printf(error, "the lock file %s cannot be opened: %s", buf_cstr(&path),
+                   errno_text(errno, reason, sizeof(reason)));
+        buf_done(&path);
+        return NG_EUNAVAILABLE;
+    }
+    buf_done(&path);
+    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (clock_monotonic_ns() >= until) {
+            lock_owner(fd, owner, sizeof(owner));
+            buf_printf(error,
+                       "the data directory %s is in use by %s; stop it, or choose another with "
+                       "--data-dir",
+                       data_dir, owner[0] != '\0' ? owner : "another process");
+            close(fd);
+            return NG_EBUSY;
+        }
+        struct timespec step = {0, (long)GATEWAY_LOCK_STEP_MS * 1000000};
+        (void)nanosleep(&step, NULL);
+    }
+    lock_sign(fd);
+    *ret_fd = fd;
+    return NG_OK;
+}
+
+/* ---- modules ---- */
+
+/* The folders modules are looked for in: plugin_path, else where this program is installed. */
+#define GATEWAY_FOLDERS_MAX 16
+
+struct folders {
+    char text[8192];
+    const char *list[GATEWAY_FOLDERS_MAX + 1];
+};
+
+static void folders_of(const struct gateway *gateway, enum ng_module_kind kind,
+                       struct folders *folders)
+{
+    const struct ng_str *paths = NULL;
+    size_t count =
+        kind == NG_KIND_PLUGIN ? config_list(gateway->config, "plugin_path", &paths) : 0;
+    size_t used = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < count && kept < GATEWAY_FOLDERS_MAX; i++) {
+        if (paths[i].len >= sizeof(folders->text) - used) {
+            break;
+        }
+        folders->list[kept++] = folders->text + used;
+        memcpy(folders->text + used, paths[i].data, paths[i].len);
+        used += paths[i].len;
+        folders->text[used++] = '\0';
+    }
+    if (count == 0 &&
+        loader_default_folders(kind, folders->text, sizeof(folders->text)) == NG_OK) {
+        folders->list[kept++] = folders->text;
+    }
+    folders->list[kept] = NULL;
+}
+
+static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const char *name,
+                        struct module **ret, struct buf *error)
+{
+    struct folders folders;
+    if (gateway->module_count == GATEWAY_MODULES_MAX) {
+        buf_printf(error, "more than %d modules", GATEWAY_MODULES_MAX);
+        return NG_ETOOLARGE;
+    }
+    folders_of(gateway, kind, &folders);
+    int rc = loader_open(folders.list, name, kind, ret, error);
+    if (rc == NG_OK) {
+        gateway->modules[gateway->module_count++] = *ret;
+    }
+    return rc;
+}
+
+/* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
+ */
+static int gateway_declare_unused(struct gateway *gateway, enum ng_module_kind kind,
+                                  struct buf *error)
+{
+    struct folders folders;
+    char **names = NULL;
+    size_t count = 0;
+    folders_of(gateway, kind, &folders);
+    int rc = loader_list(folders.list, kind, &names, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct module *module = NULL;
+        if (rc == NG_OK && config_mentions(gateway->config, names[i]) &&
+            gateway_load(gateway, kind, names[i], &module, error) == NG_OK) {
+            const struct ng_option *options =
+                kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
+                : kind == NG_KIND_DOCUMENTS ? module->desc.documents.options
+                                            : module->desc.journal.options;
+            size_t option_count = kind == NG_KIND_PLUGIN ? module->desc.plugin.option_count
+                                  : kind == NG_KIND_DOCUMENTS
+                                      ? module->desc.documents.option_count
+                                      : module->desc.journal.option_count;
+            rc = config_declare(gateway->config, names[i], options, option_count,
+                                sizeof(struct ng_option), error);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int gateway_add_plugin(struct gateway *gateway, const char *name, struct buf *error)
+{
+    struct module *module = NULL;
+    struct plugin *plugin = NULL;
+    int rc = gateway_load(gateway, NG_KIND_PLUGIN, name, &module, error);
+    if (rc == NG_OK) {
+        const struct ng_plugin *desc = &module->desc.plugin;
+        rc = config_declare(gateway->config, desc->name, desc->options, desc->option_count,
+                            sizeof(struct ng_option), error);
+    }
+    if (rc == NG_OK) {
+        rc = registry_add(gateway->registry, &module->desc.plugin, module, &plugin, error);
+    }
+    if (rc == NG_OK) {
+        plugin->conf = config_view(gateway->config, plugin->desc.name);
+    }
+    return rc;
+}
+
+static int gateway_add_default_plugins(struct gateway *gateway, struct buf *error)
+{
+    struct folders folders;
+    char **names = NULL;
+    size_t count = 0;
+    folders_of(gateway, NG_KIND_PLUGIN, &folders);
+    int rc = loader_list(folders.list, NG_KIND_PLUGIN, &names, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (rc == NG_OK && strcmp(names[i], "conformance") != 0) {
+            rc = gateway_add_plugin(gateway, names[i], error);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int gateway_add_plugins(struct gateway *gateway, struct buf *error)
+{
+    const struct ng_str *names = NULL;
+    size_t count = config_list(gateway->config, "plugins", &names);
+    bool only_more = true;
+    for (size_t i = 0; i < count; i++) {
+        only_more = only_more && names[i].len > 0 && names[i].data[0] == '+';
+    }
+    int rc = NG_OK;
+    if (only_more && (count > 0 || !config_is_set(gateway->config, "plugins"))) {
+        rc = gateway_add_default_plugins(gateway, error);
+    }
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        struct buf name;
+        buf_init(&name, 65536);
+        size_t skip = names[i].len > 0 && names[i].data[0] == '+' ? 1 : 0;
+        buf_add(&name, names[i].data + skip, names[i].len - skip);
+        rc = gateway_add_plugin(gateway, buf_cstr(&name), error);
+        buf_done(&name);
+    }
+    const struct tool *const *tools = NULL;
+    size_t tool_count = registry_tools(gateway->registry, &tools);
+    for (size_t i = 0; i < tool_count && rc == NG_OK; i++) {
+        struct tool *tool = (struct tool *)(uintptr_t)tools[i];
+        tool->metrics_slot = metrics_tool(gateway->metrics, tool->desc.name);
+    }
+    return rc;
+}
+
+/* ---- storage ---- */
+
+static int call_error(struct call *call, int rc, struct buf *error)
+{
+    if (rc != NG_OK) {
+        struct ng_str text = call->work.message;
+        buf_printf(error, "%.*s", text.data != NULL ? (int)text.len : 18,
+                   text.data != NULL ? text.data : "it did not say why");
+    }
+    return rc;
+}
+
+static int gateway_load_backend(struct gateway *gateway, struct module **ret, struct buf *error)
+{
+    struct ng_str name = config_text(gateway->config, "documents");
+    bool memory = str_is(name, "memory");
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_add_str(&text, memory ? ng_str_of("sqlite") : name);
+    int rc = gateway_load(gateway, NG_KIND_DOCUMENTS, buf_cstr(&text), ret, error);
+    buf_done(&text);
+    if (rc == NG_OK) {
+        const struct ng_documents *desc = &(*ret)->desc.documents;
+        rc = config_declare(gateway->config, desc->name, desc->options, desc->option_count,
+                            sizeof(struct ng_option), error);
+    }
+    return rc;
+}
+
+static int gateway_open_store(struct gateway *gateway, const struct ng_documents *backend,
+                              struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc =
+        store_open(call, backend, config_view(gateway->config, backend->name), &gateway->store);
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        const struct ng_plugin *desc = &plugins[i]->desc;
+        for (size_t j = 0; j < desc->collection_count && rc == NG_OK; j++) {
+            rc = store_declare(gateway->store, call, &desc->collections[j]);
+        }
+    }
+    call_error(call, rc, error);
+    call_unref(call);
+    return rc;
+}
+
+static int gateway_open_files(struct gateway *gateway, struct buf *error)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(gateway->config, "roots", &roots);
+    struct buf path;
+    struct ng_str standard = {NULL, 0};
+    buf_init(&path, 65536);
+    if (count == 0) {
+        buf_printf(&path, "%s/files", gateway->data_dir);
+        standard = str_make(buf_cstr(&path), path.len);
+        roots = &standard;
+        count = 1;
+    }
+    struct call *call = call_new(gateway);
+    int rc = call == NULL ? NG_EINTERNAL
+                          : files_open(call, gateway->store, roots, count, &gateway->files);
+    if (call != NULL) {
+        call_error(call, rc, error);
+    }
+    call_unref(call);
+    buf_done(&path);
+    return rc;
+}
+
+static int gateway_open_journal(struct gateway *gateway, struct buf *error)
+{
+    struct ng_str name = config_text(gateway->config, "journal");
+    const struct ng_journal *backend = NULL;
+    struct ng_conf *conf = config_view(gateway->config, "journal");
+    int rc = NG_OK;
+    if (!str_is(name, "documents")) {
+        struct module *module = NULL;
+        struct buf text;
+        buf_init(&text, 4096);
+        buf_add_str(&text, name);
+        rc = gateway_load(gateway, NG_KIND_JOURNAL, buf_cstr(&text), &module, error);
+        buf_done(&text);
+        if (rc == NG_OK) {
+            backend = &module->desc.journal;
+            rc = config_declare(gateway->config, backend->name, backend->options,
+                                backend->option_count, sizeof(struct ng_option), error);
+            conf = config_view(gateway->config, backend->name);
+        }
+    }
+    struct call *call = rc == NG_OK ? call_new(gateway) : NULL;
+    if (call != NULL) {
+        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+        call_error(call, rc, error);
+        call_unref(call);
+    }
+    return rc;
+}
+
+static int gateway_start_plugins(struct gateway *gateway, struct buf *error)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        struct plugin *plugin = plugins[i];
+        int rc = NG_OK;
+        if (plugin->desc.start != NULL) {
+            struct call *call = call_new(gateway);
+            rc = call == NULL ? NG_EINTERNAL
+                              : plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
+            if (rc != NG_OK) {
+                buf_printf(error, "plugin %s did not start: ", plugin->desc.name);
+                if (call != NULL) {
+                    call_error(call, rc, error);
+                }
+            }
+            call_unref(call);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+        plugin->started = true;
+    }
+    return NG_OK;
+}
+
+/* ---- upkeep ---- */
+
+static void upkeep_done(struct call *call, void *user)
+{
+    struct gateway *gateway = user;
+    if (call->result.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->result.message.len,
+                  call->result.message.data);
+    }
+    atomic_store(&gateway->upkeep_runs, false);
+    call_unref(call);
+}
+
+static int upkeep_step(struct ng_call *pub, void *user)
+{
+    (void)user;
+    return store_maintain(call_of(pub)->gateway->store, call_of(pub));
+}
+
+static void gateway_upkeep(void *user)
+{
+    struct gateway *gateway = user;
+    if (atomic_load(&gateway->stopping) || atomic_exchange(&gateway->upkeep_runs, true)) {
+        return;
+    }
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        atomic_store(&gateway->upkeep_runs, false);
+        return;
+    }
+    call->done = upkeep_done;
+    call->done_user = gateway;
+    if (dispatch_step(call, upkeep_step, NULL) == NG_OK) {
+        upkeep_done(call, gateway);
+    }
+}
+
+/* ---- opening and closing ---- */
+
+void gateway_read_limits(struct gateway *gateway)
+{
+    const struct config *config = gateway->config;
+    gateway->limits.body = (size_t)config_int(config, "limits.body");
+    gateway->limits.result = (size_t)config_int(config, "limits.result");
+    gateway->limits.buffered = (size_t)config_int(config, "limits.buffered");
+    gateway->limits.depth = (unsigned)config_int(config, "limits.depth");
+    gateway->limits.connections = (unsigned)config_int(config, "limits.connections");
+    gateway->limits.streams = (unsigned)config_int(config, "limits.streams");
+    gateway->limits.queue = (unsigned)config_int(config, "limits.queue");
+    gateway->limits.workers = (unsigned)config_int(config, "limits.workers");
+    gateway->limits.stream_backlog = (unsigned)config_int(config, "limits.stream_backlog");
+    gateway->limits.call_timeout_ms = config_int(config, "limits.call_timeout");
+    struct metrics *metrics = gateway->metrics;
+    metrics_limit(metrics, METRICS_BODY, (int64_t)gateway->limits.body);
+    metrics_limit(metrics, METRICS_RESULT, (int64_t)gateway->limits.result);
+    metrics_limit(metrics, METRICS_BUFFERED, (int64_t)gateway->limits.buffered);
+    metrics_limit(metrics, METRICS_DEPTH, gateway->limits.depth);
+    metrics_limit(metrics, METRICS_CONNECTIONS, gateway->limits.connections);
+    metrics_limit(metrics, METRICS_STREAMS, gateway->limits.streams);
+    metrics_limit(metrics, METRICS_QUEUE, gateway->limits.queue);
+    metrics_limit(metrics, METRICS_WORKERS, gateway->limits.workers);
+    metrics_limit(metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
+    metrics_limit(metrics, METRICS_CALL_TIMEOUT, gateway->limits.call_timeout_ms / 1000);
+}
+
+static int gateway_describe(struct gateway *gateway, struct module **ret_backend,
+                            struct buf *error)
+{
+    gateway->metrics = metrics_new();
+    gateway->registry = registry_new();
+    gateway->idem = idem_new();
+    gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
+    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
+        gateway->modules == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = gateway_add_plugins(gateway, error);
+    if (rc == NG_OK) {
+        rc = gateway_load_backend(gateway, ret_backend, error);
+    }
+    for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
+        rc = gateway_declare_unused(gateway, (enum ng_module_kind)kind, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_finish(gateway->config, error);
+    }
+    if (rc == NG_OK) {
+        gateway_read_limits(gateway);
+    }
+    return rc;
+}
+
+static int gateway_open_all(struct gateway *gateway, const struct module *backend,
+                            int64_t wait_ms, struct buf *error)
+{
+    gateway->data_dir = gateway_data_dir(gateway->config, true, error);
+    if (gateway->data_dir == NULL) {
+        return NG_EUNAVAILABLE;
+    }
+    int rc = gateway_lock_data_dir(gateway->data_dir, wait_ms, &gateway->lock_fd, error);
+    if (rc == NG_OK) {
+        rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
+                      &gateway->pool);
+    }
+    if (rc == NG_OK) {
+        gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
+        rc = gateway->timers == NULL ? NG_EINTERNAL : NG_OK;
+    }
+    if (rc == NG_OK) {
+        rc = gateway_open_store(gateway, &backend->desc.documents, error);
+    }
+    if (rc == NG_OK) {
+        rc = gateway_open_files(gateway, error);
+    }
+    if (rc == NG_OK) {
+        rc = gateway_open_journal(gateway, error);
+    }
+    if (rc == NG_OK) {
+        rc = gateway_start_plugins(gateway, error);
+    }
+    return rc;
+}
+
+int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
+                 struct gateway **ret, struct buf *error)
+{
+    struct gateway *gateway = alloc_zeroed(1, sizeof(*gateway));
+    if (gateway == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    gateway->host = call_host;
+    gateway->config = config;
+    gateway->lock_fd = -1;
+    gateway->started_ms = clock_unix_ms();
+    struct module *backend = NULL;
+    int rc = gateway_describe(gateway, &backend, error);
+    if (rc == NG_OK && parts == GATEWAY_FULL) {
+        rc = gateway_open_all(gateway, backend, wait_ms, error);
+    }
+    if (rc != NG_OK) {
+        if (error->len == 0) {
+            buf_add_c(error, "the gateway could not be opened");
+        }
+        gateway->config = NULL; /* stays the caller's */
+        gateway_close(gateway);
+        return rc;
+    }
+    *ret = gateway;
+    return NG_OK;
+}
+
+bool gateway_drain(struct gateway *gateway, int64_t wait_ms)
+{
+    atomic_store(&gateway->stopping, true);
+    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
+    while (atomic_load(&gateway->active) > 0) {
+        if (clock_monotonic_ns() >= until) {
+            return false;
+        }
+        struct timespec step = {0, 1000000};
+        (void)nanosleep(&step, NULL);
+    }
+    return true;
+}
+
+void gateway_close(struct gateway *gateway)
+{
+    if (gateway == NULL) {
+        return;
+    }
+    atomic_store(&gateway->stopping, true);
+    timers_free(gateway->timers);
+    if (gateway->journal != NULL) {
+        journal_stop(gateway->journal);
+    }
+    pool_free(gateway->pool);
+    if (gateway->registry != NULL) {
+        registry_stop(gateway->registry);
+    }
+    files_close(gateway->files);
+    store_close(gateway->store);
+    journal_close(gateway->journal);
+    registry_free(gateway->registry);
+    for (size_t i = gateway->module_count; i > 0; i--) {
+        loader_close(gateway->modules[i - 1]);
+    }
+    free(gateway->modules);
+    idem_free(gateway->idem);
+    metrics_free(gateway->metrics);
+    config_free(gateway->config);
+    if (gateway->lock_fd >= 0) {
+        close(gateway->lock_fd);
+    }
+    free(gateway->data_dir);
+    free(gateway);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* journal.c - the journal in use: opening it, its functions for plugins, flushing, closing. */
+#include "journal.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "journal_documents.h"
+#include "journal_relay.h"
+#include "log.h"
+
+/* ---- what plugins call: the journal's own functions, under the front's handle ---- */
+
+static int front_deliver(void *user, struct ng_call *call, const struct ng_entry *entries,
+                         size_t count)
+{
+    struct journal_front *front = user;
+    return front->inner->deliver(front->db, call, entries, count);
+}
+
+static int front_timeline(void *user, struct ng_call *call, const struct ng_timeline *timeline,
+                          ng_entry_row_fn *row, void *row_user)
+{
+    struct journal_front *front = user;
+    return front->inner->timeline(front->db, call, timeline, row, row_user);
+}
+
+static int front_recall(void *user, struct ng_call *call, const struct ng_recall *recall,
+                        ng_entry_row_fn *row, void *row_user, const char **ret_engine)
+{
+    struct journal_front *front = user;
+    return front->inner->recall(front->db, call, recall, row, row_user, ret_engine);
+}
+
+static int front_summary(void *user, struct ng_call *call, struct ng_str space,
+                         struct ng_str *ret_text)
+{
+    struct journal_front *front = user;
+    return front->inner->summary(front->db, call, space, ret_text);
+}
+
+static int front_set_summary(void *user, struct ng_call *call, struct ng_str space,
+                             struct ng_str text)
+{
+    struct journal_front *front = user;
+    return front->inner->set_summary(front->db, call, space, text);
+}
+
+static int front_dump(void *user, struct ng_call *call, struct ng_str space,
+                      struct ng_str *ret_json)
+{
+    struct journal_front *front = user;
+    int rc = journal_flush(front, call_of(call));
+    return rc != NG_OK ? rc : front->inner->dump(front->db, call, space, ret_json);
+}
+
+static int front_restore(void *user, struct ng_call *call, struct ng_str space,
+                         struct ng_str json)
+{
+    struct journal_front *front = user;
+    int rc = journal_flush(front, call_of(call));
+    return rc != NG_OK ? rc : front->inner->restore(front->db, call, space, json);
+}
+
+static int front_checkpoint_put(void *user, struct ng_call *call, struct ng_str space,
+                                struct ng_str id, struct ng_str json)
+{
+    struct journal_front *front = user;
+    return front->inner->checkpoint_put(front->db, call, space, id, json);
+}
+
+static int front_checkpoint_get(void *user, struct ng_call *call, struct ng_str space,
+                                struct ng_str id, struct ng_str *ret_json)
+{
+    struct journal_front *front = user;
+    return front->inner->checkpoint_get(front->db, call, space, id, ret_json);
+}
+
+static int front_checkpoint_list(void *user, struct ng_call *call, struct ng_str space,
+                                 ng_row_fn *row, void *row_user)
+{
+    struct journal_front *front = user;
+    return front->inner->checkpoint_list(front->db, call, space, row, row_user);
+}
+
+static int front_health(void *user, struct ng_call *call)
+{
+    struct journal_front *front = user;
+    return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
+}
+
+static const struct ng_journal front_functions = {
+    .deliver = front_deliver,
+    .timeline = front_timeline,
+    .recall = front_recall,
+    .summary = front_summary,
+    .set_summary = front_set_summary,
+    .dump = front_dump,
+    .restore = front_restore,
+    .checkpoint_put = front_checkpoint_put,
+    .checkpoint_get = front_checkpoint_get,
+    .checkpoint_list = front_checkpoint_list,
+    .health = front_health,
+};
+
+const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_db)
+{
+    *ret_db = front;
+    return &front->functions;
+}
+
+/* ---- numbers, flushing ---- */
+
+int64_t journal_backlog(struct journal_front *front)
+{
+    pthread_mutex_lock(&front->lock);
+    int64_t backlog = front->backlog < 0 ? 0 : front->backlog;
+    pthread_mutex_unlock(&front->lock);
+    return backlog;
+}
+
+bool journal_degraded(struct journal_front *front)
+{
+    pthread_mutex_lock(&front->lock);
+    bool degraded = front->degraded;
+    pthread_mutex_unlock(&front->lock);
+    return degraded;
+}
+
+int journal_flush(struct journal_front *front, struct call *call)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    int rc = NG_PENDING;
+    pthread_mutex_lock(&front->lock);
+    uint64_t ticket = ++front->flush_asked;
+    uint64_t failures = front->failures;
+    pthread_cond_signal(&front->wake);
+    while (rc == NG_PENDING) {
+        if (front->flush_done >= ticket) {
+            rc = NG_OK;
+        } else if (front->stopping ||
+                   (front->failures != failures && front->flush_tried >= ticket)) {
+            rc = NG_EUNAVAILABLE;
+        } else if (call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns) {
+            rc = NG_ETIMEOUT;
+        } else if (atomic_load(&call->cancelled)) {
+            rc = NG_ECANCELLED;
+        } else {
+            /* In steps, because a cancellation does not wake. */
+            (void)relay_wait_until(&front->moved, &front->lock,
+                                   clock_monotonic_ns() +
+                                       (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
+        }
+    }
+    pthread_mutex_unlock(&front->lock);
+    return rc == NG_OK
+               ? rc
+               : call_fail(call, rc, "the journal has not taken all events; try again later");
+}
+
+/* ---- opening and closing ---- */
+
+static int front_open_inner(struct journal_front *front, struct call *call,
+                            const struct ng_journal *backend, const struct ng_conf *conf)
+{
+    struct ng_str zone = config_text(front->gateway->config, "timezone");
+    if (zone_open(zone, &front->zone) != NG_OK) {
+        return call_fail(call, NG_EINVAL,
+                         "timezone is '%.*s', which the system's zone database does not know; "
+                         "give a name such as Europe/Berlin, or UTC",
+                         (int)zone.len, zone.data);
+    }
+    if (backend != NULL) {
+        front->inner = backend;
+        int rc = journal_declare(front->store, call);
+        return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
+    }
+    struct journal_documents *documents = NULL;
+    int rc = journal_documents_open(call, front->store, front->zone, &documents);
+    front->db = documents;
+    front->inner = journal_documents_vtable();
+    return rc;
+}
+
+static int front_init(struct journal_front *front)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0) {
+        return NG_EINTERNAL;
+    }
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&front->lock, NULL);
+    pthread_cond_init(&front->wake, &monotonic);
+    pthread_cond_init(&front->moved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return NG_OK;
+}
+
+static void front_free(struct journal_front *front)
+{
+    if (front->db != NULL) {
+        front->inner->close(front->db);
+    }
+    zone_free(front->zone);
+    pthread_cond_destroy(&front->moved);
+    pthread_cond_destroy(&front->wake);
+    pthread_mutex_destroy(&front->lock);
+    free(front);
+}
+
+/* The relay comes last: the store cannot forget its watch again. */
+static int front_start(struct journal_front *front, struct call *call)
+{
+    void *store_db = NULL;
+    int rc = relay_load_cursor(front, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    front->opened = store_last_seq(front->store);
+    front->seen = front->opened;
+    if (front->cursor > front->opened &&
+        store_backend(front->store, &store_db)->last_seq != NULL) {
+        /* The data was put back to an earlier day: what is new must not be skipped. */
+        log_write(NG_LOG_WARNING, "journal", "the cursor %llu is beyond the last event %llu",
+                  (unsigned long long)front->cursor, (unsigned long long)front->opened);
+        front->cursor = front->opened;
+    }
+    return relay_start(front, call);
+}
+
+int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,
+                 const struct ng_conf *conf, struct journal_front **ret)
+{
+    struct journal_front *front = alloc_zeroed(1, sizeof(*front));
+    if (front == NULL || front_init(front) != NG_OK) {
+        free(front);
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    void *store_db = NULL;
+    front->gateway = gateway;
+    front->store = gateway->store;
+    front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
+    int rc = front_open_inner(front, call, backend, conf);
+    if (rc != NG_OK) {
+        front_free(front);
+        return rc;
+    }
+    front->functions = front_functions;
+    front->functions.name = front->inner->name;
+    front->functions.version = front->inner->version;
+    /* From here on the store may know the front: it is closed with the gateway. */
+    *ret = front;
+    return front_start(front, call);
+}
+
+void journal_stop(struct journal_front *front)
+{
+    if (front == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&front->lock);
+    front->stopping = true;
+    if (front->current != NULL) {
+        call_cancel(front->current);
+    }
+    pthread_cond_broadcast(&front->wake);
+    pthread_cond_broadcast(&front->moved);
+    pthread_mutex_unlock(&front->lock);
+    if (front->running) {
+        (void)pthread_join(front->thread, NULL);
+        front->running = false;
+    }
+}
+
+void journal_close(struct journal_front *front)
+{
+    if (front != NULL) {
+        journal_stop(front);
+        front_free(front);
+    }
+}

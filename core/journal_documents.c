@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_documents.c - the journal kept in documents: delivering, timeline, recall, summary.
+ */
+#include "journal_documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "journal_entry.h"
+#include "str.h"
+
+/* Entries of one change: each makes two documents, the pointer is held beside them. Half of what
+ * is allowed: every document of a change is locked meanwhile. */
+#define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
+#define JOURNAL_SUMMARY "summary"
+
+int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
+                           struct journal_documents **ret)
+{
+    struct journal_documents *journal = alloc_zeroed(1, sizeof(*journal));
+    if (journal == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    journal->store = store;
+    journal->zone = zone;
+    int rc = journal_declare(store, call);
+    if (rc == NG_OK && pthread_mutex_init(&journal->lock, NULL) != 0) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    if (rc != NG_OK) {
+        free(journal);
+        return rc;
+    }
+    *ret = journal;
+    return NG_OK;
+}
+
+void journal_documents_close(struct journal_documents *journal)
+{
+    if (journal != NULL) {
+        pthread_mutex_destroy(&journal->lock);
+        free(journal);
+    }
+}
+
+static void journal_close_documents(void *journal)
+{
+    journal_documents_close(journal);
+}
+
+/* ---- delivering ---- */
+
+/* What one change delivers: entries of one space, each document once. */
+struct journal_chunk {
+    struct ng_change changes[NG_CHANGES_MAX];
+    const struct ng_entry *places[NG_CHANGES_MAX]; /* the entry of a place, else NULL */
+    size_t count;
+};
+
+/* The earlier change of the same document in this chunk; SIZE_MAX: none. */
+static size_t journal_chunk_find(const struct journal_chunk *chunk, const struct ng_key *key)
+{
+    for (size_t i = 1; i < chunk->count; i++) {
+        const struct ng_key *there = &chunk->changes[i].key;
+        if (str_equal(there->id, key->id) && str_equal(there->collection, key->collection)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static int journal_chunk_add(struct call *call, struct journal_chunk *chunk,
+                             enum journal_place place, uint64_t generation, struct ng_str date,
+                             const struct ng_entry *entry)
+{
+    struct ng_change change;
+    int rc = journal_put(call, place, generation, date, entry, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t at = journal_chunk_find(chunk, &change.key);
+    if (at == SIZE_MAX) {
+        at = chunk->count++;
+    } else if (place != JOURNAL_IN_REFERENCES ||
+               !journal_entry_later(entry, chunk->places[at]->version,
+                                    chunk->places[at]->seq)) {
+        return NG_OK;
+    }
+    chunk->changes[at] = change;
+    chunk->places[at] = entry;
+    return NG_OK;
+}
+
+/* Delivers the entries of one space at the beginning of `entries`; *ret_done: how many. */
+static int journal_deliver_chunk(struct journal_documents *journal, struct call *call,
+                                 const struct ng_entry *entries, size_t count, size_t *ret_done)
+{
+    struct journal_chunk *chunk = arena_alloc(&call->arena, sizeof(*chunk));
+    struct journal_generation generation;
+    if (chunk == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
+    }
+    int rc = journal_generation_get(journal, call, entries[0].space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal_generation_hold(call, entries[0].space, &generation, &chunk->changes[0]);
+    chunk->count = 1;
+    size_t done = 0;
+    while (rc == NG_OK && done < count && done < JOURNAL_CHUNK &&
+           str_equal(entries[done].space, entries[0].space)) {
+        const struct ng_entry *entry = &entries[done++];
+        char *date = arena_alloc(&call->arena, ZONE_DATE_SIZE);
+        if (date == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
+        }
+        zone_date(journal->zone, entry->time_ms, date);
+        enum journal_place place =
+            entry->kind == NG_ENTRY_MEMORY ? JOURNAL_IN_MEMORY : JOURNAL_IN_REFERENCES;
+        rc = journal_chunk_add(call, chunk, JOURNAL_IN_DAY, generation.number, ng_str_of(date),
+                               entry);
+        rc = rc != NG_OK ? rc
+                         : journal_chunk_add(call, chunk, place, generation.number,
+                                             str_make(NULL, 0), entry);
+    }
+    *ret_done = done;
+    return rc != NG_OK ? rc
+                       : store_write_wait(journal->store, call, chunk->changes, chunk->count);
+}
+
+static int journal_deliver(void *user, struct ng_call *pub, const struct ng_entry *entries,
+                           size_t count)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    if (count > NG_DELIVERY_MAX) {
+        return call_fail(call, NG_EINVAL, "%zu entries are too many for one delivery (%d)",
+                         count, NG_DELIVERY_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].event_id.len == 0 || entries[i].space.len == 0) {
+            return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
+        }
+    }
+    int rc = NG_OK;
+    pthread_mutex_lock(&journal->lock);
+    for (size_t at = 0, done = 0; rc == NG_OK && at < count; at += done) {
+        rc = journal_deliver_chunk(journal, call, entries + at, count - at, &done);
+    }
+    pthread_mutex_unlock(&journal->lock);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static uint32_t journal_limit(uint32_t limit)
+{
+    return limit == 0 ? JOURNAL_ROWS_DEFAULT
+                      : (limit > JOURNAL_ROWS_MAX ? JOURNAL_ROWS_MAX : limit);
+}
+
+static struct ng_term journal_equal_number(const char *field, uint64_t number)
+{
+    struct ng_term term = {
+        .field = ng_str_of(field),
+        .op = NG_TERM_EQ,
+        .number = (double)number,
+    };
+    return term;
+}
+
+static struct ng_term journal_equal(const char *field, struct ng_str value)
+{
+    struct ng_term term = {.field = ng_str_of(field), .op = NG_TERM_EQ, .value = value};
+    return term;
+}
+
+struct journal_rows {
+    struct call *call;
+    ng_entry_row_fn *row;
+    void *user;
+    struct ng_entry *entries; /* recall: collected before they are given out */
+    double *ranks;
+    size_t count, max;
+    bool by_time; /* newest first, else by score */
+    int rc;
+};
+
+static int journal_timeline_row(void *user, const struct ng_doc *doc)
+{
+    struct journal_rows *rows = user;
+    struct ng_entry entry;
+    rows->rc = journal_row(rows->call, doc, &entry, NULL);
+    return rows->rc != NG_OK ? 1 : rows->row(rows->user, &entry);
+}
+
+static int journal_timeline(void *user, struct ng_call *pub, const struct ng_timeline *timeline,
+                            ng_entry_row_fn *row, void *row_user)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    char today[ZONE_DATE_SIZE];
+    struct ng_str date = timeline->date;
+    if (date.len == 0) {
+        zone_date(journal->zone, pub->host->now_ms(), today);
+        date = ng_str_of(today);
+    } else if (!zone_date_valid(date)) {
+        return call_fail(call, NG_EINVAL, "`date` is '%.*s', it must be a day as YYYY-MM-DD",
+                         (int)date.len, date.data);
+    }
+    int rc = journal_generation_get(journal, call, timeline->space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_term terms[3] = {journal_equal_number("gen", generation.number),
+                               journal_equal("date", date),
+                               journal_equal("agent", timeline->agent)};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(JOURNAL_DAYS),
+        .space = timeline->space,
+        .terms = terms,
+        .term_count = timeline->agent.len > 0 ? 3 : 2,
+        .descending = true,
+        .limit = journal_limit(timeline->limit),
+        .with_text = true,
+    };
+    struct journal_rows rows = {.call = call, .row = row, .user = row_user};
+    rc = store_query(journal->store, call, &query, journal_timeline_row, &rows, NULL);
+    return rc != NG_OK ? rc : rows.rc;
+}
+
+/* Keeps the best `max` rows of both collections, best first. */
+static int journal_recall_row(void *user, const struct ng_doc *doc)
+{
+    struct journal_rows *rows = user;
+    struct ng_entry entry;
+    rows->rc = journal_row(rows->call, doc, &entry, NULL);
+    if (rows->rc != NG_OK) {
+        return 1;
+    }
+    double rank = rows->by_time ? (double)entry.time_ms : doc->score;
+    size_t at = rows->count;
+    while (at > 0 && rows->ranks[at - 1] < rank) {
+        at--;
+    }
+    if (at == rows->max) {
+        return 1; /* rows come best first: what follows is no better */
+    }
+    size_t kept = rows->count < rows->max ? rows->count : rows->max - 1;
+    memmove(rows->entries + at + 1, rows->entries + at, (kept - at) * sizeof(*rows->entries));
+    memmove(rows->ranks + at + 1, rows->ranks + at, (kept - at) * sizeof(*rows->ranks));
+    rows->entries[at] = entry;
+    rows->ranks[at] = rank;
+    rows->count = kept + 1;
+    return 0;
+}
+
+/* The conditions of a recall beside its text. */
+static size_t journal_recall_terms(const struct ng_recall *recall, uint64_t generation,
+                                   struct ng_term terms[4])
+{
+    size_t count = 0;
+    terms[count++] = journal_equal_number("gen", generation);
+    if (recall->source.len > 0) {
+        terms[count++] = journal_equal("source", recall->source);
+    }
+    if (recall->since_ms != 0) {
+        terms[count] = journal_equal_number("time", 0);
+        terms[count].op = NG_TERM_GE;
+        terms[count++].number = (double)recall->since_ms;
+    }
+    if (recall->tag_count > 0) {
+        struct ng_term any = {
+            .field = ng_str_of("tags"),
+            .op = NG_TERM_IN,
+            .values = recall->tags,
+            .value_count = recall->tag_count,
+        };
+        terms[count++] = any;
+    }
+    return count;
+}
+
+static int journal_recall(void *user, struct ng_call *pub, const struct ng_recall *recall,
+                          ng_entry_row_fn *row, void *row_user, const char **ret_engine)
+{
+    static const char *const collections[] = {JOURNAL_MEMORY, JOURNAL_REFERENCES};
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    struct journal_rows rows = {
+        .call = call,
+        .max = journal_limit(recall->limit),
+        .by_time = recall->text.len == 0,
+    };
+    if (recall->tag_count > NG_IN_MAX) {
+        return call_fail(call, NG_EINVAL, "%zu tags are too many to look for, %d are allowed",
+                         recall->tag_count, NG_IN_MAX);
+    }
+    int rc = journal_generation_get(journal, call, recall->space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rows.entries = arena_alloc(&call->arena, (rows.max + 1) * sizeof(*rows.entries));
+    rows.ranks = arena_alloc(&call->arena, (rows.max + 1) * sizeof(*rows.ranks));
+    if (rows.entries == NULL || rows.ranks == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory for %zu memories", rows.max);
+    }
+    struct ng_term terms[4];
+    struct ng_search search = {
+        .size = sizeof(search),
+        .query =
+            {
+                .size = sizeof(search.query),
+                .space = recall->space,
+                .terms = terms,
+                .term_count = journal_recall_terms(recall, generation.number, terms),
+                .limit = (uint32_t)rows.max,
+                .with_text = true,
+            },
+        .text = recall->text,
+    };
+    const char *engine = "scan";
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(collections); i++) {
+        search.query.collection = ng_str_of(collections[i]);
+        if (!rows.by_time) {
+            rc = store_search(journal->store, call, &search, journal_recall_row, &rows, NULL,
+                              &engine);
+        } else {
+            search.query.sort = ng_str_of("time");
+            search.query.descending = true;
+            rc = store_query(journal->store, call, &search.query, journal_recall_row, &rows,
+                             NULL);
+        }
+        rc = rc != NG_OK ? rc : rows.rc;
+    }
+    for (size_t i = 0; rc == NG_OK && i < rows.count; i++) {
+        if (row(row_user, &rows.entries[i]) != 0) {
+            break;
+        }
+    }
+    if (rc == NG_OK && ret_engine != NULL) {
+        *ret_engine = engine;
+    }
+    return rc;
+}
+
+/* ---- the long-term summary ---- */
+
+static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
+                           struct ng_str *ret_text)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    int rc = journal_generation_get(journal, call, space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str id = journal_id(call, generation.number, ng_str_of(JOURNAL_SUMMARY));
+    struct ng_key key = journal_key(JOURNAL_SUMMARIES, space, id);
+    const struct ng_doc *doc = NULL;
+    rc = id.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
+                         : store_get(journal->store, call, &key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str text = {NULL, 0};
+    if (doc->revision > 0 && !doc->deleted) {
+        text = doc->text.data == NULL ? ng_str_of("") : doc->text;
+    }
+    *ret_text = text;
+    return NG_OK;
+}
+
+struct journal_summary_put {
+    struct ng_str json, text;
+};
+
+static int journal_write_summary(struct ng_call *call, const struct ng_doc *present,
+                                 struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    const struct journal_summary_put *put = user;
+    int rc = store_draft_json(next, put->json);
+    return rc != NG_OK ? rc : store_draft_text(next, &put->text, 1);
+}
+
+int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,
+                           struct ng_str text, struct ng_change *ret)
+{
+    struct journal_summary_put *put = arena_alloc(&call->arena, sizeof(*put));
+    struct ng_str id = journal_id(call, generation, ng_str_of(JOURNAL_SUMMARY));
+    struct ng_str json =
+        arena_printf(&call->arena, "{\"gen\":%llu}", (unsigned long long)generation);
+    if (put == NULL || id.data == NULL || json.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    put->json = json;
+    put->text = text;
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = journal_key(JOURNAL_SUMMARIES, space, id),
+        .fn = journal_write_summary,
+        .user = put,
+    };
+    *ret = change;
+    return NG_OK;
+}
+
+static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str space,
+                               struct ng_str text)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    struct ng_change changes[2];
+    pthread_mutex_lock(&journal->lock);
+    int rc = journal_generation_get(journal, call, space, &generation);
+    if (rc == NG_OK) {
+        rc = journal_generation_hold(call, space, &generation, &changes[0]);
+    }
+    if (rc == NG_OK) {
+        rc = journal_summary_change(call, generation.number, space, text, &changes[1]);
+    }
+    if (rc == NG_OK) {
+        rc = store_write_wait(journal->store, call, changes, 2);
+    }
+    pthread_mutex_unlock(&journal->lock);
+    return rc;
+}
+
+static int journal_health(void *user, struct ng_call *pub)
+{
+    struct journal_documents *journal = user;
+    return store_health(journal->store, call_of(pub));
+}
+
+static const struct ng_journal journal_functions = {
+    .name = "documents",
+    .version = NOTEGATE_VERSION,
+    .close = journal_close_documents,
+    .deliver = journal_deliver,
+    .timeline = journal_timeline,
+    .recall = journal_recall,
+    .summary = journal_summary,
+    .set_summary = journal_set_summary,
+    .dump = journal_snapshot_dump,
+    .restore = journal_snapshot_restore,
+    .checkpoint_put = journal_checkpoint_put,
+    .checkpoint_get = journal_checkpoint_get,
+    .checkpoint_list = journal_checkpoint_list,
+    .health = journal_health,
+};
+
+const struct ng_journal *journal_documents_vtable(void)
+{
+    return &journal_functions;
+}

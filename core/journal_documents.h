@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * journal_documents.h - the journal kept in documents.
+ *
+ * One document per line of a day's list, per reference and per memory, all in quiet
+ * collections. Each belongs to a generation of its space; the space's pointer document names
+ * the one that is read. So a restore writes a new generation beside the present one and becomes
+ * true in one step, by moving the pointer.
+ */
+#ifndef NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
+#define NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
+
+#include <pthread.h>
+
+#include "notegate/journal.h"
+#include "store.h"
+#include "zone.h"
+
+#define JOURNAL_DAYS "journal_days"
+#define JOURNAL_REFERENCES "journal_references"
+#define JOURNAL_MEMORY "journal_memory"
+#define JOURNAL_SUMMARIES "journal_summaries"
+#define JOURNAL_CHECKPOINTS "journal_checkpoints"
+#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the relay's cursor */
+
+/* Rows of one answer at most, and where the caller names no limit. */
+#define JOURNAL_ROWS_MAX 1000
+#define JOURNAL_ROWS_DEFAULT 100
+
+struct journal_documents {
+    struct store *store;
+    const struct zone *zone;
+    /* Deliveries, restores and dumps of this process take turns. */
+    pthread_mutex_t lock;
+};
+
+/* The generation of a space that is read now, and the revision of its pointer. */
+struct journal_generation {
+    uint64_t number;
+    uint64_t pointer_revision;
+};
+
+/* Declares the collections. The store must outlive it; zone is lent for good. */
+int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
+                           struct journal_documents **ret);
+void journal_documents_close(struct journal_documents *journal);
+/* Its functions; the handle is the struct journal_documents. */
+const struct ng_journal *journal_documents_vtable(void);
+
+/* ---- between journal_documents.c and journal_snapshot.c ---- */
+
+/* The collections as they are declared. */
+int journal_declare(struct store *store, struct call *call);
+struct ng_key journal_key(const char *collection, struct ng_str space, struct ng_str id);
+int journal_generation_get(struct journal_documents *journal, struct call *call,
+                           struct ng_str space, struct journal_generation *ret);
+/* A change that touches nothing and fails with NG_ECONFLICT where the pointer has moved. */
+int journal_generation_hold(struct call *call, struct ng_str space,
+                            const struct journal_generation *generation, struct ng_change *ret);
+/* Moves the pointer to generation + 1. */
+int journal_generation_move(struct journal_documents *journal, struct call *call,
+                            struct ng_str space, const struct journal_generation *generation);
+
+/* Where an entry goes. */
+enum journal_place { JOURNAL_IN_DAY, JOURNAL_IN_REFERENCES, JOURNAL_IN_MEMORY };
+
+/* The change that puts an entry in its place in a generation. Texts of the entry are lent until
+ * the change is done. date: of the day's list, only for JOURNAL_IN_DAY. */
+int journal_put(struct call *call, enum journal_place place, uint64_t generation,
+                struct ng_str date, const struct ng_entry *entry, struct ng_change *ret);
+/* The entry of a row, in the call's memory. date: of the day's list, or NULL. */
+int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *ret,
+                struct ng_str *ret_date);
+/* The change that sets the summary of a space in a generation. `text` is lent until it is done.
+ */
+int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,
+                           struct ng_str text, struct ng_change *ret);
+/* Id of something in a generation: "G/name". */
+struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name);
+
+/* journal_snapshot.c: see struct ng_journal. */
+int journal_snapshot_dump(void *journal, struct ng_call *call, struct ng_str space,
+                          struct ng_str *ret_json);
+int journal_snapshot_restore(void *journal, struct ng_call *call, struct ng_str space,
+                             struct ng_str json);
+int journal_checkpoint_put(void *journal, struct ng_call *call, struct ng_str space,
+                           struct ng_str id, struct ng_str json);
+int journal_checkpoint_get(void *journal, struct ng_call *call, struct ng_str space,
+                           struct ng_str id, struct ng_str *ret_json);
+int journal_checkpoint_list(void *journal, struct ng_call *call, struct ng_str space,
+                            ng_row_fn *row, void *user);
+
+#endif

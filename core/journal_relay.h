@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_relay.h - the relay of the journal: one thread that brings events to it, in order, at
+ * least once. Its state is part of the front's. */
+#ifndef NOTEGATE_CORE_JOURNAL_RELAY_H
+#define NOTEGATE_CORE_JOURNAL_RELAY_H
+
+#include <pthread.h>
+
+#include "journal.h"
+#include "zone.h"
+
+/* How long a wait lasts before it looks again at what does not wake it. */
+#define RELAY_WAIT_FIRST_MS 100
+
+struct journal_front {
+    struct gateway *gateway;
+    struct store *store;
+    struct ng_journal functions;    /* what plugins call: the front's own, around inner */
+    const struct ng_journal *inner; /* the module's or the documents' */
+    void *db;                       /* of inner */
+    struct zone *zone;
+    bool shared; /* other gateways write to the store too */
+    pthread_t thread;
+    bool running;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;  /* of the relay: something is to be done */
+    pthread_cond_t moved; /* of flushers: a round has ended */
+    /* Under the lock: */
+    bool stopping;
+    bool degraded;
+    struct call *current; /* the relay's call, to be cancelled by a stop */
+    uint64_t failures;    /* rounds that failed, ever */
+    uint64_t flush_asked; /* tickets of flushers */
+    uint64_t flush_tried; /* ... a round was begun for */
+    uint64_t flush_done;  /* ... after which nothing was left */
+    uint64_t cursor;      /* all events up to this are delivered */
+    uint64_t stored;      /* ... and this is on disk */
+    uint64_t seen;        /* events up to this were told by the watch, or before it */
+    uint64_t wanted;      /* the last one told that is for the journal */
+    int64_t backlog;      /* those of them that were told and are not delivered */
+    uint64_t opened;      /* the last event when the front was opened */
+};
+
+/* Where the last delivery ended. Before relay_start. */
+int relay_load_cursor(struct journal_front *front, struct call *call);
+/* Watches the store and starts the thread. */
+int relay_start(struct journal_front *front, struct call *call);
+/* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
+ * condition is signalled. */
+bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+
+#endif

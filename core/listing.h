@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* listing.h - where a plugin's entries of a resource, prompt or completion listing go
+ * (ng_host.list_add). */
+#ifndef NOTEGATE_CORE_LISTING_H
+#define NOTEGATE_CORE_LISTING_H
+
+#include "notegate/plugin.h"
+
+/* One entry; lent for the call of add(). */
+struct listing_item {
+    struct ng_str id, name, description, mime_type;
+    uint64_t bytes;
+    int64_t modified_ms;
+};
+
+/* A face embeds this first in its own struct. add(): not NG_OK stops the listing. */
+struct ng_listing {
+    int (*add)(struct ng_listing *listing, const struct listing_item *item);
+};
+
+#endif

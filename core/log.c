@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* log.c - one line an entry on stderr, made on the stack: logging works when memory has run
+ * out, and costs one write(2). */
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "str.h"
+
+/* Longest message and longest line, in bytes; what is longer is cut. */
+#define LOG_MESSAGE_MAX 4096
+#define LOG_LINE_MAX ((size_t)16 * 1024)
+/* Kept free at the end of a line for closing it. */
+#define LOG_TAIL 32
+
+/* Process-wide by contract: the level, the format (-1: not set, see log_format_now) and the
+ * lock that keeps long lines whole. */
+static atomic_int log_level_now = NG_LOG_INFO;
+static atomic_int log_format_set = -1;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct log_line {
+    size_t len;
+    char data[LOG_LINE_MAX];
+};
+
+void log_set_level(enum ng_level level)
+{
+    atomic_store_explicit(&log_level_now, (int)level, memory_order_relaxed);
+}
+
+void log_set_format(enum log_format format)
+{
+    atomic_store_explicit(&log_format_set, (int)format, memory_order_relaxed);
+}
+
+bool log_enabled(enum ng_level level)
+{
+    return (int)level <= atomic_load_explicit(&log_level_now, memory_order_relaxed);
+}
+
+static enum log_format log_format_now(void)
+{
+    int format = atomic_load_explicit(&log_format_set, memory_order_relaxed);
+    if (format < 0) {
+        format = isatty(STDERR_FILENO) == 1 ? LOG_TEXT : LOG_JSON;
+        int unset = -1;
+        /* Somebody may have set it meanwhile: theirs stays. */
+        if (!atomic_compare_exchange_strong(&log_format_set, &unset, format)) {
+            format = unset;
+        }
+    }
+    return (enum log_format)format;
+}
+
+static const char *log_level_name(enum ng_level level)
+{
+    switch (level) {
+    case NG_LOG_ERROR:
+        return "error";
+    case NG_LOG_WARNING:
+        return "warning";
+    case NG_LOG_INFO:
+        return "info";
+    case NG_LOG_DEBUG:
+        return "debug";
+    }
+    return "info";
+}
+
+/* False: it did not fit, nothing was added. */
+static bool log_add(struct log_line *line, const char *data, size_t len)
+{
+    if (len > LOG_LINE_MAX - LOG_TAIL - line->len) {
+        return false;
+    }
+    memcpy(line->data + line->len, data, len);
+    line->len += len;
+    return true;
+}
+
+static bool log_add_c(struct log_line *line, const char *text)
+{
+    return log_add(line, text, strlen(text));
+}
+
+/* One byte as it may stand in a line of text, or inside a JSON string. */
+static bool log_add_byte(struct log_line *line, unsigned char c, bool json, bool ascii)
+{
+    static const char hex[] = "0123456789abcdef";
+    char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+    char plain = (char)c;
+    switch (c) {
+    case '\n':
+        return log_add(line, "\\n", 2);
+    case '\r':
+        return log_add(line, "\\r", 2);
+    case '\t':
+        return log_add(line, "\\t", 2);
+    case '"':
+        return json ? log_add(line, "\\\"", 2) : log_add(line, &plain, 1);
+    case '\\':
+        return json ? log_add(line, "\\\\", 2) : log_add(line, &plain, 1);
+    default:
+        break;
+    }
+    if (c < 0x20 || c == 0x7f) {
+        return log_add(line, escape, sizeof(escape));
+    }
+    return c >= 0x80 && ascii ? log_add_c(line, "?") : log_add(line, &plain, 1);
+}
+
+static void log_add_text(struct log_line *line, struct ng_str text, bool json)
+{
+    /* A terminal and a JSON reader both choke on bad UTF-8: then only ASCII is kept. */
+    bool ascii = !str_utf8_valid(text);
+    for (size_t i = 0; i < text.len; i++) {
+        if (!log_add_byte(line, (unsigned char)text.data[i], json, ascii)) {
+            return;
+        }
+    }
+}
+
+static void log_add_time(struct log_line *line)
+{
+    struct timespec now;
+    struct tm day;
+    char text[40];
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || gmtime_r(&now.tv_sec, &day) == NULL) {
+        (void)log_add_c(line, "1970-01-01T00:00:00.000Z");
+        return;
+    }
+    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &day);
+    (void)log_add(line, text, len);
+    int more = snprintf(text, sizeof(text), ".%03ldZ", now.tv_nsec / 1000000);
+    (void)log_add(line, text, more > 0 ? (size_t)more : 0);
+}
+
+static void log_put(const struct log_line *line)
+{
+    size_t done = 0;
+    (void)pthread_mutex_lock(&log_lock);
+    while (done < line->len) {
+        ssize_t wrote = write(STDERR_FILENO, line->data + done, line->len - done);
+        if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote <= 0) {
+            break; /* nowhere to tell it */
+        }
+        done += (size_t)wrote;
+    }
+    (void)pthread_mutex_unlock(&log_lock);
+}
+
+/* What closes a line goes into the room kept for it. */
+static void log_close(struct log_line *line, const char *tail)
+{
+    size_t len = strlen(tail);
+    memcpy(line->data + line->len, tail, len);
+    line->len += len;
+}
+
+static void log_entry_json(struct log_line *line, enum ng_level level, const char *where,
+                           struct ng_str message, const char *json)
+{
+    (void)log_add_c(line, "{\"time\":\"");
+    log_add_time(line);
+    (void)log_add_c(line, "\",\"level\":\"");
+    (void)log_add_c(line, log_level_name(level));
+    (void)log_add_c(line, "\",\"where\":\"");
+    log_add_text(line, ng_str_of(where), true);
+    (void)log_add_c(line, "\",\"message\":\"");
+    log_add_text(line, message, true);
+    (void)log_add_c(line, "\"");
+    if (json == NULL || json[0] == '\0') {
+        log_close(line, "}\n");
+        return;
+    }
+    size_t before = line->len;
+    if (log_add_c(line, ",") && log_add_c(line, json)) {
+        log_close(line, "}\n");
+    } else {
+        line->len = before;
+        log_close(line, ",\"cut\":true}\n");
+    }
+}
+
+static void log_entry_text(struct log_line *line, enum ng_level level, const char *where,
+                           struct ng_str message, const char *json)
+{
+    log_add_time(line);
+    (void)log_add_c(line, " ");
+    (void)log_add_c(line, log_level_name(level));
+    (void)log_add_c(line, " ");
+    log_add_text(line, ng_str_of(where), false);
+    (void)log_add_c(line, ": ");
+    log_add_text(line, message, false);
+    if (json != NULL && json[0] != '\0') {
+        (void)log_add_c(line, " {");
+        log_add_text(line, ng_str_of(json), false);
+        (void)log_add_c(line, "}");
+    }
+    log_close(line, "\n");
+}
+
+static void log_entry(enum ng_level level, const char *where, struct ng_str message,
+                      const char *json)
+{
+    struct log_line line;
+    int saved = errno;
+    line.len = 0;
+    message = str_utf8_cut(message, LOG_MESSAGE_MAX);
+    if (log_format_now() == LOG_JSON) {
+        log_entry_json(&line, level, where, message, json);
+    } else {
+        log_entry_text(&line, level, where, message, json);
+    }
+    log_put(&line);
+    errno = saved;
+}
+
+void log_vwrite(enum ng_level level, const char *where, const char *format, va_list args)
+{
+    char text[LOG_MESSAGE_MAX + 8];
+    if (!log_enabled(level)) {
+        return;
+    }
+    int saved = errno;
+    int len = vsnprintf(text, sizeof(text), format, args);
+    errno = saved;
+    size_t have = len < 0 ? 0 : (size_t)len;
+    if (have >= sizeof(text)) {
+        have = sizeof(text) - 1;
+    }
+    log_entry(level, where, str_make(text, have), NULL);
+}
+
+void log_write(enum ng_level level, const char *where, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_vwrite(level, where, format, args);
+    va_end(args);
+}
+
+void log_fields(enum ng_level level, const char *where, const char *message, const char *json)
+{
+    if (log_enabled(level)) {
+        log_entry(level, where, ng_str_of(message), json);
+    }
+}

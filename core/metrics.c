@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.c - counters in fixed tables of atomics: an update finds its cell by hash or pointer
+ * and adds; only a new cell is claimed with compare-and-swap. */
+#include "metrics.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "str.h"
+
+/* Tools counted; further ones share the last slot. Outcomes of one tool; further ones count as
+ * "other". Places of the agents' table: twice what it holds, so that probing stays short. */
+#define METRICS_TOOLS_MAX 512
+#define METRICS_OUTCOMES_MAX 32
+#define METRICS_AGENT_PLACES (METRICS_AGENTS_MAX * 2)
+/* Longest agent name (see call.h); longer ones are cut. */
+#define METRICS_AGENT_NAME_MAX 64
+#define METRICS_OTHER "other"
+
+/* Upper bounds of the histogram's buckets, as they are printed, and in nanoseconds. */
+static const struct {
+    const char *label;
+    int64_t ns;
+} metrics_bounds[] = {
+    {"0.0001", 100000},  {"0.00025", 250000},   {"0.0005", 500000},  {"0.001", 1000000},
+    {"0.0025", 2500000}, {"0.005", 5000000},    {"0.01", 10000000},  {"0.025", 25000000},
+    {"0.05", 50000000},  {"0.1", 100000000},    {"0.25", 250000000}, {"0.5", 500000000},
+    {"1", 1000000000},   {"2.5", 2500000000},   {"5", 5000000000},   {"10", 10000000000},
+    {"30", 30000000000}, {"120", 120000000000},
+};
+#define METRICS_BOUNDS NG_COUNT(metrics_bounds)
+
+static const char *const metrics_limit_names[METRICS_LIMITS] = {
+    [METRICS_CONNECTIONS] = "connections",
+    [METRICS_STREAMS] = "streams",
+    [METRICS_QUEUE] = "queue",
+    [METRICS_WORKERS] = "workers",
+    [METRICS_BUFFERED] = "buffered",
+    [METRICS_BODY] = "body",
+    [METRICS_RESULT] = "result",
+    [METRICS_DEPTH] = "depth",
+    [METRICS_CALL_TIMEOUT] = "call_timeout",
+    [METRICS_STREAM_BACKLOG] = "stream_backlog",
+};
+
+struct metrics_outcome {
+    _Atomic(const char *) name; /* static text; NULL: free */
+    atomic_uint_fast64_t count;
+};
+
+struct metrics_tool {
+    const char *name;
+    struct metrics_outcome outcomes[METRICS_OUTCOMES_MAX];
+    atomic_uint_fast64_t other;
+};
+
+enum metrics_place_state { PLACE_FREE = 0, PLACE_CLAIMED = 1, PLACE_READY = 2 };
+
+struct metrics_agent {
+    atomic_int state; /* enum metrics_place_state; the name is written before READY */
+    uint8_t len;
+    char name[METRICS_AGENT_NAME_MAX];
+    atomic_uint_fast64_t count;
+};
+
+struct metrics {
+    atomic_int_fast64_t limits[METRICS_LIMITS];
+    atomic_int_fast64_t uses[METRICS_LIMITS];
+    atomic_size_t tool_count;
+    struct metrics_tool *tools;                       /* METRICS_TOOLS_MAX */
+    atomic_uint_fast64_t buckets[METRICS_BOUNDS + 1]; /* the last: above all bounds */
+    atomic_uint_fast64_t duration_ns;
+    atomic_size_t agent_count;
+    struct metrics_agent *agents; /* METRICS_AGENT_PLACES */
+    atomic_uint_fast64_t other_agents;
+};
+
+struct metrics *metrics_new(void)
+{
+    struct metrics *metrics = alloc_zeroed(1, sizeof(*metrics));
+    if (metrics == NULL) {
+        return NULL;
+    }
+    /* Zeroed memory of this size stays untouched, and thus costs nothing, until it is used. */
+    metrics->tools = alloc_zeroed(METRICS_TOOLS_MAX, sizeof(*metrics->tools));
+    metrics->agents = alloc_zeroed(METRICS_AGENT_PLACES, sizeof(*metrics->agents));
+    if (metrics->tools == NULL || metrics->agents == NULL) {
+        metrics_free(metrics);
+        return NULL;
+    }
+    return metrics;
+}
+
+void metrics_free(struct metrics *metrics)
+{
+    if (metrics != NULL) {
+        free(metrics->tools);
+        free(metrics->agents);
+        free(metrics);
+    }
+}
+
+void metrics_limit(struct metrics *metrics, enum metrics_limit limit, int64_t value)
+{
+    atomic_store_explicit(&metrics->limits[limit], value, memory_order_relaxed);
+}
+
+int64_t metrics_use(struct metrics *metrics, enum metrics_limit limit, int64_t change)
+{
+    return atomic_fetch_add(&metrics->uses[limit], change) + change;
+}
+
+size_t metrics_tool(struct metrics *metrics, const char *name)
+{
+    size_t slot = atomic_fetch_add(&metrics->tool_count, 1);
+    if (slot >= METRICS_TOOLS_MAX - 1) {
+        atomic_store(&metrics->tool_count, METRICS_TOOLS_MAX);
+        slot = METRICS_TOOLS_MAX - 1;
+        name = METRICS_OTHER;
+    }
+    metrics->tools[slot].name = name;
+    return slot;
+}
+
+static void metrics_add(atomic_uint_fast64_t *counter, uint64_t add)
+{
+    (void)atomic_fetch_add_explicit(counter, add, memory_order_relaxed);
+}
+
+/* Names are static texts: mostly the pointer decides, and two copies of one text share a cell.
+ */
+static bool metrics_is_outcome(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+static void metrics_count_outcome(struct metrics_tool *tool, const char *outcome)
+{
+    for (size_t i = 0; i < METRICS_OUTCOMES_MAX; i++) {
+        struct metrics_outcome *cell = &tool->outcomes[i];
+        const char *name = atomic_load_explicit(&cell->name, memory_order_acquire);
+        /* Where another thread was quicker, `name` becomes what that one put there. */
+        if (name == NULL && atomic_compare_exchange_strong(&cell->name, &name, outcome)) {
+            name = outcome;
+        }
+        if (metrics_is_outcome(name, outcome)) {
+            metrics_add(&cell->count, 1);
+            return;
+        }
+    }
+    metrics_add(&tool->other, 1);
+}
+
+/* A free place becomes the agent's. False: another thread was quicker. */
+static bool metrics_claim(struct metrics_agent *place, struct ng_str name)
+{
+    int unclaimed = PLACE_FREE;
+    if (!atomic_compare_exchange_strong(&place->state, &unclaimed, PLACE_CLAIMED)) {
+        return false;
+    }
+    if (name.len > 0) {
+        memcpy(place->name, name.data, name.len);
+    }
+    place->len = (uint8_t)name.len;
+    metrics_add(&place->count, 1);
+    atomic_store_explicit(&place->state, PLACE_READY, memory_order_release);
+    return true;
+}
+
+/* Waits for the few instructions of a claim by another thread, so that no agent gets two
+ * places. */
+static int metrics_settled(struct metrics_agent *place)
+{
+    int state = atomic_load_explicit(&place->state, memory_order_acquire);
+    while (state == PLACE_CLAIMED) {
+        state = atomic_load_explicit(&place->state, memory_order_acquire);
+    }
+    return state;
+}
+
+static void metrics_count_agent(struct metrics *metrics, struct ng_str agent)
+{
+    agent = str_utf8_cut(agent, METRICS_AGENT_NAME_MAX);
+    size_t first = (size_t)(str_hash(agent) % METRICS_AGENT_PLACES);
+    for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
+        struct metrics_agent *place = &metrics->agents[(first + i) % METRICS_AGENT_PLACES];
+        if (metrics_settled(place) == PLACE_FREE) {
+            if (atomic_fetch_add(&metrics->agent_count, 1) >= METRICS_AGENTS_MAX) {
+                (void)atomic_fetch_sub(&metrics->agent_count, 1);
+                break;
+            }
+            if (metrics_claim(place, agent)) {
+                return;
+            }
+            (void)atomic_fetch_sub(&metrics->agent_count, 1);
+            (void)metrics_settled(place);
+        }
+        if (str_equal(str_make(place->name, place->len), agent)) {
+            metrics_add(&place->count, 1);
+            return;
+        }
+    }
+    metrics_add(&metrics->other_agents, 1);
+}
+
+void metrics_call(struct metrics *metrics, size_t tool_slot, const char *outcome,
+                  struct ng_str agent, int64_t duration_ns)
+{
+    size_t bucket = 0;
+    if (tool_slot < METRICS_TOOLS_MAX) {
+        metrics_count_outcome(&metrics->tools[tool_slot], outcome != NULL ? outcome : "ok");
+    }
+    metrics_count_agent(metrics, agent);
+    duration_ns = duration_ns < 0 ? 0 : duration_ns;
+    while (bucket < METRICS_BOUNDS && duration_ns > metrics_bounds[bucket].ns) {
+        bucket++;
+    }
+    metrics_add(&metrics->buckets[bucket], 1);
+    metrics_add(&metrics->duration_ns, (uint64_t)duration_ns);
+}
+
+/* ---- printing ---- */
+
+static void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    (void)buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* `name="value"` with the value escaped as the text format wants it. */
+static void metrics_label(struct buf *out, const char *name, struct ng_str value)
+{
+    (void)buf_printf(out, "%s=\"", name);
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.data[i];
+        if (c == '\n') {
+            (void)buf_add_c(out, "\\n");
+        } else if (c == '"' || c == '\\') {
+            (void)buf_add_char(out, '\\');
+            (void)buf_add_char(out, c);
+        } else {
+            (void)buf_add_char(out, c);
+        }
+    }
+    (void)buf_add_char(out, '"');
+}
+
+static void metrics_print_outcome(struct buf *out, const char *tool, const char *outcome,
+                                  uint64_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    (void)buf_add_c(out, "notegate_calls_total{");
+    metrics_label(out, "tool", ng_str_of(tool));
+    (void)buf_add_char(out, ',');
+    metrics_label(out, "outcome", ng_str_of(outcome));
+    (void)buf_printf(out, "} %llu\n", (unsigned long long)count);
+}
+
+static void metrics_print_calls(struct metrics *metrics, struct buf *out)
+{
+    metrics_head(out, "notegate_calls_total", "counter", "Finished calls by tool and outcome.");
+    size_t count = atomic_load(&metrics->tool_count);
+    for (size_t i = 0; i < count && i < METRICS_TOOLS_MAX; i++) {
+        struct metrics_tool *tool = &metrics->tools[i];
+        for (size_t j = 0; j < METRICS_OUTCOMES_MAX; j++) {
+            const char *name = atomic_load(&tool->outcomes[j].name);
+            if (name == NULL) {
+                break;
+            }
+            metrics_print_outcome(out, tool->name, name, atomic_load(&tool->outcomes[j].count));
+        }
+        metrics_print_outcome(out, tool->name, METRICS_OTHER, atomic_load(&tool->other));
+    }
+}
+
+static void metrics_print_agent(struct buf *out, struct ng_str name, uint64_t count)
+{
+    (void)buf_add_c(out, "notegate_agent_calls_total{");
+    metrics_label(out, "agent", name);
+    (void)buf_printf(out, "} %llu\n", (unsigned long long)count);
+}
+
+static void metrics_print_agents(struct metrics *metrics, struct buf *out)
+{
+    uint64_t other = atomic_load(&metrics->other_agents);
+    metrics_head(out, "notegate_agent_calls_total", "counter",
+                 "Finished calls by agent; agents over a bound count as other.");
+    for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
+        struct metrics_agent *place = &metrics->agents[i];
+        if (metrics_settled(place) != PLACE_READY) {
+            continue;
+        }
+        struct ng_str name = str_make(place->name, place->len);
+        if (str_is(name, METRICS_OTHER)) {
+            other +=
+                atomic_load(&place->count); /* one series, also for an agent of that name */
+        } else {
+            metrics_print_agent(out, name, atomic_load(&place->count));
+        }
+    }
+    if (other > 0) {
+        metrics_print_agent(out, ng_str_of(METRICS_OTHER), other);
+    }
+}
+
+static void metrics_print_durations(struct metrics *metrics, struct buf *out)
+{
+    uint64_t total = 0;
+    metrics_head(out, "notegate_call_duration_seconds", "histogram",
+                 "Time from a call's arrival to its answer.");
+    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
+        total += atomic_load(&metrics->buckets[i]);
+        (void)buf_printf(out, "notegate_call_duration_seconds_bucket{le=\"%s\"} %llu\n",
+                         metrics_bounds[i].label, (unsigned long long)total);
+    }
+    total += atomic_load(&metrics->buckets[METRICS_BOUNDS]);
+    uint64_t ns = atomic_load(&metrics->duration_ns);
+    (void)buf_printf(out, "notegate_call_duration_seconds_bucket{le=\"+Inf\"} %llu\n",
+                     (unsigned long long)total);
+    (void)buf_printf(out, "notegate_call_duration_seconds_sum %llu.%09llu\n",
+                     (unsigned long long)(ns / 1000000000),
+                     (unsigned long long)(ns % 1000000000));
+    (void)buf_printf(out, "notegate_call_duration_seconds_count %llu\n",
+                     (unsigned long long)total);
+}
+
+static void metrics_print_limits(struct metrics *metrics, struct buf *out)
+{
+    metrics_head(out, "notegate_limit", "gauge",
+                 "Limits in force: counts, bytes, or seconds for call_timeout.");
+    for (size_t i = 0; i < METRICS_LIMITS; i++) {
+        (void)buf_printf(out, "notegate_limit{name=\"%s\"} %lld\n", metrics_limit_names[i],
+                         (long long)atomic_load(&metrics->limits[i]));
+    }
+    metrics_head(out, "notegate_in_use", "gauge", "What is in use of each limit.");
+    for (size_t i = 0; i < METRICS_LIMITS; i++) {
+        (void)buf_printf(out, "notegate_in_use{name=\"%s\"} %lld\n", metrics_limit_names[i],
+                         (long long)atomic_load(&metrics->uses[i]));
+    }
+}
+
+int metrics_print(struct metrics *metrics, struct buf *out)
+{
+    metrics_head(out, "notegate_build_info", "gauge", "The version that is running.");
+    (void)buf_add_c(out, "notegate_build_info{");
+    metrics_label(out, "version", ng_str_of(NOTEGATE_VERSION));
+    (void)buf_add_c(out, "} 1\n");
+    metrics_print_calls(metrics, out);
+    metrics_print_agents(metrics, out);
+    metrics_print_durations(metrics, out);
+    metrics_print_limits(metrics, out);
+    return out->rc;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* pool.c - worker threads over one lane per agent; lanes take turns. */
+#include "pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "metrics.h"
+#include "str.h"
+
+#define POOL_LANE_NAME_MAX 64
+#define POOL_BUCKETS 64
+#define POOL_STACK_BYTES ((size_t)1024 * 1024)
+
+struct lane {
+    char name[POOL_LANE_NAME_MAX];
+    size_t name_len;
+    struct task *first, **last;
+    unsigned running;
+    bool ready;             /* in the ring: has tasks and may run one */
+    struct lane *ring_next; /* ready lanes, in turn */
+    struct lane *bucket_next;
+};
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct lane *buckets[POOL_BUCKETS];
+    struct lane *ring_first, **ring_last;
+    struct task *resumed, **resumed_last; /* go ahead of all lanes */
+    struct metrics *metrics;
+    unsigned queued, queue_max;
+    unsigned workers, workers_max;
+    unsigned idle;      /* workers that wait */
+    unsigned signalled; /* of these, how many were woken and have not come round yet */
+    unsigned lane_max;  /* workers one lane may have */
+    bool stopping;
+    pthread_t *threads;
+};
+
+static void pool_make_ready(struct pool *pool, struct lane *lane)
+{
+    if (lane->ready || lane->first == NULL || lane->running >= pool->lane_max) {
+        return;
+    }
+    lane->ready = true;
+    lane->ring_next = NULL;
+    *pool->ring_last = lane;
+    pool->ring_last = &lane->ring_next;
+}
+
+static struct lane *pool_lane(struct pool *pool, struct ng_str name)
+{
+    if (name.len > POOL_LANE_NAME_MAX) {
+        name.len = POOL_LANE_NAME_MAX;
+    }
+    struct lane **bucket = &pool->buckets[str_hash(name) % POOL_BUCKETS];
+    for (struct lane *lane = *bucket; lane != NULL; lane = lane->bucket_next) {
+        if (str_equal(str_make(lane->name, lane->name_len), name)) {
+            return lane;
+        }
+    }
+    struct lane *lane = alloc_zeroed(1, sizeof(*lane));
+    if (lane == NULL) {
+        return NULL;
+    }
+    memcpy(lane->name, name.data, name.len);
+    lane->name_len = name.len;
+    lane->last = &lane->first;
+    lane->bucket_next = *bucket;
+    *bucket = lane;
+    return lane;
+}
+
+/* Lanes without work are freed, so that their number is bounded by the queue and the workers.
+ */
+static void pool_drop_lane(struct pool *pool, struct lane *lane)
+{
+    if (lane->first != NULL || lane->running > 0 || lane->ready) {
+        return;
+    }
+    struct ng_str name = str_make(lane->name, lane->name_len);
+    struct lane **at = &pool->buckets[str_hash(name) % POOL_BUCKETS];
+    while (*at != lane) {
+        at = &(*at)->bucket_next;
+    }
+    *at = lane->bucket_next;
+    free(lane);
+}
+
+static struct task *pool_take(struct pool *pool, struct lane **ret_lane)
+{
+    struct task *task = pool->resumed;
+    *ret_lane = NULL;
+    if (task != NULL) {
+        pool->resumed = task->next;
+        if (pool->resumed == NULL) {
+            pool->resumed_last = &pool->resumed;
+        }
+        return task;
+    }
+    struct lane *lane = pool->ring_first;
+    if (lane == NULL) {
+        return NULL;
+    }
+    pool->ring_first = lane->ring_next;
+    if (pool->ring_first == NULL) {
+        pool->ring_last = &pool->ring_first;
+    }
+    lane->ready = false;
+    task = lane->first;
+    lane->first = task->next;
+    if (lane->first == NULL) {
+        lane->last = &lane->first;
+    }
+    lane->running++;
+    pool_make_ready(pool, lane);
+    pool->queued--;
+    metrics_use(pool->metrics, METRICS_QUEUE, -1);
+    *ret_lane = lane;
+    return task;
+}
+
+static void *pool_worker(void *user)
+{
+    struct pool *pool = user;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct lane *lane = NULL;
+        struct task *task = pool_take(pool, &lane);
+        if (task == NULL) {
+            if (pool->stopping) {
+                break;
+            }
+            pool->idle++;
+            pthread_cond_wait(&pool->work, &pool->lock);
+            pool->idle--;
+            if (pool->signalled > 0) {
+                pool->signalled--;
+            }
+            continue;
+        }
+        pthread_mutex_unlock(&pool->lock);
+        metrics_use(pool->metrics, METRICS_WORKERS, 1);
+        task->run(task);
+        metrics_use(pool->metrics, METRICS_WORKERS, -1);
+        pthread_mutex_lock(&pool->lock);
+        if (lane != NULL) {
+            lane->running--;
+            pool_make_ready(pool, lane);
+            pool_drop_lane(pool, lane);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct pool **ret)
+{
+    struct pool *pool = alloc_zeroed(1, sizeof(*pool));
+    if (pool == NULL) {
+        return NG_EINTERNAL;
+    }
+    pool->workers_max = workers == 0 ? 1 : workers;
+    pool->threads = alloc_zeroed(pool->workers_max, sizeof(*pool->threads));
+    if (pool->threads == NULL) {
+        free(pool);
+        return NG_EINTERNAL;
+    }
+    pool->queue_max = queue;
+    pool->lane_max = pool->workers_max / 2 == 0 ? 1 : pool->workers_max / 2;
+    pool->metrics = metrics;
+    pool->ring_last = &pool->ring_first;
+    pool->resumed_last = &pool->resumed;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    *ret = pool;
+    return NG_OK;
+}
+
+/* With the lock held: somebody will take the new task. */
+static int pool_wake(struct pool *pool)
+{
+    if (pool->idle > pool->signalled) {
+        pool->signalled++;
+        pthread_cond_signal(&pool->work);
+        return NG_OK;
+    }
+    if (pool->workers == pool->workers_max) {
+        return NG_OK;
+    }
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
+    int rc = pthread_create(&pool->threads[pool->workers], &attributes, pool_worker, pool);
+    pthread_attr_destroy(&attributes);
+    if (rc == 0) {
+        pool->workers++;
+    }
+    return pool->workers == 0 ? NG_EBUSY : NG_OK;
+}
+
+int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
+{
+    int rc = NG_EBUSY;
+    pthread_mutex_lock(&pool->lock);
+    struct lane *lane = NULL;
+    if (!pool->stopping && pool->queued < pool->queue_max && pool_wake(pool) == NG_OK) {
+        lane = pool_lane(pool, lane_name);
+    }
+    if (lane != NULL) {
+        task->next = NULL;
+        *lane->last = task;
+        lane->last = &task->next;
+        pool->queued++;
+        metrics_use(pool->metrics, METRICS_QUEUE, 1);
+        pool_make_ready(pool, lane);
+        rc = NG_OK;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return rc;
+}
+
+void pool_resume(struct pool *pool, struct task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    task->next = NULL;
+    *pool->resumed_last = task;
+    pool->resumed_last = &task->next;
+    (void)pool_wake(pool);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_free(struct pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->workers; i++) {
+        pthread_join(pool->threads[i], NULL);
+    }
+    for (size_t i = 0; i < POOL_BUCKETS; i++) {
+        while (pool->buckets[i] != NULL) {
+            struct lane *lane = pool->buckets[i];
+            pool->buckets[i] = lane->bucket_next;
+            free(lane);
+        }
+    }
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->threads);
+    free(pool);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* store.c - opening the documents, reading them, watching their changes. Writing is in
+ * store_change.c. */
+#include "store.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "gateway.h"
+#include "store_types.h"
+#include "str.h"
+
+/* A read on an event loop that memory does not answer. */
+static int store_needs_worker(const struct call *call)
+{
+    return call->may_block ? NG_OK : NG_EWOULDBLOCK;
+}
+
+int store_open(struct call *call, const struct ng_documents *backend,
+               const struct ng_conf *conf, struct store **ret)
+{
+    struct store *store = alloc_zeroed(1, sizeof(*store));
+    if (store == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory while the store was opened");
+    }
+    store->backend = backend;
+    store->shared = (backend->flags & NG_DOCUMENTS_SHARED) != 0;
+    int rc = backend->open(&call->pub, conf, &store->db);
+    if (rc != NG_OK) {
+        free(store);
+        return rc;
+    }
+    table_init(&store->table);
+    pthread_rwlock_init(&store->collections_lock, NULL);
+    pthread_mutex_init(&store->watch_lock, NULL);
+    pthread_mutex_init(&store->idle_lock, NULL);
+    pthread_cond_init(&store->idle, NULL);
+    store->keep_ms = config_view_int(conf, "history.keep");
+    atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
+    *ret = store;
+    return NG_OK;
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&store->idle_lock);
+    while (atomic_load(&store->in_flight) > 0) {
+        pthread_cond_wait(&store->idle, &store->idle_lock);
+    }
+    pthread_mutex_unlock(&store->idle_lock);
+    store->backend->close(store->db);
+    table_done(&store->table);
+    pthread_rwlock_destroy(&store->collections_lock);
+    pthread_mutex_destroy(&store->watch_lock);
+    pthread_mutex_destroy(&store->idle_lock);
+    pthread_cond_destroy(&store->idle);
+    free(store);
+}
+
+const struct ng_documents *store_backend(struct store *store, void **ret_db)
+{
+    *ret_db = store->db;
+    return store->backend;
+}
+
+/* ---- collections ---- */
+
+const struct ng_collection *store_collection(struct store *store, struct ng_str name)
+{
+    const struct ng_collection *found = NULL;
+    pthread_rwlock_rdlock(&store->collections_lock);
+    for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
+        if (str_is(name, store->collections[i].name)) {
+            found = &store->collections[i].desc;
+        }
+    }
+    pthread_rwlock_unlock(&store->collections_lock);
+    return found;
+}
+
+static bool collection_name_valid(struct ng_str name)
+{
+    bool good = name.len > 0 && name.len <= NG_COLLECTION_MAX;
+    for (size_t i = 0; i < name.len && good; i++) {
+        char c = name.data[i];
+        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
+int store_declare(struct store *store, struct call *call,
+                  const struct ng_collection *collection)
+{
+    struct ng_str name = ng_str_of(collection->name);
+    if (!collection_name_valid(name)) {
+        return call_fail(call, NG_EINVAL,
+                         "the collection name \"%s\" is not of the form [a-z0-9_]{1,%d}",
+                         collection->name, NG_COLLECTION_MAX);
+    }
+    if (store_collection(store, name) != NULL) {
+        return call_fail(call, NG_EINVAL, "the collection %s is declared twice",
+                         collection->name);
+    }
+    int rc = store->backend->declare(store->db, &call->pub, collection);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_rwlock_wrlock(&store->collections_lock);
+    if (store->collection_count == STORE_COLLECTIONS_MAX) {
+        rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
+    } else {
+        size_t at = store->collection_count++;
+        memcpy(store->collections[at].name, name.data, name.len);
+        store->collections[at].desc = *collection;
+        store->collections[at].desc.name = store->collections[at].name;
+    }
+    pthread_rwlock_unlock(&store->collections_lock);
+    return rc;
+}
+
+int store_check_key(struct store *store, struct call *call, const struct ng_key *key)
+{
+    if (store_collection(store, key->collection) == NULL) {
+        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
+                         (int)key->collection.len, key->collection.data);
+    }
+    if (key->space.len == 0 || key->space.len > NG_SPACE_MAX) {
+        return call_fail(call, NG_EINVAL, "a space has 1 to %d bytes, this one has %zu",
+                         NG_SPACE_MAX, key->space.len);
+    }
+    if (key->id.len > NG_ID_MAX) {
+        return call_fail(call, NG_ETOOLARGE, "the name has %zu bytes, it may have %d",
+                         key->id.len, NG_ID_MAX);
+    }
+    return NG_OK;
+}
+
+/* ---- reading ---- */
+
+struct row_copy {
+    const struct ng_key *key;
+    struct version *version;
+    int rc;
+};
+
+static int row_copy_take(void *user, const struct ng_doc *row)
+{
+    struct row_copy *copy = user;
+    copy->version = version_of_row(copy->key, row, &copy->rc);
+    return 1;
+}
+
+/* One revision from the backend as a version with a reference. */
+static int store_fetch(struct store *store, struct call *call, const struct ng_key *key,
+                       uint64_t revision, struct version **ret)
+{
+    struct row_copy copy = {key, NULL, NG_OK};
+    struct result before = call->work;
+    int rc = store->backend->get(store->db, &call->pub, key, revision, row_copy_take, &copy);
+    if (rc == NG_ENOTFOUND && revision == 0) {
+        call->work = before; /* that it is not there is no failure */
+        copy.version = version_of_nothing(key);
+        rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
+    } else if (rc == NG_OK && copy.version == NULL) {
+        rc = copy.rc != NG_OK ? copy.rc : NG_EINTERNAL;
+    }
+    if (rc == NG_OK) {
+        *ret = copy.version;
+    } else if (call->work.message.data == NULL) {
+        call_fail(call, rc,
+                  rc == NG_ENOTFOUND ? "that revision is not kept"
+                                     : "the document could not be read");
+    }
+    return rc;
+}
+
+int store_load(struct store *store, struct call *call, struct entry *entry,
+               const struct ng_key *key)
+{
+    struct store_table *table = &store->table;
+    pthread_mutex_lock(&table->lock);
+    bool loaded = entry->committed != NULL && (!store->shared || entry->queued > 0);
+    pthread_mutex_unlock(&table->lock);
+    if (loaded) {
+        return NG_OK;
+    }
+    int rc = store_needs_worker(call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct version *version = NULL;
+    rc = store_fetch(store, call, key, 0, &version);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&table->lock);
+    bool replace = entry->committed == NULL || (store->shared && entry->queued == 0);
+    if (replace) {
+        table_set_committed(table, entry, version);
+        version_unref(entry->newest);
+        entry->newest = version_ref(version);
+        version = NULL;
+    }
+    pthread_mutex_unlock(&table->lock);
+    version_unref(version);
+    return NG_OK;
+}
+
+/* Loads with the entry's lock, so that no change is under way that the row might lag behind. */
+static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
+                             struct version **ret)
+{
+    struct entry *entry = table_use(&store->table, key);
+    if (entry == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pthread_mutex_lock(&entry->lock);
+    int rc = store_load(store, call, entry, key);
+    pthread_mutex_unlock(&entry->lock);
+    if (rc == NG_OK) {
+        *ret = table_committed(&store->table, key);
+    }
+    table_leave(&store->table, entry);
+    return rc;
+}
+
+int store_get(struct store *store, struct call *call, const struct ng_key *key,
+              uint64_t revision, const struct ng_doc **ret_doc)
+{
+    int rc = store_check_key(store, call, key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct version *version = store->shared ? NULL : table_committed(&store->table, key);
+    if (version != NULL && revision != 0 && version->doc.revision != revision) {
+        version_unref(version);
+        version = NULL;
+    }
+    if (version == NULL) {
+        rc = store_needs_worker(call);
+        if (rc == NG_OK) {
+            rc = revision == 0 ? store_read_newest(store, call, key, &version)
+                               : store_fetch(store, call, key, revision, &version);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    *ret_doc = &version->doc;
+    rc = call_pin(call, version_unref, version);
+    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
+}
+
+static int store_check_query(struct store *store, struct call *call,
+                             const struct ng_query *query)
+{
+    if (store_collection(store, query->collection) == NULL) {
+        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
+                         (int)query->collection.len, query->collection.data);
+    }
+    if (query->term_count > NG_TERMS_MAX) {
+        return call_fail(call, NG_EINVAL, "a query has %zu conditions, it may have %d",
+                         query->term_count, NG_TERMS_MAX);
+    }
+    return store_needs_worker(call);
+}
+
+int store_query(struct store *store, struct call *call, const struct ng_query *query,
+                ng_row_fn *row, void *user, uint64_t *ret_total)
+{
+    int rc = store_check_query(store, call, query);
+    return rc != NG_OK
+               ? rc
+               : store->backend->query(store->db, &call->pub, query, row, user, ret_total);
+}
+
+int store_search(struct store *store, struct call *call, const struct ng_search *search,
+                 ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
+{
+    int rc = store_check_query(store, call, &search->query);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (store->backend->search == NULL) {
+        return call_fail(call, NG_EUNAVAILABLE, "the backend %s has no full-text search",
+                         store->backend->name);
+    }
+    if (ret_engine != NULL) {
+        *ret_engine = "fts5";
+    }
+    return store->backend->search(store->db, &call->pub, search, row, user, ret_total);
+}
+
+int store_history(struct store *store, struct call *call, const struct ng_key *key,
+                  const struct ng_range *range, ng_row_fn *row, void *user)
+{
+    int rc = store_check_key(store, call, key);
+    if (rc == NG_OK) {
+        rc = store_needs_worker(call);
+    }
+    return rc != NG_OK ? rc
+                       : store->backend->history(store->db, &call->pub, key, range, row, user);
+}
+
+int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
+                  ng_event_fn *event, void *user)
+{
+    int rc = store_needs_worker(call);
+    return rc != NG_OK
+               ? rc
+               : store->backend->changes(store->db, &call->pub, since, limit, event, user);
+}
+
+int store_answer(struct store *store, struct call *call, struct ng_str scope,
+                 struct ng_answer *ret)
+{
+    int rc = store_needs_worker(call);
+    return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
+}
+
+/* ---- watching and upkeep ---- */
+
+int store_watch(struct store *store, store_watch_fn *watch, void *user)
+{
+    int rc = NG_ETOOLARGE;
+    pthread_mutex_lock(&store->watch_lock);
+    if (store->watcher_count < STORE_WATCHERS_MAX) {
+        store->watchers[store->watcher_count].watch = watch;
+        store->watchers[store->watcher_count].user = user;
+        store->watcher_count++;
+        rc = NG_OK;
+    }
+    pthread_mutex_unlock(&store->watch_lock);
+    return rc;
+}
+
+uint64_t store_last_seq(struct store *store)
+{
+    return atomic_load(&store->last_seq);
+}
+
+void store_pin_revisions(struct store *store,
+                         bool (*pinned)(void *user, const struct ng_key *key,
+                                        uint64_t revision),
+                         void *user)
+{
+    store->pinned = pinned;
+    store->pinned_user = user;
+}
+
+static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
+{
+    (void)user;
+    (void)key;
+    (void)revision;
+    return false;
+}
+
+int store_maintain(struct store *store, struct call *call)
+{
+    if (store->backend->maintain == NULL) {
+        return NG_OK;
+    }
+    return store->backend->maintain(store->db, &call->pub, clock_unix_ms(), store->keep_ms,
+                                    store->pinned != NULL ? store->pinned : store_pins_nothing,
+                                    store->pinned_user);
+}
+
+int store_health(struct store *store, struct call *call)
+{
+    return store->backend->health == NULL ? NG_OK
+                                          : store->backend->health(store->db, &call->pub);
+}
+
+void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
+                 void *user)
+{
+    pthread_mutex_lock(&store->table.lock);
+    double bytes = (double)store->table.bytes;
+    double count = (double)store->table.count;
+    pthread_mutex_unlock(&store->table.lock);
+    stat(user, "cache_bytes", bytes);
+    stat(user, "cache_documents", count);
+    stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
+    stat(user, "last_seq", (double)atomic_load(&store->last_seq));
+    if (store->backend->stats != NULL) {
+        store->backend->stats(store->db, stat, user);
+    }
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* store_types.h - what the files of the store share: blobs, versions, entries, drafts. Included
+ * by store*.c only. */
+#ifndef NOTEGATE_CORE_STORE_TYPES_H
+#define NOTEGATE_CORE_STORE_TYPES_H
+
+#include <pthread.h>
+
+#include "store.h"
+
+/* Immutable bytes shared by versions. */
+struct blob {
+    atomic_uint refs;
+    size_t len;
+    char data[];
+};
+
+struct blob *blob_new(size_t len); /* one reference; the caller fills data */
+struct blob *blob_of(struct ng_str text);
+struct blob *blob_ref(struct blob *blob);
+void blob_unref(struct blob *blob); /* NULL is a no-op */
+static inline struct ng_str blob_str(const struct blob *blob)
+{
+    struct ng_str str = {blob->data, blob->len};
+    return str;
+}
+
+/* One revision of a document in memory. Immutable but for seq and created_seq, which the commit
+ * sets before the version becomes the committed one. */
+struct version {
+    atomic_uint refs;
+    struct ng_doc doc; /* points into the blobs, the arena and the entry's key copy */
+    struct blob *key;  /* collection, space and id, one behind the other */
+    struct blob *json;
+    struct blob *text;
+    struct arena arena; /* the parsed body, author, action */
+};
+
+struct version *version_ref(struct version *version);
+void version_unref(void *version); /* NULL is a no-op */
+/* A version of these parts (references are taken); parses json. NULL: *rc says why (NG_EJSON:
+ * json is no object). */
+struct version *version_new(struct blob *key, size_t collection_len, size_t space_len,
+                            struct blob *json, struct blob *text, int *rc);
+/* A version of a row that a backend gave. */
+struct version *version_of_row(const struct ng_key *key, const struct ng_doc *row, int *rc);
+/* "There is no such document." */
+struct version *version_of_nothing(const struct ng_key *key);
+size_t version_bytes(const struct version *version);
+int version_name(struct version *version, struct ng_str author, struct ng_str action);
+
+/* A document that is, or lately was, in use. */
+struct entry {
+    struct blob *key;
+    size_t collection_len, space_len;
+    uint64_t hash;
+    struct entry *bucket_next;
+    struct entry *lru_prev, *lru_next; /* only while nobody uses it */
+    pthread_mutex_t lock;              /* one change function at a time */
+    /* The rest under the table's lock. */
+    struct version *committed; /* NULL: not loaded */
+    struct version *newest;    /* the committed one, or what is queued behind it */
+    unsigned queued;           /* changes on their way to the disk */
+    unsigned users;            /* operations that hold a pointer to this entry */
+    int failing; /* a queued change failed: those built on it will too, until queued is 0 */
+    bool in_lru;
+};
+
+#define STORE_BUCKETS 16384
+
+struct store_table {
+    pthread_mutex_t lock;
+    struct entry *buckets[STORE_BUCKETS];
+    struct entry *lru_first, *lru_last; /* least lately used first */
+    size_t bytes;                       /* of the committed versions held */
+    size_t count;
+};
+
+void table_init(struct store_table *table);
+void table_done(struct store_table *table);
+/* The entry, made where missing, with one more user. NULL: out of memory. */
+struct entry *table_use(struct store_table *table, const struct ng_key *key);
+void table_leave(struct store_table *table, struct entry *entry);
+/* The committed version with a reference, or NULL if it is not in memory. */
+struct version *table_committed(struct store_table *table, const struct ng_key *key);
+/* With the table's lock held: `version` (a reference passes over) is the committed one now. */
+void table_set_committed(struct store_table *table, struct entry *entry,
+                         struct version *version);
+
+struct ng_draft {
+    struct call *call;
+    const struct version *base; /* NULL: a draft without document (files) */
+    struct ng_str base_json, base_text;
+    struct blob *json; /* NULL: unchanged */
+    struct blob *text; /* NULL: unchanged */
+    bool spliced;      /* the text is the base with this one splice */
+    struct ng_splice splice;
+    bool deleted;
+    struct ng_str event_data;
+};
+
+void draft_done(struct ng_draft *draft);
+bool draft_touched(const struct ng_draft *draft);
+/* What turns `from` into `to`: common head and tail cut off. */
+struct ng_splice splice_between(struct ng_str from, struct ng_str to);
+
+#define STORE_WATCHERS_MAX 16
+
+struct store {
+    const struct ng_documents *backend;
+    void *db;
+    bool shared; /* NG_DOCUMENTS_SHARED: nothing is cached */
+    struct store_table table;
+    pthread_rwlock_t collections_lock;
+    struct {
+        struct ng_collection desc; /* a copy; fields are the plugin's */
+        char name[NG_COLLECTION_MAX + 1];
+    } collections[STORE_COLLECTIONS_MAX];
+    size_t collection_count;
+    pthread_mutex_t watch_lock;
+    struct {
+        store_watch_fn *watch;
+        void *user;
+    } watchers[STORE_WATCHERS_MAX];
+    size_t watcher_count;
+    bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
+    void *pinned_user;
+    int64_t keep_ms;
+    atomic_uint_fast64_t last_seq;
+    atomic_int_fast64_t in_flight; /* batches not done yet */
+    pthread_mutex_t idle_lock;
+    pthread_cond_t idle;
+};
+
+/* The newest committed state into memory; the caller holds entry->lock or does not care who is
+ * first. */
+int store_load(struct store *store, struct call *call, struct entry *entry,
+               const struct ng_key *key);
+int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+
+#endif

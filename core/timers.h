@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* timers.h - one thread that ends calls at their deadline and starts the gateway's upkeep. */
+#ifndef NOTEGATE_CORE_TIMERS_H
+#define NOTEGATE_CORE_TIMERS_H
+
+#include "call.h"
+
+struct timers;
+
+/* upkeep() runs on the timer thread every `upkeep_ms`; it must be quick. */
+struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep_ms);
+/* Joins the thread; no call is watched any more. */
+void timers_free(struct timers *timers);
+/* At call->deadline_ns: dispatch_expire(call), unless timers_remove() came first. Holds a
+ * reference. */
+void timers_add(struct timers *timers, struct call *call);
+void timers_remove(struct timers *timers, struct call *call);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook - named texts that agents create, read, write, list and clear; shared by naming a
+ * space. One notebook is one document, every write is one change of it. */
+#include "notebook.h"
+
+#include <stdlib.h>
+
+#define NOTEBOOK_MAX_SIZE_DEFAULT "1MiB"
+/* Largest value of notebook.max_size: what a call's memory and a reply can carry. */
+#define NOTEBOOK_MAX_SIZE_MOST ((int64_t)64 * 1024 * 1024)
+
+struct notebook {
+    uint64_t max_size; /* bytes of one notebook */
+};
+
+static int notebook_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
+{
+    struct notebook *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    self->max_size = (uint64_t)call->host->conf_int(conf, "max_size");
+    *ret_self = self;
+    return NG_OK;
+}
+
+static void notebook_stop(void *self)
+{
+    free(self);
+}
+
+static int notebook_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)args; /* they come parsed */
+    const struct notebook *notebook = self;
+    struct ng_str mode = ng_arg_text(call, "mode");
+    struct ng_str name = notebook_name(call);
+    if (notebook_same(mode, ng_str_of("list"))) {
+        return notebook_list(call);
+    }
+    if (name.len > NG_ID_MAX) {
+        return ng_fail(call, NG_EINVAL, "`name` is %zu bytes long, it may have at most %d",
+                       name.len, NG_ID_MAX);
+    }
+    if (notebook_same(mode, ng_str_of("read"))) {
+        return notebook_read(call, name);
+    }
+    if (notebook_same(mode, ng_str_of("create"))) {
+        return notebook_create(call, name, notebook->max_size);
+    }
+    if (notebook_same(mode, ng_str_of("clear"))) {
+        return notebook_clear(call, name);
+    }
+    return notebook_edit(call, name, notebook->max_size);
+}
+
+/* ---- what the plugin declares ---- */
+
+/* No tuple for readRange and no oneOf: model vendors refuse them. */
+static const char notebook_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"mode\"],"
+    "\"properties\":{"
+    "\"mode\":{\"type\":\"string\","
+    "\"enum\":[\"create\",\"list\",\"read\",\"write\",\"clear\"],"
+    "\"description\":\"What to do: `create` makes a notebook (or overwrites one), `list` shows "
+    "all, `read` returns the text, `write` replaces, inserts or appends text, `clear` empties "
+    "it.\"},"
+    "\"name\":{\"type\":\"string\","
+    "\"description\":\"Name of the notebook. Without it: `default`, which always exists.\"},"
+    "\"newStr\":{\"type\":\"string\","
+    "\"description\":\"`create`: the first content. `write`: the text to put in; alone it is "
+    "appended.\"},"
+    "\"readRange\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
+    "\"minimum\":-9007199254740992,\"maximum\":9007199254740992},"
+    "\"minItems\":2,\"maxItems\":2,"
+    "\"description\":\"`read`: first and last line to return, with line numbers. Lines count "
+    "from 1, -1 is the last line.\"},"
+    "\"oldStr\":{\"type\":\"string\","
+    "\"description\":\"`write`: the text to replace by newStr. Its first occurrence is "
+    "replaced. Not together with insertLine.\"},"
+    "\"insertLine\":{\"type\":[\"string\",\"integer\"],"
+    "\"minimum\":-9007199254740992,\"maximum\":9007199254740992,"
+    "\"description\":\"`write`: insert newStr after this line. A number counts from 1 (0: at "
+    "the start, -1: after the last line, -2: before the last line); a text: after the first "
+    "line that contains it.\"},"
+    "\"expectedRevision\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992,"
+    "\"description\":\"Write only if the notebook is at this revision (0: does not exist "
+    "yet), else fail with CONFLICT. A read tells the revision.\"}}}";
+
+static const struct ng_tool notebook_tools[] = {
+    {
+        .name = "notebook",
+        .title = "Notebook",
+        .summary =
+            "Keeps named text notebooks that survive the conversation and can be shared by "
+            "several agents. Create, list, read, write and clear them; a write replaces text, "
+            "inserts lines or appends.",
+        .params = notebook_params,
+        .run = notebook_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_OWN,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .read_argument = "mode",
+        .read_values = "read list",
+    },
+};
+
+static const struct ng_option notebook_options[] = {
+    {
+        .name = "max_size",
+        .type = NG_OPTION_SIZE,
+        .fallback = NOTEBOOK_MAX_SIZE_DEFAULT,
+        .min = 1,
+        .max = NOTEBOOK_MAX_SIZE_MOST,
+        .help = "Largest text of one notebook.",
+    },
+};
+
+static const struct ng_collection notebook_collections[] = {
+    {
+        .name = NOTEBOOK_COLLECTION,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
+static const struct ng_resources notebook_resources[] = {
+    {
+        .kind = "notebook",
+        .title = "Notebooks",
+        .summary = "The text of one notebook.",
+        .mime_type = "text/plain",
+        .collection = NOTEBOOK_COLLECTION,
+        .list = notebook_resource_list,
+        .read = notebook_resource_read,
+    },
+};
+
+static const struct ng_plugin notebook_plugin = {
+    .name = "notebook",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = notebook_tools,
+    .tool_count = NG_COUNT(notebook_tools),
+    .start = notebook_start,
+    .stop = notebook_stop,
+    .options = notebook_options,
+    .option_count = NG_COUNT(notebook_options),
+    .collections = notebook_collections,
+    .collection_count = NG_COUNT(notebook_collections),
+    .resources = notebook_resources,
+    .resource_count = NG_COUNT(notebook_resources),
+};
+
+NG_EXPORT_PLUGIN(notebook_plugin);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_text.c - counting, finding, numbering and placing lines. */
+#include "notebook_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Longest names that are compared for a hint. */
+#define NOTEBOOK_NAME_COMPARED 64
+
+int64_t notebook_lines(struct ng_str text)
+{
+    int64_t lines = 1;
+    const char *at = text.data;
+    size_t left = text.len;
+    while (left > 0) {
+        const char *end = memchr(at, '\n', left);
+        if (end == NULL) {
+            break;
+        }
+        lines++;
+        left -= (size_t)(end - at) + 1;
+        at = end + 1;
+    }
+    return lines;
+}
+
+/* Offset of where line `line` begins. */
+static size_t notebook_line_start(struct ng_str text, int64_t line)
+{
+    size_t at = 0;
+    for (int64_t i = 1; i < line && at < text.len; i++) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        if (end == NULL) {
+            return text.len;
+        }
+        at = (size_t)(end - text.data) + 1;
+    }
+    return at;
+}
+
+/* Length of the line that begins at `at`, without its '\n'. */
+static size_t notebook_line_length(struct ng_str text, size_t at)
+{
+    if (at >= text.len) {
+        return 0;
+    }
+    const char *end = memchr(text.data + at, '\n', text.len - at);
+    return end == NULL ? text.len - at : (size_t)(end - text.data) - at;
+}
+
+uint64_t notebook_line_end(struct ng_str text, int64_t line)
+{
+    size_t at = notebook_line_start(text, line);
+    return at + notebook_line_length(text, at);
+}
+
+bool notebook_find(struct ng_str text, struct ng_str needle, uint64_t *ret_at)
+{
+    if (needle.len == 0) {
+        *ret_at = 0;
+        return true;
+    }
+    const char *hit =
+        text.len == 0 ? NULL : memmem(text.data, text.len, needle.data, needle.len);
+    if (hit == NULL) {
+        return false;
+    }
+    *ret_at = (uint64_t)(hit - text.data);
+    return true;
+}
+
+int64_t notebook_find_line(struct ng_str text, struct ng_str needle)
+{
+    uint64_t at = 0;
+    if (needle.len > 0 && memchr(needle.data, '\n', needle.len) != NULL) {
+        return 0;
+    }
+    if (!notebook_find(text, needle, &at)) {
+        return 0;
+    }
+    struct ng_str before = {text.data, (size_t)at};
+    return notebook_lines(before);
+}
+
+bool notebook_integer(struct ng_str text, int64_t *ret_number)
+{
+    bool negative = text.len > 0 && text.data[0] == '-';
+    size_t at = negative ? 1 : 0;
+    if (at == text.len) {
+        return false;
+    }
+    int64_t number = 0;
+    for (; at < text.len; at++) {
+        char c = text.data[at];
+        if (c < '0' || c > '9') {
+            return false;
+        }
+        number = number > (INT64_MAX - 9) / 10 ? INT64_MAX - 9 : number * 10 + (c - '0');
+    }
+    *ret_number = negative ? -number : number;
+    return true;
+}
+
+bool notebook_range(int64_t lines, int64_t a, int64_t b, int64_t *ret_first, int64_t *ret_last)
+{
+    int64_t first = a < 0 ? lines + a + 1 : a;
+    int64_t last = b < 0 ? lines + b + 1 : b;
+    first = first < 1 ? 1 : first;
+    last = last > lines ? lines : last;
+    *ret_first = first;
+    *ret_last = last;
+    return first <= last;
+}
+
+size_t notebook_number(struct ng_str text, int64_t first, int64_t last, char *out)
+{
+    size_t bytes = 0;
+    size_t at = notebook_line_start(text, first);
+    for (int64_t line = first; line <= last; line++) {
+        char label[NOTEBOOK_LABEL_MAX];
+        int label_len = snprintf(label, sizeof(label), "%s%lld: ", line == first ? "" : "\n",
+                                 (long long)line);
+        size_t len = notebook_line_length(text, at);
+        if (out != NULL && label_len > 0) {
+            memcpy(out + bytes, label, (size_t)label_len);
+            if (len > 0) {
+                memcpy(out + bytes + (size_t)label_len, text.data + at, len);
+            }
+        }
+        bytes += (size_t)label_len + len;
+        at += len + 1;
+    }
+    return bytes;
+}
+
+bool notebook_place(int64_t lines, int64_t number, int64_t *ret_after)
+{
+    if (number > lines + 1 || number < -(lines + 1)) {
+        return false;
+    }
+    if (number < 0) {
+        *ret_after = lines + number + 1;
+    } else {
+        *ret_after = number > lines ? lines : number;
+    }
+    return true;
+}
+
+static char notebook_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+size_t notebook_distance(struct ng_str a, struct ng_str b)
+{
+    size_t row[NOTEBOOK_NAME_COMPARED + 1];
+    if (a.len > NOTEBOOK_NAME_COMPARED || b.len > NOTEBOOK_NAME_COMPARED) {
+        return SIZE_MAX;
+    }
+    for (size_t j = 0; j <= b.len; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            bool differs = notebook_lower(a.data[i - 1]) != notebook_lower(b.data[j - 1]);
+            size_t best = diagonal + (differs ? 1 : 0);
+            diagonal = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            row[j] = best;
+        }
+    }
+    return row[b.len];
+}

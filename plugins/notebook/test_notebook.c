@@ -1,0 +1,851 @@
+/* SPDX-License-Identifier: MIT */
+/* test_notebook.c - the notebook tool through a whole gateway: every text and error, places,
+ * ranges, names, sizes, revisions, many writers at once, restart. */
+#include "harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "str.h"
+
+#define WRITE_SENTENCE                                                                         \
+    "Write operation requires newStr, optionally with oldStr for replacement or insertLine "   \
+    "for insertion; oldStr and insertLine cannot be combined"
+
+static const char *const plain_sets[] = {"plugins=notebook", "documents=sqlite", NULL};
+
+static int setup(void **state)
+{
+    struct harness *harness = calloc(1, sizeof(*harness));
+    assert_non_null(harness);
+    harness_open(harness, plain_sets);
+    *state = harness;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    harness_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* ---- helpers ---- */
+
+static void expect(struct harness *harness, const char *args, const char *text)
+{
+    expect_text(harness, "notebook", args, text);
+}
+
+static void expect_fail(struct harness *harness, const char *args, const char *code,
+                        const char *message)
+{
+    expect_error(harness, "notebook", args, code, message);
+}
+
+static void add_member(struct buf *args, const char *name, struct ng_str value)
+{
+    buf_printf(args, ",\"%s\":", name);
+    buf_add_json(args, value);
+}
+
+/* A call whose name and texts are bytes, not JSON. */
+static struct answer call_bytes(struct harness *harness, const char *mode, struct ng_str name,
+                                const char *member, struct ng_str value)
+{
+    struct buf args;
+    buf_init(&args, (size_t)16 * 1024 * 1024);
+    buf_printf(&args, "{\"mode\":\"%s\"", mode);
+    add_member(&args, "name", name);
+    if (member != NULL) {
+        add_member(&args, member, value);
+    }
+    buf_add_char(&args, '}');
+    struct answer answer = harness_call(harness, "notebook", buf_cstr(&args));
+    buf_done(&args);
+    return answer;
+}
+
+static void assert_bytes(const struct answer *answer, struct ng_str text)
+{
+    assert_int_equal(answer->rc, NG_OK);
+    assert_int_equal(answer->text_len, text.len);
+    assert_memory_equal(answer->text, text.data, text.len);
+}
+
+static struct ng_str joined(struct buf *buf, const char *before, struct ng_str name,
+                            const char *after)
+{
+    buf_clear(buf);
+    buf_add_c(buf, before);
+    buf_add_str(buf, name);
+    buf_add_c(buf, after);
+    (void)buf_cstr(buf);
+    return buf_str(buf);
+}
+
+/* Makes notebook n from `text` (JSON), inserts X at `line` (JSON), compares the outcome. */
+static void expect_insert(struct harness *harness, const char *text, const char *line,
+                          const char *reply_line, const char *after)
+{
+    char args[512];
+    char reply[128];
+    (void)snprintf(args, sizeof(args), "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":%s}",
+                   text);
+    struct answer made = harness_call(harness, "notebook", args);
+    assert_int_equal(made.rc, NG_OK);
+    answer_free(&made);
+    (void)snprintf(args, sizeof(args),
+                   "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":%s,\"newStr\":\"X\"}",
+                   line);
+    (void)snprintf(reply, sizeof(reply), "Inserted text at line %s in notebook 'n'",
+                   reply_line);
+    expect(harness, args, reply);
+    expect(harness, "{\"mode\":\"read\",\"name\":\"n\"}", after);
+}
+
+static void expect_no_insert(struct harness *harness, const char *text, const char *line,
+                             const char *code, const char *message)
+{
+    char args[512];
+    (void)snprintf(args, sizeof(args), "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":%s}",
+                   text);
+    struct answer made = harness_call(harness, "notebook", args);
+    assert_int_equal(made.rc, NG_OK);
+    uint64_t revision = made.revision;
+    answer_free(&made);
+    (void)snprintf(args, sizeof(args),
+                   "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":%s,\"newStr\":\"X\"}",
+                   line);
+    expect_fail(harness, args, code, message);
+    struct answer read =
+        harness_call(harness, "notebook", "{\"mode\":\"read\",\"name\":\"n\"}");
+    assert_int_equal(read.revision, revision);
+    answer_free(&read);
+}
+
+static void expect_range(struct harness *harness, const char *name, const char *range,
+                         const char *text)
+{
+    char args[256];
+    (void)snprintf(args, sizeof(args), "{\"mode\":\"read\",\"name\":\"%s\",\"readRange\":%s}",
+                   name, range);
+    expect(harness, args, text);
+}
+
+/* ---- a fresh space ---- */
+
+static void test_default_is_there(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"read\"}", "Notebook 'default' is empty");
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty");
+    expect(h, "{\"mode\":\"create\",\"name\":\"first\"}", "Created notebook 'first' (empty)");
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty\n- first: Empty");
+    struct answer read = harness_call(h, "notebook", "{\"mode\":\"read\"}");
+    assert_int_equal(read.revision, 0);
+    answer_free(&read);
+    struct answer write =
+        harness_call(h, "notebook", "{\"mode\":\"write\",\"newStr\":\"hello\"}");
+    assert_int_equal(write.revision, 1);
+    assert_string_equal(write.text, "Appended text to notebook 'default'");
+    answer_free(&write);
+    expect(h, "{\"mode\":\"list\"}",
+           "Available notebooks:\n- default: 1 lines\n- first: Empty");
+}
+
+static void test_default_clear_and_create(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"clear\"}", "Cleared notebook 'default'");
+    expect(h, "{\"mode\":\"create\",\"name\":\"default\",\"newStr\":\"a\\nb\"}",
+           "Created notebook 'default' with specified content");
+    expect(h, "{\"mode\":\"read\"}", "a\nb");
+    expect(h, "{\"mode\":\"create\",\"newStr\":\"\"}", "Created notebook 'default' (empty)");
+    expect(h, "{\"mode\":\"read\"}", "Notebook 'default' is empty");
+}
+
+/* ---- create, list, read, clear ---- */
+
+static void test_create_and_overwrite(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\",\"newStr\":\"one\"}",
+           "Created notebook 'a' with specified content");
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\",\"newStr\":\"two\"}",
+           "Created notebook 'a' with specified content");
+    expect(h, "{\"mode\":\"read\",\"name\":\"a\"}", "two");
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\",\"newStr\":\"\"}",
+           "Created notebook 'a' (empty)");
+    expect(h, "{\"mode\":\"read\",\"name\":\"a\"}", "Notebook 'a' is empty");
+    expect(h,
+           "{\"mode\":\"create\",\"name\":\"a\",\"newStr\":\"x\",\"oldStr\":\"q\","
+           "\"insertLine\":7,\"readRange\":[1,2]}",
+           "Created notebook 'a' with specified content");
+}
+
+static void test_list_order_and_counts(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"z\",\"newStr\":\"\\n\"}",
+           "Created notebook 'z' with specified content");
+    expect(h, "{\"mode\":\"create\",\"name\":\"10\",\"newStr\":\"1\\n2\\n3\"}",
+           "Created notebook '10' with specified content");
+    expect(h, "{\"mode\":\"create\",\"name\":\"2\",\"newStr\":\"x\"}",
+           "Created notebook '2' with specified content");
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\"}", "Created notebook 'a' (empty)");
+    /* Overwriting and clearing keep the place; writing keeps the counts true. */
+    expect(h, "{\"mode\":\"create\",\"name\":\"z\",\"newStr\":\"1\\n2\"}",
+           "Created notebook 'z' with specified content");
+    expect(h, "{\"mode\":\"clear\",\"name\":\"2\"}", "Cleared notebook '2'");
+    expect(h, "{\"mode\":\"write\",\"name\":\"10\",\"oldStr\":\"2\\n\",\"newStr\":\"\"}",
+           "Replaced text in notebook '10'");
+    expect(h, "{\"mode\":\"write\",\"newStr\":\"late\"}",
+           "Appended text to notebook 'default'");
+    expect(h, "{\"mode\":\"list\",\"name\":\"ignored\",\"newStr\":\"too\"}",
+           "Available notebooks:\n- default: 1 lines\n- z: 2 lines\n- 10: 2 lines\n"
+           "- 2: Empty\n- a: Empty");
+}
+
+static void test_list_is_whole(void **state)
+{
+    struct harness *h = *state;
+    struct buf want;
+    buf_init(&want, 1024 * 1024);
+    buf_add_c(&want, "Available notebooks:\n- default: Empty");
+    /* Several pages of the store. */
+    for (int i = 0; i < 600; i++) {
+        char args[128];
+        (void)snprintf(args, sizeof(args),
+                       "{\"mode\":\"create\",\"name\":\"n%d\",\"newStr\":\"x\"}", 600 - i);
+        struct answer made = harness_call(h, "notebook", args);
+        assert_int_equal(made.rc, NG_OK);
+        answer_free(&made);
+        buf_printf(&want, "\n- n%d: 1 lines", 600 - i);
+    }
+    expect(h, "{\"mode\":\"list\"}", buf_cstr(&want));
+    buf_done(&want);
+}
+
+static void test_missing(void **state)
+{
+    struct harness *h = *state;
+    expect_fail(h, "{\"mode\":\"read\",\"name\":\"nope\"}", "NOT_FOUND",
+                "Notebook 'nope' not found");
+    expect_fail(h, "{\"mode\":\"clear\",\"name\":\"nope\"}", "NOT_FOUND",
+                "Notebook 'nope' not found");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"nope\",\"newStr\":\"x\"}", "NOT_FOUND",
+                "Notebook 'nope' not found");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"nope\",\"oldStr\":\"a\",\"newStr\":\"x\"}",
+                "NOT_FOUND", "Notebook 'nope' not found");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"nope\",\"insertLine\":99,\"newStr\":\"x\"}",
+                "NOT_FOUND", "Notebook 'nope' not found");
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty");
+}
+
+static void test_missing_hint(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"research\"}",
+           "Created notebook 'research' (empty)");
+    struct answer near =
+        harness_call(h, "notebook", "{\"mode\":\"read\",\"name\":\"reserch\"}");
+    assert_string_equal(near.code, "NOT_FOUND");
+    assert_int_equal(near.status, 404);
+    assert_non_null(strstr(near.hint, "'research'"));
+    answer_free(&near);
+    struct answer write = harness_call(
+        h, "notebook", "{\"mode\":\"write\",\"name\":\"Research \",\"newStr\":\"x\"}");
+    assert_string_equal(write.message, "Notebook 'Research ' not found");
+    assert_non_null(strstr(write.hint, "'research'"));
+    answer_free(&write);
+    struct answer far =
+        harness_call(h, "notebook", "{\"mode\":\"read\",\"name\":\"quite another thing\"}");
+    assert_null(strstr(far.hint, "research"));
+    answer_free(&far);
+}
+
+static void test_clear(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\",\"newStr\":\"x\\ny\"}",
+           "Created notebook 'a' with specified content");
+    expect(h, "{\"mode\":\"clear\",\"name\":\"a\"}", "Cleared notebook 'a'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"a\"}", "Notebook 'a' is empty");
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty\n- a: Empty");
+}
+
+/* ---- ranges ---- */
+
+static void test_ranges(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"a\\nb\\nc\\nd\"}",
+           "Created notebook 'n' with specified content");
+    expect_range(h, "n", "[1,1]", "1: a");
+    expect_range(h, "n", "[2,3]", "2: b\n3: c");
+    expect_range(h, "n", "[1,4]", "1: a\n2: b\n3: c\n4: d");
+    expect_range(h, "n", "[-1,-1]", "4: d");
+    expect_range(h, "n", "[-3,-2]", "2: b\n3: c");
+    expect_range(h, "n", "[2,-1]", "2: b\n3: c\n4: d");
+    expect_range(h, "n", "[0,2]", "1: a\n2: b");
+    expect_range(h, "n", "[2,99]", "2: b\n3: c\n4: d");
+    expect_range(h, "n", "[-99,2]", "1: a\n2: b");
+    expect_range(h, "n", "[1,9007199254740992]", "1: a\n2: b\n3: c\n4: d");
+    expect_range(h, "n", "[-9007199254740992,9007199254740992]", "1: a\n2: b\n3: c\n4: d");
+    expect_range(h, "n", "[3,2]",
+                 "No lines found in range [3, 2]. Notebook 'n' has 4 line(s).");
+    expect_range(h, "n", "[0,0]",
+                 "No lines found in range [0, 0]. Notebook 'n' has 4 line(s).");
+    expect_range(h, "n", "[5,9]",
+                 "No lines found in range [5, 9]. Notebook 'n' has 4 line(s).");
+    expect_range(h, "n", "[-9,-8]",
+                 "No lines found in range [-9, -8]. Notebook 'n' has 4 line(s).");
+    expect_range(h, "default", "[1,1]", "1: ");
+    expect_range(h, "default", "[2,3]",
+                 "No lines found in range [2, 3]. Notebook 'default' has 1 line(s).");
+}
+
+static void test_ranges_of_odd_texts(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"a\\r\\nb\\n\"}",
+           "Created notebook 'n' with specified content");
+    expect_range(h, "n", "[1,9]", "1: a\r\n2: b\n3: ");
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"\\n\"}",
+           "Created notebook 'n' with specified content");
+    expect_range(h, "n", "[1,2]", "1: \n2: ");
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"x\\u2028y\"}",
+           "Created notebook 'n' with specified content");
+    expect_range(h, "n", "[1,2]", "1: x\xe2\x80\xa8y");
+    /* Ignored where it says nothing. */
+    expect(h, "{\"mode\":\"clear\",\"name\":\"n\",\"readRange\":[1,2]}",
+           "Cleared notebook 'n'");
+}
+
+static void test_range_digits(void **state)
+{
+    struct harness *h = *state;
+    expect(
+        h,
+        "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"\\n\\n\\n\\n\\n\\n\\n\\n\\nj\\nk\"}",
+        "Created notebook 'n' with specified content");
+    expect_range(h, "n", "[9,11]", "9: \n10: j\n11: k");
+}
+
+/* ---- replacing, appending ---- */
+
+static void test_replace(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"a b a\"}",
+           "Created notebook 'n' with specified content");
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"a\",\"newStr\":\"$& $1 $$\"}",
+           "Replaced text in notebook 'n'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "$& $1 $$ b a");
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"$& $1 $$ \",\"newStr\":\"\"}",
+           "Replaced text in notebook 'n'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "b a");
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"\",\"newStr\":\"> \"}",
+           "Replaced text in notebook 'n'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "> b a");
+    expect(h, "{\"mode\":\"write\",\"oldStr\":\"\",\"newStr\":\"in empty\"}",
+           "Replaced text in notebook 'default'");
+    expect(h, "{\"mode\":\"read\"}", "in empty");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"B\",\"newStr\":\"x\"}",
+                "TOOL_FAILED", "String 'B' not found in notebook 'n'");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"b\\na\",\"newStr\":\"x\"}",
+                "TOOL_FAILED", "String 'b\na' not found in notebook 'n'");
+}
+
+static void test_append(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"write\",\"newStr\":\"a\"}", "Appended text to notebook 'default'");
+    expect(h, "{\"mode\":\"write\",\"newStr\":\"b\\n\"}",
+           "Appended text to notebook 'default'");
+    expect(h, "{\"mode\":\"write\",\"newStr\":\"c\"}", "Appended text to notebook 'default'");
+    expect(h, "{\"mode\":\"read\"}", "a\nb\nc");
+    struct answer same = harness_call(h, "notebook", "{\"mode\":\"write\",\"newStr\":\"\"}");
+    assert_string_equal(same.text, "No changes made to notebook 'default'");
+    assert_int_equal(same.revision, 3);
+    answer_free(&same);
+    expect(h, "{\"mode\":\"read\"}", "a\nb\nc");
+}
+
+static void test_write_members(void **state)
+{
+    struct harness *h = *state;
+    expect_fail(h, "{\"mode\":\"write\"}", "INVALID_INPUT", WRITE_SENTENCE);
+    expect_fail(h, "{\"mode\":\"write\",\"oldStr\":\"a\"}", "INVALID_INPUT", WRITE_SENTENCE);
+    expect_fail(h, "{\"mode\":\"write\",\"insertLine\":1}", "INVALID_INPUT", WRITE_SENTENCE);
+    expect_fail(h, "{\"mode\":\"write\",\"oldStr\":\"a\",\"insertLine\":1,\"newStr\":\"b\"}",
+                "INVALID_INPUT", WRITE_SENTENCE);
+    /* Before the notebook is looked for. */
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"nope\"}", "INVALID_INPUT", WRITE_SENTENCE);
+    struct answer answer = harness_call(h, "notebook", "{\"mode\":\"write\"}");
+    assert_non_null(strstr(answer.details, "/newStr"));
+    answer_free(&answer);
+}
+
+/* ---- inserting ---- */
+
+static void test_insert_at_number(void **state)
+{
+    struct harness *h = *state;
+    expect_insert(h, "\"a\\nb\\nc\"", "0", "1", "X\na\nb\nc");
+    expect_insert(h, "\"a\\nb\\nc\"", "1", "2", "a\nX\nb\nc");
+    expect_insert(h, "\"a\\nb\\nc\"", "2", "3", "a\nb\nX\nc");
+    expect_insert(h, "\"a\\nb\\nc\"", "3", "4", "a\nb\nc\nX");
+    expect_insert(h, "\"a\\nb\\nc\"", "4", "4", "a\nb\nc\nX");
+    expect_insert(h, "\"a\\nb\\nc\"", "-1", "4", "a\nb\nc\nX");
+    expect_insert(h, "\"a\\nb\\nc\"", "-2", "3", "a\nb\nX\nc");
+    expect_insert(h, "\"a\\nb\\nc\"", "-3", "2", "a\nX\nb\nc");
+    expect_insert(h, "\"a\\nb\\nc\"", "-4", "1", "X\na\nb\nc");
+    expect_no_insert(h, "\"a\\nb\\nc\"", "5", "INVALID_INPUT", "Line number out of range");
+    expect_no_insert(h, "\"a\\nb\\nc\"", "-5", "INVALID_INPUT", "Line number out of range");
+    expect_no_insert(h, "\"a\"", "9007199254740992", "INVALID_INPUT",
+                     "Line number out of range");
+}
+
+static void test_insert_at_edges(void **state)
+{
+    struct harness *h = *state;
+    expect_insert(h, "\"\"", "0", "1", "X\n");
+    expect_insert(h, "\"\"", "1", "2", "\nX");
+    expect_insert(h, "\"\"", "-1", "2", "\nX");
+    expect_insert(h, "\"\"", "2", "2", "\nX");
+    expect_insert(h, "\"\"", "-2", "1", "X\n");
+    expect_insert(h, "\"a\\n\"", "-1", "3", "a\n\nX");
+    expect_insert(h, "\"a\\n\"", "-2", "2", "a\nX\n");
+    expect_insert(h, "\"a\\n\"", "1", "2", "a\nX\n");
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"# Notes\"}",
+           "Created notebook 'n' with specified content");
+    expect(h,
+           "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":-1,"
+           "\"newStr\":\"\\n- 1\\n- 2\"}",
+           "Inserted text at line 2 in notebook 'n'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "# Notes\n\n- 1\n- 2");
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":1,\"newStr\":\"\"}",
+           "Inserted text at line 2 in notebook 'n'");
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "# Notes\n\n\n- 1\n- 2");
+}
+
+static void test_insert_at_text(void **state)
+{
+    struct harness *h = *state;
+    expect_insert(h, "\"a\\nbcd\\nbc\"", "\"bc\"", "3", "a\nbcd\nX\nbc");
+    expect_insert(h, "\"a\\nb\"", "\"\"", "2", "a\nX\nb");
+    expect_insert(h, "\"a\\nb\"", "\"b\"", "3", "a\nb\nX");
+    expect_no_insert(h, "\"a\\nb\"", "\"B\"", "TOOL_FAILED",
+                     "Text 'B' not found in notebook 'n'");
+    expect_no_insert(h, "\"a\\nb\"", "\"a\\nb\"", "TOOL_FAILED",
+                     "Text 'a\nb' not found in notebook 'n'");
+    expect_no_insert(h, "\"a\"", "\"1.5\"", "TOOL_FAILED",
+                     "Text '1.5' not found in notebook 'n'");
+    expect_no_insert(h, "\"a\"", "\"-\"", "TOOL_FAILED", "Text '-' not found in notebook 'n'");
+}
+
+static void test_insert_at_number_as_text(void **state)
+{
+    struct harness *h = *state;
+    expect_insert(h, "\"a\\nb\"", "\"-1\"", "3", "a\nb\nX");
+    expect_insert(h, "\"a\\nb\"", "\"1\"", "2", "a\nX\nb");
+    expect_insert(h, "\"a\\nb\"", "\"0\"", "1", "X\na\nb");
+    /* Text first. */
+    expect_insert(h, "\"a\\nitem 1\\nb\"", "\"1\"", "3", "a\nitem 1\nX\nb");
+    expect_no_insert(h, "\"a\\nb\"", "\"9\"", "INVALID_INPUT", "Line number out of range");
+    expect_no_insert(h, "\"a\\nb\"", "\"99999999999999999999999\"", "INVALID_INPUT",
+                     "Line number out of range");
+}
+
+/* ---- input that breaks the schema ---- */
+
+static void test_invalid_input(void **state)
+{
+    struct harness *h = *state;
+    static const char *const bad[] = {
+        "{}",
+        "{\"mode\":\"Create\"}",
+        "{\"mode\":1}",
+        "{\"mode\":\"read\",\"name\":7}",
+        "{\"mode\":\"read\",\"name\":null}",
+        "{\"mode\":\"read\",\"readRange\":[1]}",
+        "{\"mode\":\"read\",\"readRange\":[]}",
+        "{\"mode\":\"read\",\"readRange\":[1,2,3]}",
+        "{\"mode\":\"read\",\"readRange\":[1.5,2]}",
+        "{\"mode\":\"read\",\"readRange\":[1,9007199254740993]}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"insertLine\":1.5}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"insertLine\":true}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"insertLine\":-9007199254740993}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"expectedRevision\":-1}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"expectedRevision\":\"1\"}",
+        "{\"mode\":\"write\",\"newStr\":\"x\",\"extra\":1}",
+    };
+    for (size_t i = 0; i < NG_COUNT(bad); i++) {
+        struct answer answer = harness_call(h, "notebook", bad[i]);
+        assert_string_equal(answer.code, "INVALID_INPUT");
+        assert_int_equal(answer.status, 400);
+        assert_true(strlen(answer.details) > 2);
+        answer_free(&answer);
+    }
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty");
+    /* 1.0 is an integer. */
+    expect(h, "{\"mode\":\"read\",\"readRange\":[1.0,1e0]}", "1: ");
+}
+
+/* ---- names ---- */
+
+static void check_name(struct harness *h, struct ng_str name)
+{
+    struct buf want;
+    buf_init(&want, 1024 * 1024);
+    struct ng_str none = {NULL, 0};
+    struct answer answer = call_bytes(h, "read", name, NULL, none);
+    assert_string_equal(answer.code, "NOT_FOUND");
+    struct ng_str text = joined(&want, "Notebook '", name, "' not found");
+    struct answer cleared = call_bytes(h, "clear", name, NULL, none);
+    assert_string_equal(cleared.code, "NOT_FOUND");
+    if (name.len == 0 || memchr(name.data, '\0', name.len) == NULL) {
+        assert_string_equal(answer.message, text.data);
+    }
+    answer_free(&cleared);
+    answer_free(&answer);
+
+    answer = call_bytes(h, "create", name, NULL, none);
+    assert_bytes(&answer, joined(&want, "Created notebook '", name, "' (empty)"));
+    answer_free(&answer);
+    answer = call_bytes(h, "read", name, NULL, none);
+    assert_bytes(&answer, joined(&want, "Notebook '", name, "' is empty"));
+    answer_free(&answer);
+    answer = call_bytes(h, "write", name, "newStr", ng_str_of("text"));
+    assert_bytes(&answer, joined(&want, "Appended text to notebook '", name, "'"));
+    answer_free(&answer);
+    answer = call_bytes(h, "read", name, NULL, none);
+    assert_bytes(&answer, ng_str_of("text"));
+    answer_free(&answer);
+    answer = call_bytes(h, "list", name, NULL, none);
+    assert_int_equal(answer.rc, NG_OK);
+    text = joined(&want, "\n- ", name, ": 1 lines");
+    assert_non_null(memmem(answer.text, answer.text_len, text.data, text.len));
+    answer_free(&answer);
+    answer = call_bytes(h, "clear", name, NULL, none);
+    assert_bytes(&answer, joined(&want, "Cleared notebook '", name, "'"));
+    answer_free(&answer);
+    buf_done(&want);
+}
+
+static void test_names(void **state)
+{
+    struct harness *h = *state;
+    static const char *const names[] = {
+        "__proto__", "constructor", "toString", "hasOwnProperty", "",     " ",
+        "a\nb",      "\n",          "'",        "../x",           "%s%n", "\xf0\x9f\x93\x93",
+        "Default",   "default ",    "a/b?c#d",  "\x01\x7f",
+    };
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        check_name(h, ng_str_of(names[i]));
+    }
+    check_name(h, str_make("nul\0in", 6));
+    check_name(h, str_make("\0", 1));
+}
+
+static void test_long_name(void **state)
+{
+    struct harness *h = *state;
+    struct buf name;
+    buf_init(&name, 1024 * 1024);
+    while (name.len < (size_t)10 * 1024) {
+        buf_add_c(&name, "\xf0\x9f\x98\x80");
+    }
+    check_name(h, buf_str(&name));
+    while (name.len <= NG_ID_MAX) {
+        buf_add_c(&name, "\xf0\x9f\x98\x80");
+    }
+    struct ng_str none = {NULL, 0};
+    struct answer answer = call_bytes(h, "create", buf_str(&name), NULL, none);
+    assert_string_equal(answer.code, "INVALID_INPUT");
+    answer_free(&answer);
+    buf_done(&name);
+}
+
+static void test_text_is_bytes(void **state)
+{
+    struct harness *h = *state;
+    struct ng_str text = str_make("a\0b\r\n\xef\xbb\xbf\xe2\x80\xa8z", 12);
+    struct answer answer = call_bytes(h, "create", ng_str_of("b"), "newStr", text);
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    struct ng_str none = {NULL, 0};
+    answer = call_bytes(h, "read", ng_str_of("b"), NULL, none);
+    assert_bytes(&answer, text);
+    answer_free(&answer);
+}
+
+/* ---- sizes ---- */
+
+static void expect_size_error(struct answer answer, const char *message)
+{
+    assert_string_equal(answer.code, "TOO_LARGE");
+    assert_int_equal(answer.status, 413);
+    assert_string_equal(answer.message, message);
+    answer_free(&answer);
+}
+
+static void test_cap(void **state)
+{
+    struct harness *h = *state;
+    size_t max = (size_t)1024 * 1024;
+    char *big = malloc(max + 1);
+    assert_non_null(big);
+    memset(big, 'x', max + 1);
+    struct ng_str name = ng_str_of("n");
+    expect_size_error(call_bytes(h, "create", name, "newStr", str_make(big, max + 1)),
+                      "Notebook 'n' content (1048577 bytes) would exceed maximum of 1048576 "
+                      "bytes");
+    expect_fail(h, "{\"mode\":\"read\",\"name\":\"n\"}", "NOT_FOUND", "Notebook 'n' not found");
+    struct answer answer = call_bytes(h, "create", name, "newStr", str_make(big, max));
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    expect_size_error(call_bytes(h, "write", name, "newStr", ng_str_of("y")),
+                      "Notebook 'n' content (1048578 bytes) would exceed maximum of 1048576 "
+                      "bytes");
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":0,\"newStr\":\"\"}",
+                "TOO_LARGE",
+                "Notebook 'n' content (1048577 bytes) would exceed maximum of 1048576 bytes");
+    /* The match comes before the cap. */
+    expect_fail(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"z\",\"newStr\":\"\"}",
+                "TOOL_FAILED", "String 'z' not found in notebook 'n'");
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"xx\",\"newStr\":\"\\n\"}",
+           "Replaced text in notebook 'n'");
+    expect(h, "{\"mode\":\"list\"}", "Available notebooks:\n- default: Empty\n- n: 2 lines");
+    expect_range(h, "n", "[1,1]", "1: ");
+    expect(h, "{\"mode\":\"clear\",\"name\":\"n\"}", "Cleared notebook 'n'");
+    free(big);
+}
+
+static void test_cap_is_configured(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"plugins=notebook", "notebook.max_size=10", NULL};
+    struct harness h = {0};
+    harness_open(&h, sets);
+    expect(&h, "{\"mode\":\"write\",\"newStr\":\"0123456789\"}",
+           "Appended text to notebook 'default'");
+    /* Bytes, not characters. */
+    expect_fail(&h,
+                "{\"mode\":\"create\",\"name\":\"n\","
+                "\"newStr\":\"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\"}",
+                "TOO_LARGE",
+                "Notebook 'n' content (12 bytes) would exceed maximum of 10 bytes");
+    harness_close(&h);
+}
+
+/* ---- revisions ---- */
+
+static uint64_t revision_of(struct harness *h, const char *args)
+{
+    struct answer answer = harness_call(h, "notebook", args);
+    assert_int_equal(answer.rc, NG_OK);
+    uint64_t revision = answer.revision;
+    answer_free(&answer);
+    return revision;
+}
+
+static void test_revisions(void **state)
+{
+    struct harness *h = *state;
+    assert_int_equal(revision_of(h, "{\"mode\":\"create\",\"name\":\"n\"}"), 1);
+    assert_int_equal(revision_of(h, "{\"mode\":\"write\",\"name\":\"n\",\"newStr\":\"a\"}"), 2);
+    assert_int_equal(revision_of(h, "{\"mode\":\"read\",\"name\":\"n\"}"), 2);
+    assert_int_equal(revision_of(h, "{\"mode\":\"read\",\"name\":\"n\",\"readRange\":[1,1]}"),
+                     2);
+    assert_int_equal(revision_of(h, "{\"mode\":\"clear\",\"name\":\"n\"}"), 3);
+    assert_int_equal(revision_of(h, "{\"mode\":\"write\",\"name\":\"n\",\"newStr\":\"b\","
+                                    "\"expectedRevision\":3}"),
+                     4);
+}
+
+static void expect_conflict(struct harness *h, const char *args, const char *current)
+{
+    struct answer answer = harness_call(h, "notebook", args);
+    assert_string_equal(answer.code, "CONFLICT");
+    assert_int_equal(answer.status, 409);
+    char want[64];
+    (void)snprintf(want, sizeof(want), "\"currentRevision\":%s", current);
+    assert_non_null(strstr(answer.details, want));
+    answer_free(&answer);
+}
+
+static void test_conflicts(void **state)
+{
+    struct harness *h = *state;
+    expect_conflict(h, "{\"mode\":\"write\",\"newStr\":\"a\",\"expectedRevision\":1}", "0");
+    assert_int_equal(
+        revision_of(h, "{\"mode\":\"write\",\"newStr\":\"a\",\"expectedRevision\":0}"), 1);
+    expect_conflict(h, "{\"mode\":\"write\",\"newStr\":\"b\",\"expectedRevision\":0}", "1");
+    expect_conflict(h, "{\"mode\":\"clear\",\"expectedRevision\":7}", "1");
+    expect_conflict(h, "{\"mode\":\"write\",\"newStr\":\"\",\"expectedRevision\":7}", "1");
+    expect_conflict(
+        h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"x\",\"expectedRevision\":2}", "0");
+    assert_int_equal(
+        revision_of(h, "{\"mode\":\"create\",\"name\":\"n\",\"expectedRevision\":0}"), 1);
+    expect_conflict(h, "{\"mode\":\"create\",\"name\":\"n\",\"expectedRevision\":0}", "1");
+    expect(h, "{\"mode\":\"read\"}", "a");
+}
+
+/* ---- spaces ---- */
+
+static void test_spaces(void **state)
+{
+    struct harness *h = *state;
+    struct answer answer =
+        harness_call_as(h, "ann", NULL, "notebook", "{\"mode\":\"write\",\"newStr\":\"mine\"}");
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    answer = harness_call_as(h, "bob", NULL, "notebook", "{\"mode\":\"read\"}");
+    assert_string_equal(answer.text, "Notebook 'default' is empty");
+    answer_free(&answer);
+    answer = harness_call_as(h, "ann", "team", "notebook",
+                             "{\"mode\":\"write\",\"newStr\":\"ours\"}");
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    answer = harness_call_as(h, "bob", "team", "notebook", "{\"mode\":\"read\"}");
+    assert_string_equal(answer.text, "ours");
+    answer_free(&answer);
+    answer = harness_call_as(h, "ann", NULL, "notebook", "{\"mode\":\"read\"}");
+    assert_string_equal(answer.text, "mine");
+    answer_free(&answer);
+}
+
+/* ---- many at once, restart ---- */
+
+#define WRITERS 16
+#define APPENDS 50
+
+struct writer {
+    struct harness *harness;
+    int number;
+    int failures;
+};
+
+static void *append_many(void *user)
+{
+    struct writer *writer = user;
+    for (int i = 0; i < APPENDS; i++) {
+        char args[128];
+        char agent[16];
+        (void)snprintf(agent, sizeof(agent), "w%d", writer->number);
+        (void)snprintf(args, sizeof(args),
+                       "{\"mode\":\"write\",\"name\":\"log\",\"newStr\":\"w%d-%d\"}",
+                       writer->number, i);
+        struct answer answer =
+            harness_call_as(writer->harness, agent, "team", "notebook", args);
+        writer->failures += answer.rc != NG_OK;
+        answer_free(&answer);
+    }
+    return NULL;
+}
+
+/* Every append is there once, and each writer's are in its order. */
+static void check_log(struct harness *h)
+{
+    struct answer read = harness_call_as(h, "reader", "team", "notebook",
+                                         "{\"mode\":\"read\",\"name\":\"log\"}");
+    assert_int_equal(read.rc, NG_OK);
+    assert_int_equal(read.revision, 1 + WRITERS * APPENDS);
+    int next[WRITERS] = {0};
+    int lines = 0;
+    for (char *line = read.text; *line != '\0'; lines++) {
+        char *end = line + strcspn(line, "\n");
+        int writer = 0;
+        int number = 0;
+        assert_int_equal(sscanf(line, "w%d-%d", &writer, &number), 2);
+        assert_in_range(writer, 0, WRITERS - 1);
+        assert_int_equal(number, next[writer]);
+        next[writer]++;
+        line = *end == '\0' ? end : end + 1;
+    }
+    assert_int_equal(lines, WRITERS * APPENDS);
+    answer_free(&read);
+}
+
+static void test_many_writers(void **state)
+{
+    struct harness *h = *state;
+    struct answer made =
+        harness_call_as(h, "w0", "team", "notebook", "{\"mode\":\"create\",\"name\":\"log\"}");
+    assert_int_equal(made.rc, NG_OK);
+    answer_free(&made);
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){h, i, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, append_many, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(writers[i].failures, 0);
+    }
+    check_log(h);
+    harness_reopen(h);
+    check_log(h);
+    struct answer list =
+        harness_call_as(h, "reader", "team", "notebook", "{\"mode\":\"list\"}");
+    assert_string_equal(list.text, "Available notebooks:\n- default: Empty\n- log: 800 lines");
+    answer_free(&list);
+}
+
+static void test_restart(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"z\",\"newStr\":\"kept\\n\"}",
+           "Created notebook 'z' with specified content");
+    expect(h, "{\"mode\":\"create\",\"name\":\"a\"}", "Created notebook 'a' (empty)");
+    harness_reopen(h);
+    expect(h, "{\"mode\":\"read\",\"name\":\"z\"}", "kept\n");
+    expect(h, "{\"mode\":\"list\"}",
+           "Available notebooks:\n- default: Empty\n- z: 2 lines\n- a: Empty");
+    assert_int_equal(revision_of(h, "{\"mode\":\"write\",\"name\":\"z\",\"newStr\":\"x\"}"), 2);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_default_is_there),
+        TEST(test_default_clear_and_create),
+        TEST(test_create_and_overwrite),
+        TEST(test_list_order_and_counts),
+        TEST(test_list_is_whole),
+        TEST(test_missing),
+        TEST(test_missing_hint),
+        TEST(test_clear),
+        TEST(test_ranges),
+        TEST(test_ranges_of_odd_texts),
+        TEST(test_range_digits),
+        TEST(test_replace),
+        TEST(test_append),
+        TEST(test_write_members),
+        TEST(test_insert_at_number),
+        TEST(test_insert_at_edges),
+        TEST(test_insert_at_text),
+        TEST(test_insert_at_number_as_text),
+        TEST(test_invalid_input),
+        TEST(test_names),
+        TEST(test_long_name),
+        TEST(test_text_is_bytes),
+        TEST(test_cap),
+        cmocka_unit_test(test_cap_is_configured),
+        TEST(test_revisions),
+        TEST(test_conflicts),
+        TEST(test_spaces),
+        TEST(test_many_writers),
+        TEST(test_restart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * layout.c - pins the layout of every struct of the SDK: size, place and order of each member.
+ *
+ * Modules compiled long ago must go on working, so a struct only ever grows at its end. While
+ * ABI 1 is not frozen this file changes with the headers, in the same commit; afterwards a line
+ * is only ever added, and a SIZE line may only rise.
+ */
+#include <notegate/backend.h>
+#include <notegate/journal.h>
+#include <notegate/plugin.h>
+
+/* Numbers hold for 64-bit systems; the order of members holds everywhere. */
+#if UINTPTR_MAX == UINT64_MAX
+#define AT(type, member, offset)                                                               \
+    _Static_assert(offsetof(struct type, member) == (offset), #type "." #member " has moved")
+#define SIZE(type, bytes)                                                                      \
+    _Static_assert(sizeof(struct type) == (bytes), "struct " #type " has another size")
+#else
+#define AT(type, member, offset)                                                               \
+    _Static_assert(offsetof(struct type, member) <= (offset), #type "." #member " has moved")
+#define SIZE(type, bytes)                                                                      \
+    _Static_assert(sizeof(struct type) <= (bytes), "struct " #type " has another size")
+#endif
+#define VALUE(name, number) _Static_assert((name) == (number), #name " has another value")
+
+/* ---- abi.h ---- */
+
+AT(ng_str, data, 0);
+AT(ng_str, len, 8);
+SIZE(ng_str, 16);
+
+AT(ng_module, abi, 0);
+AT(ng_module, kind, 4);
+AT(ng_module, struct_size, 8);
+AT(ng_module, item_sizes, 12);
+AT(ng_module, desc, 48);
+SIZE(ng_module, 56);
+
+AT(ng_elf_note, name_size, 0);
+AT(ng_elf_note, desc_size, 4);
+AT(ng_elf_note, type, 8);
+AT(ng_elf_note, name, 12);
+AT(ng_elf_note, abi, 24);
+AT(ng_elf_note, kind, 28);
+SIZE(ng_elf_note, 32);
+
+/* ---- documents.h ---- */
+
+AT(ng_key, collection, 0);
+AT(ng_key, space, 16);
+AT(ng_key, id, 32);
+SIZE(ng_key, 48);
+
+AT(ng_field, name, 0);
+AT(ng_field, use, 8);
+AT(ng_field, weight, 16);
+SIZE(ng_field, 24);
+
+AT(ng_collection, name, 0);
+AT(ng_collection, flags, 8);
+AT(ng_collection, fields, 16);
+AT(ng_collection, field_count, 24);
+AT(ng_collection, field_size, 32);
+SIZE(ng_collection, 40);
+
+AT(ng_doc, size, 0);
+AT(ng_doc, key, 8);
+AT(ng_doc, revision, 56);
+AT(ng_doc, deleted, 64);
+AT(ng_doc, json, 72);
+AT(ng_doc, body, 88);
+AT(ng_doc, text, 96);
+AT(ng_doc, text_size, 112);
+AT(ng_doc, seq, 120);
+AT(ng_doc, created_seq, 128);
+AT(ng_doc, created_ms, 136);
+AT(ng_doc, updated_ms, 144);
+AT(ng_doc, author, 152);
+AT(ng_doc, action, 168);
+AT(ng_doc, score, 184);
+AT(ng_doc, snippet, 192);
+SIZE(ng_doc, 208);
+
+AT(ng_term, field, 0);
+AT(ng_term, op, 16);
+AT(ng_term, value, 24);
+AT(ng_term, number, 40);
+AT(ng_term, values, 48);
+AT(ng_term, value_count, 56);
+SIZE(ng_term, 64);
+
+AT(ng_query, size, 0);
+AT(ng_query, collection, 8);
+AT(ng_query, space, 24);
+AT(ng_query, spaces, 40);
+AT(ng_query, space_count, 48);
+AT(ng_query, terms, 56);
+AT(ng_query, term_count, 64);
+AT(ng_query, sort, 72);
+AT(ng_query, descending, 88);
+AT(ng_query, offset, 96);
+AT(ng_query, limit, 104);
+AT(ng_query, with_text, 108);
+AT(ng_query, with_deleted, 109);
+AT(ng_query, want_total, 110);
+SIZE(ng_query, 112);
+
+AT(ng_search, size, 0);
+AT(ng_search, query, 8);
+AT(ng_search, text, 120);
+AT(ng_search, snippet_chars, 136);
+SIZE(ng_search, 144);
+
+AT(ng_range, size, 0);
+AT(ng_range, from, 8);
+AT(ng_range, to, 16);
+AT(ng_range, limit, 24);
+AT(ng_range, with_body, 28);
+AT(ng_range, ascending, 29);
+SIZE(ng_range, 32);
+
+AT(ng_event, size, 0);
+AT(ng_event, seq, 8);
+AT(ng_event, time_ms, 16);
+AT(ng_event, key, 24);
+AT(ng_event, revision, 72);
+AT(ng_event, agent, 80);
+AT(ng_event, tool, 96);
+AT(ng_event, action, 112);
+AT(ng_event, data, 128);
+SIZE(ng_event, 144);
+
+/* ---- files.h ---- */
+
+AT(ng_file, size, 0);
+AT(ng_file, type, 8);
+AT(ng_file, path, 16);
+AT(ng_file, real, 32);
+AT(ng_file, space, 48);
+AT(ng_file, data, 64);
+AT(ng_file, revision, 80);
+AT(ng_file, bytes, 96);
+AT(ng_file, modified_ms, 104);
+AT(ng_file, mode, 112);
+SIZE(ng_file, 120);
+
+AT(ng_file_edit, size, 0);
+AT(ng_file_edit, path, 8);
+AT(ng_file_edit, fn, 24);
+AT(ng_file_edit, user, 32);
+AT(ng_file_edit, expected_revision, 40);
+AT(ng_file_edit, create, 56);
+AT(ng_file_edit, parents, 57);
+AT(ng_file_edit, not_undoable, 58);
+AT(ng_file_edit, max_bytes, 64);
+AT(ng_file_edit, collection, 72);
+AT(ng_file_edit, action, 80);
+AT(ng_file_edit, exists_code, 88);
+SIZE(ng_file_edit, 96);
+
+AT(ng_file_entry, size, 0);
+AT(ng_file_entry, name, 8);
+AT(ng_file_entry, type, 24);
+AT(ng_file_entry, link, 28);
+AT(ng_file_entry, bytes, 32);
+AT(ng_file_entry, modified_ms, 40);
+SIZE(ng_file_entry, 48);
+
+AT(ng_file_list, size, 0);
+AT(ng_file_list, path, 8);
+AT(ng_file_list, depth, 24);
+AT(ng_file_list, hidden, 28);
+AT(ng_file_list, max_entries, 32);
+SIZE(ng_file_list, 40);
+
+AT(ng_file_transfer, size, 0);
+AT(ng_file_transfer, from, 8);
+AT(ng_file_transfer, to, 24);
+AT(ng_file_transfer, expected_revision, 40);
+AT(ng_file_transfer, keep, 56);
+AT(ng_file_transfer, replied, 64);
+AT(ng_file_transfer, user, 72);
+AT(ng_file_transfer, exists_code, 80);
+SIZE(ng_file_transfer, 88);
+
+AT(ng_file_undo, size, 0);
+AT(ng_file_undo, path, 8);
+AT(ng_file_undo, expected_revision, 24);
+AT(ng_file_undo, replied, 40);
+AT(ng_file_undo, user, 48);
+AT(ng_file_undo, no_history_code, 56);
+SIZE(ng_file_undo, 64);
+
+/* ---- plugin.h ---- */
+
+AT(ng_caller, size, 0);
+AT(ng_caller, agent, 8);
+AT(ng_caller, space, 24);
+AT(ng_caller, space_named, 40);
+AT(ng_caller, role, 44);
+AT(ng_caller, mode, 48);
+AT(ng_caller, spaces, 56);
+AT(ng_caller, space_count, 64);
+AT(ng_caller, all_spaces, 72);
+AT(ng_caller, request_id, 80);
+AT(ng_caller, traceparent, 96);
+SIZE(ng_caller, 112);
+
+AT(ng_call, host, 0);
+AT(ng_call, caller, 8);
+AT(ng_call, args, 16);
+AT(ng_call, tool, 24);
+SIZE(ng_call, 40);
+
+AT(ng_change, size, 0);
+AT(ng_change, key, 8);
+AT(ng_change, fn, 56);
+AT(ng_change, user, 64);
+AT(ng_change, action, 72);
+AT(ng_change, has_expected, 80);
+AT(ng_change, expected_revision, 88);
+SIZE(ng_change, 96);
+
+AT(ng_host, size, 0);
+AT(ng_host, version, 8);
+AT(ng_host, alloc, 16);
+AT(ng_host, format, 24);
+AT(ng_host, reply, 32);
+AT(ng_host, reply_parts, 40);
+AT(ng_host, reply_json, 48);
+AT(ng_host, reply_media, 56);
+AT(ng_host, reply_resource, 64);
+AT(ng_host, reply_link, 72);
+AT(ng_host, revision_number, 80);
+AT(ng_host, revision_text, 88);
+AT(ng_host, fail, 96);
+AT(ng_host, hint, 104);
+AT(ng_host, details, 112);
+AT(ng_host, progress, 120);
+AT(ng_host, cancelled, 128);
+AT(ng_host, remaining_ms, 136);
+AT(ng_host, may_block, 144);
+AT(ng_host, now_ms, 152);
+AT(ng_host, log, 160);
+AT(ng_host, notify_log, 168);
+AT(ng_host, ask, 176);
+AT(ng_host, ask_state, 184);
+AT(ng_host, asked_state, 192);
+AT(ng_host, client_can, 200);
+AT(ng_host, defer, 208);
+AT(ng_host, finish, 216);
+AT(ng_host, continue_on_worker, 224);
+AT(ng_host, background, 232);
+AT(ng_host, lists_changed, 240);
+AT(ng_host, json_parse, 248);
+AT(ng_host, json_type, 256);
+AT(ng_host, json_count, 264);
+AT(ng_host, json_get, 272);
+AT(ng_host, json_first, 280);
+AT(ng_host, json_next, 288);
+AT(ng_host, json_key, 296);
+AT(ng_host, json_text, 304);
+AT(ng_host, json_integer, 312);
+AT(ng_host, json_double, 320);
+AT(ng_host, json_object, 328);
+AT(ng_host, json_array, 336);
+AT(ng_host, json_end, 344);
+AT(ng_host, json_name, 352);
+AT(ng_host, json_name_str, 360);
+AT(ng_host, json_string, 368);
+AT(ng_host, json_int, 376);
+AT(ng_host, json_number, 384);
+AT(ng_host, json_bool, 392);
+AT(ng_host, json_null, 400);
+AT(ng_host, json_copy, 408);
+AT(ng_host, json_writer, 416);
+AT(ng_host, json_result, 424);
+AT(ng_host, conf_text, 432);
+AT(ng_host, conf_int, 440);
+AT(ng_host, conf_number, 448);
+AT(ng_host, conf_bool, 456);
+AT(ng_host, conf_list, 464);
+AT(ng_host, get, 472);
+AT(ng_host, query, 480);
+AT(ng_host, search, 488);
+AT(ng_host, history, 496);
+AT(ng_host, changes, 504);
+AT(ng_host, change, 512);
+AT(ng_host, draft_json, 520);
+AT(ng_host, draft_text, 528);
+AT(ng_host, draft_splice, 536);
+AT(ng_host, draft_delete, 544);
+AT(ng_host, draft_event, 552);
+AT(ng_host, file_stat, 560);
+AT(ng_host, file_read, 568);
+AT(ng_host, file_stream, 576);
+AT(ng_host, file_list, 584);
+AT(ng_host, file_edit, 592);
+AT(ng_host, file_transfer, 600);
+AT(ng_host, file_undo, 608);
+AT(ng_host, file_roots, 616);
+AT(ng_host, journal, 624);
+AT(ng_host, list_add, 632);
+AT(ng_host, fail_text, 640);
+SIZE(ng_host, 648);
+
+AT(ng_tool, name, 0);
+AT(ng_tool, title, 8);
+AT(ng_tool, summary, 16);
+AT(ng_tool, params, 24);
+AT(ng_tool, result, 32);
+AT(ng_tool, run, 40);
+AT(ng_tool, effect, 48);
+AT(ng_tool, space, 52);
+AT(ng_tool, flags, 56);
+AT(ng_tool, read_argument, 64);
+AT(ng_tool, read_values, 72);
+AT(ng_tool, aliases, 80);
+AT(ng_tool, listed, 88);
+SIZE(ng_tool, 96);
+
+AT(ng_option, name, 0);
+AT(ng_option, type, 8);
+AT(ng_option, fallback, 16);
+AT(ng_option, min, 24);
+AT(ng_option, max, 32);
+AT(ng_option, secret, 40);
+AT(ng_option, env, 48);
+AT(ng_option, choices, 56);
+AT(ng_option, help, 64);
+SIZE(ng_option, 72);
+
+AT(ng_code, name, 0);
+AT(ng_code, status, 8);
+AT(ng_code, summary, 16);
+SIZE(ng_code, 24);
+
+AT(ng_resources, kind, 0);
+AT(ng_resources, uri_template, 8);
+AT(ng_resources, title, 16);
+AT(ng_resources, summary, 24);
+AT(ng_resources, mime_type, 32);
+AT(ng_resources, collection, 40);
+AT(ng_resources, list, 48);
+AT(ng_resources, read, 56);
+AT(ng_resources, complete, 64);
+SIZE(ng_resources, 72);
+
+AT(ng_prompt, name, 0);
+AT(ng_prompt, title, 8);
+AT(ng_prompt, summary, 16);
+AT(ng_prompt, params, 24);
+AT(ng_prompt, get, 32);
+AT(ng_prompt, complete, 40);
+SIZE(ng_prompt, 48);
+
+AT(ng_plugin, name, 0);
+AT(ng_plugin, version, 8);
+AT(ng_plugin, threads, 16);
+AT(ng_plugin, tools, 24);
+AT(ng_plugin, tool_count, 32);
+AT(ng_plugin, start, 40);
+AT(ng_plugin, stop, 48);
+AT(ng_plugin, options, 56);
+AT(ng_plugin, option_count, 64);
+AT(ng_plugin, codes, 72);
+AT(ng_plugin, code_count, 80);
+AT(ng_plugin, collections, 88);
+AT(ng_plugin, collection_count, 96);
+AT(ng_plugin, resources, 104);
+AT(ng_plugin, resource_count, 112);
+AT(ng_plugin, prompts, 120);
+AT(ng_plugin, prompt_count, 128);
+AT(ng_plugin, health, 136);
+SIZE(ng_plugin, 144);
+
+/* ---- backend.h ---- */
+
+AT(ng_field_value, name, 0);
+AT(ng_field_value, use, 16);
+AT(ng_field_value, text, 24);
+AT(ng_field_value, number, 40);
+SIZE(ng_field_value, 48);
+
+AT(ng_splice, at, 0);
+AT(ng_splice, removed, 8);
+AT(ng_splice, inserted, 16);
+SIZE(ng_splice, 32);
+
+AT(ng_put, size, 0);
+AT(ng_put, key, 8);
+AT(ng_put, base_revision, 56);
+AT(ng_put, revision, 64);
+AT(ng_put, deleted, 72);
+AT(ng_put, quiet, 73);
+AT(ng_put, no_history, 74);
+AT(ng_put, json, 80);
+AT(ng_put, text, 96);
+AT(ng_put, json_splice, 112);
+AT(ng_put, text_splice, 144);
+AT(ng_put, fields, 176);
+AT(ng_put, field_count, 184);
+AT(ng_put, time_ms, 192);
+AT(ng_put, created_ms, 200);
+AT(ng_put, created_seq, 208);
+AT(ng_put, agent, 216);
+AT(ng_put, tool, 232);
+AT(ng_put, action, 248);
+AT(ng_put, event_data, 264);
+AT(ng_put, seq, 280);
+SIZE(ng_put, 288);
+
+AT(ng_answer, size, 0);
+AT(ng_answer, scope, 8);
+AT(ng_answer, body_hash, 24);
+AT(ng_answer, reply, 40);
+AT(ng_answer, time_ms, 56);
+AT(ng_answer, expires_ms, 64);
+SIZE(ng_answer, 72);
+
+AT(ng_batch, size, 0);
+AT(ng_batch, puts, 8);
+AT(ng_batch, put_count, 16);
+AT(ng_batch, answer, 24);
+AT(ng_batch, error, 32);
+AT(ng_batch, failed_put, 544);
+SIZE(ng_batch, 552);
+
+AT(ng_record, size, 0);
+AT(ng_record, kind, 8);
+AT(ng_record, doc, 16);
+AT(ng_record, newest, 24);
+AT(ng_record, event, 32);
+AT(ng_record, answer, 40);
+AT(ng_record, seq, 48);
+AT(ng_record, fields, 56);
+AT(ng_record, field_count, 64);
+AT(ng_record, quiet, 72);
+AT(ng_record, no_history, 73);
+SIZE(ng_record, 80);
+
+AT(ng_documents, name, 0);
+AT(ng_documents, version, 8);
+AT(ng_documents, flags, 16);
+AT(ng_documents, options, 24);
+AT(ng_documents, option_count, 32);
+AT(ng_documents, open, 40);
+AT(ng_documents, close, 48);
+AT(ng_documents, declare, 56);
+AT(ng_documents, commit, 64);
+AT(ng_documents, get, 72);
+AT(ng_documents, query, 80);
+AT(ng_documents, history, 88);
+AT(ng_documents, changes, 96);
+AT(ng_documents, answer, 104);
+AT(ng_documents, search, 112);
+AT(ng_documents, health, 120);
+AT(ng_documents, stats, 128);
+AT(ng_documents, maintain, 136);
+AT(ng_documents, export_all, 144);
+AT(ng_documents, import_begin, 152);
+AT(ng_documents, import_record, 160);
+AT(ng_documents, import_end, 168);
+AT(ng_documents, verify, 176);
+AT(ng_documents, last_seq, 184);
+SIZE(ng_documents, 192);
+
+/* ---- journal.h ---- */
+
+AT(ng_entry, size, 0);
+AT(ng_entry, kind, 8);
+AT(ng_entry, event_id, 16);
+AT(ng_entry, seq, 32);
+AT(ng_entry, space, 40);
+AT(ng_entry, time_ms, 56);
+AT(ng_entry, agent, 64);
+AT(ng_entry, action, 80);
+AT(ng_entry, collection, 96);
+AT(ng_entry, id, 112);
+AT(ng_entry, title, 128);
+AT(ng_entry, status, 144);
+AT(ng_entry, version, 160);
+AT(ng_entry, content, 168);
+AT(ng_entry, source, 184);
+AT(ng_entry, tags, 200);
+AT(ng_entry, tag_count, 208);
+AT(ng_entry, score, 216);
+AT(ng_entry, data, 224);
+SIZE(ng_entry, 240);
+
+AT(ng_recall, size, 0);
+AT(ng_recall, space, 8);
+AT(ng_recall, text, 24);
+AT(ng_recall, source, 40);
+AT(ng_recall, tags, 56);
+AT(ng_recall, tag_count, 64);
+AT(ng_recall, since_ms, 72);
+AT(ng_recall, limit, 80);
+SIZE(ng_recall, 88);
+
+AT(ng_timeline, size, 0);
+AT(ng_timeline, space, 8);
+AT(ng_timeline, date, 24);
+AT(ng_timeline, agent, 40);
+AT(ng_timeline, limit, 56);
+SIZE(ng_timeline, 64);
+
+AT(ng_journal, name, 0);
+AT(ng_journal, version, 8);
+AT(ng_journal, options, 16);
+AT(ng_journal, option_count, 24);
+AT(ng_journal, open, 32);
+AT(ng_journal, close, 40);
+AT(ng_journal, deliver, 48);
+AT(ng_journal, timeline, 56);
+AT(ng_journal, recall, 64);
+AT(ng_journal, summary, 72);
+AT(ng_journal, set_summary, 80);
+AT(ng_journal, dump, 88);
+AT(ng_journal, restore, 96);
+AT(ng_journal, checkpoint_put, 104);
+AT(ng_journal, checkpoint_get, 112);
+AT(ng_journal, checkpoint_list, 120);
+AT(ng_journal, health, 128);
+SIZE(ng_journal, 136);
+
+/* ---- values that modules were compiled with ---- */
+
+VALUE(NG_KIND_PLUGIN, 1);
+VALUE(NG_KIND_DOCUMENTS, 2);
+VALUE(NG_KIND_JOURNAL, 3);
+VALUE(NG_FIELD_TAG, 1);
+VALUE(NG_FIELD_NUMBER, 2);
+VALUE(NG_FIELD_STRING, 3);
+VALUE(NG_FIELD_TEXT, 4);
+VALUE(NG_COLLECTION_TEXT_SEARCH, 1);
+VALUE(NG_COLLECTION_QUIET, 2);
+VALUE(NG_COLLECTION_REFERENCED, 4);
+VALUE(NG_COLLECTION_NO_HISTORY, 8);
+VALUE(NG_TERM_EQ, 1);
+VALUE(NG_TERM_NE, 2);
+VALUE(NG_TERM_LT, 3);
+VALUE(NG_TERM_LE, 4);
+VALUE(NG_TERM_GT, 5);
+VALUE(NG_TERM_GE, 6);
+VALUE(NG_TERM_PREFIX, 7);
+VALUE(NG_TERM_IN, 8);
+VALUE(NG_FILE_NONE, 0);
+VALUE(NG_FILE_REGULAR, 1);
+VALUE(NG_FILE_DIRECTORY, 2);
+VALUE(NG_FILE_OTHER, 3);
+VALUE(NG_UNDO_EDIT, 1);
+VALUE(NG_UNDO_CREATE, 2);
+VALUE(NG_UNDO_MOVE, 3);
+VALUE(NG_ROLE_READER, 1);
+VALUE(NG_ROLE_WRITER, 2);
+VALUE(NG_ROLE_ADMIN, 3);
+VALUE(NG_MODE_ASK, 1);
+VALUE(NG_MODE_EDIT, 2);
+VALUE(NG_MODE_AGENT, 3);
+VALUE(NG_TYPE_ABSENT, 0);
+VALUE(NG_TYPE_NULL, 1);
+VALUE(NG_TYPE_FALSE, 2);
+VALUE(NG_TYPE_TRUE, 3);
+VALUE(NG_TYPE_NUMBER, 4);
+VALUE(NG_TYPE_STRING, 5);
+VALUE(NG_TYPE_ARRAY, 6);
+VALUE(NG_TYPE_OBJECT, 7);
+VALUE(NG_ASK_FORM, 1);
+VALUE(NG_ASK_MODEL, 2);
+VALUE(NG_ASK_ROOTS, 3);
+VALUE(NG_ASK_URL, 4);
+VALUE(NG_LIST_TOOLS, 1);
+VALUE(NG_LIST_RESOURCES, 2);
+VALUE(NG_LIST_PROMPTS, 4);
+VALUE(NG_LOG_ERROR, 1);
+VALUE(NG_LOG_WARNING, 2);
+VALUE(NG_LOG_INFO, 3);
+VALUE(NG_LOG_DEBUG, 4);
+VALUE(NG_THREADS_SERIAL, 0);
+VALUE(NG_THREADS_PARALLEL, 1);
+VALUE(NG_EFFECT_WRITES, 0);
+VALUE(NG_EFFECT_READS, 1);
+VALUE(NG_EFFECT_ADMIN, 2);
+VALUE(NG_TOOL_MEMORY, 1);
+VALUE(NG_TOOL_DESTRUCTIVE, 2);
+VALUE(NG_TOOL_IDEMPOTENT, 4);
+VALUE(NG_TOOL_OPEN_WORLD, 8);
+VALUE(NG_TOOL_OWN_TIMEOUT, 16);
+VALUE(NG_TOOL_TASK_ALLOWED, 32);
+VALUE(NG_TOOL_TASK_REQUIRED, 64);
+VALUE(NG_TOOL_AGENT_MODE, 128);
+VALUE(NG_SPACE_OWN, 0);
+VALUE(NG_SPACE_SHARED, 1);
+VALUE(NG_OPTION_TEXT, 0);
+VALUE(NG_OPTION_INT, 1);
+VALUE(NG_OPTION_SIZE, 2);
+VALUE(NG_OPTION_DURATION, 3);
+VALUE(NG_OPTION_BOOL, 4);
+VALUE(NG_OPTION_LIST, 5);
+VALUE(NG_OPTION_NUMBER, 6);
+VALUE(NG_RECORD_REVISION, 1);
+VALUE(NG_RECORD_EVENT, 2);
+VALUE(NG_RECORD_ANSWER, 3);
+VALUE(NG_RECORD_SEQ, 4);
+VALUE(NG_DOCUMENTS_SHARED, 1);
+VALUE(NG_DOCUMENTS_MEMORY, 2);
+VALUE(NG_ENTRY_REFERENCE, 1);
+VALUE(NG_ENTRY_MEMORY, 2);
+VALUE(NG_EJSON, -1);
+VALUE(NG_EINVAL, -2);
+VALUE(NG_EUNAUTHENTICATED, -3);
+VALUE(NG_EFORBIDDEN, -4);
+VALUE(NG_EMODE, -5);
+VALUE(NG_EOUTSIDE, -6);
+VALUE(NG_ETRAVERSAL, -7);
+VALUE(NG_EUNKNOWN_TOOL, -8);
+VALUE(NG_ENOTFOUND, -9);
+VALUE(NG_EMETHOD, -10);
+VALUE(NG_ECONFLICT, -11);
+VALUE(NG_ETOOLARGE, -12);
+VALUE(NG_EMEDIATYPE, -13);
+VALUE(NG_EFAILED, -14);
+VALUE(NG_EKEYREUSED, -15);
+VALUE(NG_ERATE, -16);
+VALUE(NG_EBUSY, -17);
+VALUE(NG_EUNAVAILABLE, -18);
+VALUE(NG_ETIMEOUT, -19);
+VALUE(NG_EFULL, -20);
+VALUE(NG_EINTERNAL, -21);
+VALUE(NG_ECANCELLED, -22);
+VALUE(NG_EQUERYTIMEOUT, -23);
+VALUE(NG_EWOULDBLOCK, -24);
+VALUE(NG_EINPUT, -25);
+VALUE(NG_OK, 0);
+VALUE(NG_PENDING, 1);
+VALUE(NG_EPLUGIN, -1000);
+VALUE(NG_ABI, 1);
+VALUE(NG_ITEM_SIZES, 8);
+VALUE(NG_CHANGES_MAX, 64);
+
+int main(void)
+{
+    /* Everything was checked by the compiler. */
+    return 0;
+}

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures: a started gateway in a data directory of its own, and raw sockets to it."""
+
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import httpx
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+START_SECONDS = 30
+STOP_SECONDS = 30
+LISTENING = re.compile(r"listening on (http://\S+)")
+
+
+def binary():
+    """The program under test: NOTEGATE_BIN, else the release, else the development build."""
+    named = os.environ.get("NOTEGATE_BIN")
+    candidates = [pathlib.Path(named)] if named else [
+        SOURCE / "build" / kind / "bin" / "notegate" for kind in ("release", "dev")]
+    for path in candidates:
+        if path.exists():
+            return str(path)
+    pytest.fail(f"no notegate binary at {', '.join(map(str, candidates))}: build it first, "
+                "or name it in NOTEGATE_BIN")
+
+
+def environment():
+    """The tests' own, without anything that would configure the gateway."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("NOTEGATE_", "MONGODB_", "REDIS_"))}
+
+
+def eventually(condition, seconds=10.0, what="the condition"):
+    """Waits until condition() is true and returns its value; fails after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            pytest.fail(f"{what} did not become true within {seconds} s")
+        time.sleep(0.02)
+
+
+class Gateway:
+    """One serving process."""
+
+    def __init__(self, data_dir, sets=(), args=(), listen="127.0.0.1:0"):
+        self.data_dir = pathlib.Path(data_dir)
+        command = [binary(), "serve", "--data-dir", str(data_dir), "--listen", listen]
+        for item in sets:
+            command += ["--set", item]
+        self.process = subprocess.Popen(
+            command + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(), cwd=self.data_dir.parent)
+        self.errors = []
+        self.lines = queue.Queue()
+        for stream, keep in ((self.process.stdout, self.lines.put),
+                             (self.process.stderr, self.errors.append)):
+            threading.Thread(target=self._drain, args=(stream, keep), daemon=True).start()
+        self.url = self._wait()
+        self.host, port = self.url[len("http://"):].rsplit(":", 1)
+        self.host = self.host.strip("[]")
+        self.port = int(port)
+        self.socket_path = str(self.data_dir / "notegate.sock")
+        self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+
+    @staticmethod
+    def _drain(stream, keep):
+        for line in stream:
+            keep(line)
+
+    def _wait(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            try:
+                found = LISTENING.search(self.lines.get(timeout=0.1))
+            except queue.Empty:
+                found = None
+                if self.process.poll() is not None:
+                    break
+            if found:
+                return found.group(1)
+        self.process.kill()
+        self.process.wait()
+        pytest.fail("the gateway did not start: " + "".join(self.errors))
+
+    def call(self, tool, arguments=None, headers=None):
+        """One call over REST; the answer."""
+        return self.client.post(f"/v1/tools/{tool}", json=arguments or {}, headers=headers)
+
+    def connect(self):
+        """A raw connection."""
+        return Raw(socket.create_connection((self.host, self.port), timeout=20), self.port)
+
+    def connect_local(self):
+        """A raw connection to the Unix socket."""
+        plain = socket.socket(socket.AF_UNIX)
+        plain.settimeout(20)
+        plain.connect(self.socket_path)
+        return Raw(plain, self.port)
+
+    def in_use(self, name):
+        """A number of notegate_in_use."""
+        text = self.client.get("/metrics").text
+        found = re.search(rf'^notegate_in_use{{name="{name}"}} (\S+)$', text, re.M)
+        assert found, f"no notegate_in_use of {name} in:\n{text}"
+        return float(found.group(1))
+
+    def stop(self, seconds=STOP_SECONDS):
+        """SIGTERM; the exit code."""
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                pytest.fail("the gateway did not end after SIGTERM: " + "".join(self.errors))
+        return self.process.returncode
+
+
+class Answer:
+    """A parsed HTTP answer."""
+
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Raw:
+    """Bytes to the gateway and answers back, with nothing in between that corrects them."""
+
+    def __init__(self, plain, port):
+        self.socket = plain
+        self.port = port
+        self.buffer = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+        return self
+
+    def request(self, line, headers=(), body=b"", host=True):
+        """A request whose parts are as given; Content-Length only where there is a body."""
+        lines = [line.encode()]
+        if host:
+            lines.append(f"Host: 127.0.0.1:{self.port}".encode())
+        lines += [h if isinstance(h, bytes) else h.encode() for h in headers]
+        if body:
+            lines.append(f"Content-Length: {len(body)}".encode())
+        return self.send(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+
+    def _more(self):
+        data = self.socket.recv(65536)
+        self.buffer += data
+        return bool(data)
+
+    def answer(self, head=False):
+        """The next answer; None: the connection ended before one."""
+        while b"\r\n\r\n" not in self.buffer:
+            try:
+                if not self._more():
+                    return None
+            except ConnectionResetError:
+                return None
+        top, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        lines = top.decode("latin-1").split("\r\n")
+        status = int(lines[0].split()[1])
+        headers = {}
+        for line in lines[1:]:
+            name, value = line.split(":", 1)
+            headers[name.strip().lower()] = value.strip()
+        length = 0 if head or status in (204, 304) else int(headers.get("content-length", 0))
+        while len(self.buffer) < length:
+            if not self._more():
+                pytest.fail("the answer's body was cut off")
+        body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return Answer(status, headers, body)
+
+    def ended(self):
+        """True when the gateway has closed and nothing more came."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(sets=[...], ...) gives a Gateway; all are stopped at the end."""
+    started = []
+
+    def begin(sets=(), args=(), listen="127.0.0.1:0", name="data"):
+        gateway = Gateway(tmp_path / name, sets, args, listen)
+        started.append(gateway)
+        return gateway
+
+    yield begin
+    codes = [gateway.stop() for gateway in started]
+    assert all(code == 0 for code in codes), [gateway.errors for gateway in started]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    """One gateway for a whole module of tests."""
+    running = Gateway(tmp_path_factory.mktemp("gateway") / "data")
+    yield running
+    assert running.stop() == 0, "".join(running.errors)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Who may call while no key exists; Host and Origin."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import binary, environment
+
+ASK = """
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"GET %s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n" % sys.argv[2].encode())
+data = b""
+while True:
+    part = s.recv(65536)
+    if not part:
+        break
+    data += part
+print(data.split()[1].decode())
+"""
+
+
+def refused(answer, status, code):
+    assert answer.status_code == status, answer.text
+    assert answer.json()["code"] == code
+    return answer.json()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.parametrize("path,status", [("/v1/tools", "401"), ("/metrics", "401"),
+                                         ("/openapi.json", "401"), ("/nothing", "401"),
+                                         ("/healthz", "200"), ("/readyz", "200"),
+                                         ("/docs", "200")])
+def test_another_user_of_this_machine(gateway, path, status):
+    done = subprocess.run([sys.executable, "-c", ASK, str(gateway.port), path], user=65534,
+                          group=65534, extra_groups=[], capture_output=True, text=True,
+                          timeout=30, check=True, cwd="/")
+    assert done.stdout.strip() == status
+
+
+@pytest.mark.parametrize("name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
+                                  "Via"])
+def test_forwarded_by_a_proxy(gateway, name):
+    answer = gateway.call("notebook", {"mode": "list"}, {name: "x"})
+    body = refused(answer, 401, "UNAUTHENTICATED")
+    assert "proxy" in body["message"] and "key add" in body["hint"]
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    mcp = gateway.client.post("/mcp", json={}, headers={name: "x"})
+    assert mcp.status_code == 401 and mcp.json()["jsonrpc"] == "2.0"
+
+
+def test_auth_on(start):
+    gateway = start(sets=["auth=on"])
+    refused(gateway.call("notebook", {"mode": "list"}), 401, "UNAUTHENTICATED")
+    refused(gateway.call("notebook", {"mode": "list"}, {"Authorization": "Bearer ng_x"}), 401,
+            "UNAUTHENTICATED")
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+def test_auth_off(start):
+    gateway = start(sets=["auth=off"])
+    assert gateway.call("notebook", {"mode": "list"}, {"Via": "1.1 x"}).status_code == 200
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
+@pytest.mark.parametrize("auth", ["auto", "on", "off"])
+def test_public_address_without_a_key(tmp_path, listen, auth):
+    done = subprocess.run([binary(), "serve", "--data-dir", str(tmp_path / "d"), "--listen", listen,
+                           "--set", f"auth={auth}"], capture_output=True, text=True, timeout=60,
+                          env=environment(), check=False)
+    assert done.returncode == 1
+    assert "notegate key add" in done.stderr
+
+
+def test_agent_space_and_mode(gateway):
+    def as_agent(agent, space=None):
+        return {"X-Notegate-Agent": agent} | ({"X-Notegate-Space": space} if space else {})
+
+    made = gateway.call("notebook", {"mode": "create", "name": "mine", "newStr": "secret"},
+                        as_agent("alice"))
+    assert made.status_code == 200, made.text
+    read = {"mode": "read", "name": "mine"}
+    assert "secret" in gateway.call("notebook", read, as_agent("alice")).json()["result"]
+    assert gateway.call("notebook", read, as_agent("bob")).status_code != 200
+    assert "secret" in gateway.call("notebook", read, as_agent("bob", "~alice")).json()["result"]
+    ask = {"X-Notegate-Mode": "ask"}
+    answer = gateway.call("notebook", {"mode": "create", "name": "no"}, ask)
+    refused(answer, 403, "MODE_FORBIDDEN")
+    assert gateway.call("notebook", {"mode": "list"}, ask).status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{"X-Notegate-Agent": "a b"}, {"X-Notegate-Agent": "x" * 65},
+                                     {"X-Notegate-Agent": ""}, {"X-Notegate-Space": "a/b"},
+                                     {"X-Notegate-Space": "~"}, {"X-Notegate-Mode": "god"}])
+def test_bad_names(gateway, headers):
+    refused(gateway.call("notebook", {"mode": "list"}, headers), 400, "INVALID_INPUT")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example",
+                                  "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1",
+                                  "a@localhost", "localhost:0", "localhost:99999"])
+def test_foreign_hosts(gateway, host):
+    host = host.format(port=gateway.port)
+    refused(gateway.client.get("/v1/tools", headers={"Host": host}), 403, "FORBIDDEN")
+    refused(gateway.client.get("/healthz", headers={"Host": host}), 403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:{port}", "127.0.0.1", "127.0.0.1:{port}",
+                                  "[::1]:{port}"])
+def test_own_hosts(gateway, host):
+    host = host.format(port=gateway.port)
+    assert gateway.client.get("/v1/tools", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://localhost.evil.example",
+                                    "http://localhost:1", "file://", "http://127.0.0.1@evil.example"])
+def test_foreign_origins(gateway, origin):
+    for answer in (gateway.client.get("/v1/tools", headers={"Origin": origin}),
+                   gateway.client.post("/mcp", json={}, headers={"Origin": origin}),
+                   gateway.client.options("/v1/tools", headers={"Origin": origin})):
+        assert answer.status_code == 403, answer.text
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_own_origins(gateway):
+    for origin in (f"http://localhost:{gateway.port}", f"http://127.0.0.1:{gateway.port}"):
+        answer = gateway.client.get("/v1/tools", headers={"Origin": origin})
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == origin
+
+
+def test_allowed_names(start):
+    gateway = start(sets=["allowed_hosts=gate.example,other.example:99",
+                          "allowed_origins=https://app.example"])
+    get = gateway.client.get
+    assert get("/v1/tools", headers={"Host": "gate.example:1234"}).status_code == 200
+    assert get("/v1/tools", headers={"Host": "other.example:99"}).status_code == 200
+    refused(get("/v1/tools", headers={"Host": "other.example"}), 403, "FORBIDDEN")
+    preflight = gateway.client.options("/v1/tools/notebook", headers={
+        "Origin": "https://app.example", "Access-Control-Request-Method": "POST"})
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == "https://app.example"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    assert "X-Notegate-Space" in preflight.headers["access-control-allow-headers"]

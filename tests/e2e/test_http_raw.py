@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: MIT
+"""What a well-behaved client never sends: smuggling, garbage, dawdling, leaving."""
+
+import concurrent.futures
+import random
+import socket
+import struct
+import threading
+
+import pytest
+
+from conftest import eventually
+
+CALL = "POST /v1/tools/notebook HTTP/1.1"
+TYPE = "Content-Type: application/json"
+LIST = b'{"mode":"list"}'
+GET = "GET /healthz HTTP/1.1"
+
+
+def refused(raw, status=400, code="INVALID_INPUT"):
+    """The next answer is this error, and nothing of the connection is believed any more."""
+    answer = raw.answer()
+    assert answer is not None, "closed without an answer"
+    assert answer.status == status, answer.body
+    assert answer.json()["code"] == code
+    assert answer.headers["connection"] == "close"
+    assert raw.ended()
+
+
+@pytest.mark.parametrize("headers", [
+    ["Content-Length: 5", "Content-Length: 15"],
+    ["Content-Length: 15", "Content-Length: 15"],
+    ["Content-Length: 15", "Transfer-Encoding: chunked"],
+    ["Transfer-Encoding: chunked", "Content-Length: 15"],
+    ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+    ["Transfer-Encoding: gzip, chunked"],
+    ["Transfer-Encoding: identity"],
+    ["Transfer-Encoding: chunked, identity"],
+    ["Transfer-Encoding: xchunked"],
+], ids=" + ".join)
+def test_framing_that_can_be_read_twice(gateway, headers):
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE] + headers)
+        raw.send(LIST)
+        refused(raw)
+
+
+@pytest.mark.parametrize("value", ["+15", "-1", "0x0f", "15 15", "15,15", "1e1", "",
+                                   "99999999999999999999999"])
+def test_lengths_that_are_no_number(gateway, value):
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE, f"Content-Length: {value}"])
+        raw.send(LIST)
+        answer = raw.answer()
+        assert answer is None or answer.status in (400, 413)
+        assert raw.ended()
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+def test_hosts(gateway):
+    with gateway.connect() as raw:
+        raw.request(GET, host=False)
+        refused(raw)
+    with gateway.connect() as raw:
+        raw.request(GET, ["Host: localhost"])
+        refused(raw)
+
+
+@pytest.mark.parametrize("line", [b"X-A: a\x00b", b"X-A: a\x01b", b"X-A: a\x7fb",
+                                  b"X A: b", b"X-A : b", b"X(A: b"])
+def test_header_bytes(gateway, line):
+    with gateway.connect() as raw:
+        raw.request(GET, [line])
+        answer = raw.answer()
+        assert answer is None or answer.status == 400, answer.body
+        assert raw.ended()
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz%00", "/healthz%", "/healthz%2", "/healthz%zz",
+                                  "/v1/tools/%ff", "/v1/tools/a%0d%0ab", "/v1/tools/a%7f"])
+def test_escapes(gateway, path):
+    with gateway.connect() as raw:
+        raw.request(f"GET {path} HTTP/1.1")
+        answer = raw.answer()
+        assert answer.status == 400 and answer.json()["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("path", [b"/health\x01z", b"/health\x7fz", b"/a#b"])
+def test_raw_bytes_in_the_path(gateway, path):
+    with gateway.connect() as raw:
+        raw.send(b"GET " + path + f" HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n".encode())
+        answer = raw.answer()
+        assert answer is None or answer.status == 400
+
+
+@pytest.mark.parametrize("target", ["http://evil.example/v1/tools", "healthz", "*"])
+def test_other_targets(gateway, target):
+    with gateway.connect() as raw:
+        raw.request(f"GET {target} HTTP/1.1")
+        answer = raw.answer()
+        assert answer.status in (400, 404, 405), answer.body
+        assert answer.json()["error"] is True
+
+
+def test_escaped_names_are_decoded(gateway):
+    with gateway.connect() as raw:
+        raw.request("POST /v1/tools/%6eotebook HTTP/1.1", [TYPE], LIST)
+        assert raw.answer().status == 200
+
+
+@pytest.mark.parametrize("method", ["BREW", "get", "CONNECT", "TRACE", "PROPFIND"])
+def test_unknown_methods(gateway, method):
+    with gateway.connect() as raw:
+        raw.request(f"{method} /v1/tools HTTP/1.1")
+        refused(raw, 405, "METHOD_NOT_ALLOWED")
+
+
+def test_long_things(gateway):
+    with gateway.connect() as raw:
+        raw.request("GET /" + "a" * 3000 + " HTTP/1.1")
+        answer = raw.answer()
+        assert answer.status == 413 and answer.json()["code"] == "TOO_LARGE"
+    with gateway.connect() as raw:
+        raw.request(GET, [f"X-{n}: 1" for n in range(100)])
+        refused(raw, 413, "TOO_LARGE")
+    with gateway.connect() as raw:
+        raw.request(GET, ["X-Long: " + "a" * 60000])
+        answer = raw.answer()
+        assert answer is None or answer.status in (413, 414, 431)
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Content-Type", "Authorization", "Idempotency-Key", "Origin",
+                                  "X-Notegate-Agent", "X-Notegate-Space", "X-Notegate-Mode"])
+def test_doubled_headers(gateway, name):
+    with gateway.connect() as raw:
+        headers = [f"{name}: application/json"] * 2 + ([] if name == "Content-Type" else [TYPE])
+        raw.request(CALL, headers, LIST)
+        answer = raw.answer()
+        assert answer.status == 400 and "twice" in answer.json()["message"]
+        raw.request(GET)
+        assert raw.answer().status == 200  # the framing was never in doubt
+
+
+def test_refused_with_a_body_keeps_the_connection(gateway):
+    with gateway.connect() as raw:
+        for _ in range(3):
+            raw.request("POST /nothing HTTP/1.1", [TYPE], b"x" * 100000)
+            assert raw.answer().status == 404
+            raw.request(CALL, ["Content-Type: text/plain"], LIST)
+            assert raw.answer().status == 415
+            raw.request("GET /healthz HTTP/1.1", [TYPE], LIST)
+            assert raw.answer().status == 200
+
+
+def test_chunked(gateway):
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE, "Transfer-Encoding: chunked"])
+        for byte in LIST:
+            raw.send(b"1\r\n" + bytes([byte]) + b"\r\n")
+        raw.send(b"0\r\n\r\n")
+        assert raw.answer().status == 200
+        raw.request(CALL, [TYPE], LIST)
+        assert raw.answer().status == 200
+
+
+def test_byte_by_byte(gateway):
+    request = (f"{CALL}\r\nHost: localhost\r\n{TYPE}\r\nContent-Length: {len(LIST)}\r\n\r\n"
+               .encode() + LIST)
+    with gateway.connect() as raw:
+        raw.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in request:
+            raw.send(bytes([byte]))
+        assert raw.answer().status == 200
+
+
+def test_expect_continue(gateway):
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE, "Expect: 100-continue", f"Content-Length: {len(LIST)}"])
+        assert raw.answer().status == 100
+        raw.send(LIST)
+        assert raw.answer().status == 200
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE, "Expect: 100-continue", f"Content-Length: {1 << 40}"])
+        refused(raw, 413, "TOO_LARGE")
+
+
+def test_pipelining(gateway):
+    with gateway.connect() as raw:
+        piece = (f"{CALL}\r\nHost: localhost\r\n{TYPE}\r\nX-Request-Id: %d\r\n"
+                 f"Content-Length: {len(LIST)}\r\n\r\n{LIST.decode()}")
+        raw.send("".join(piece % n for n in range(50)).encode())
+        for n in range(50):
+            answer = raw.answer()
+            assert answer.status == 200 and answer.headers["x-request-id"] == str(n)
+
+
+def test_pipelining_of_writes(gateway):
+    with gateway.connect() as raw:
+        for n in range(20):
+            body = b'{"mode":"create","name":"pipe-%d","newStr":"x"}' % n
+            raw.request(CALL, [TYPE, f"X-Request-Id: w{n}"], body)
+        for n in range(20):
+            answer = raw.answer()
+            assert answer.status == 200 and answer.headers["x-request-id"] == f"w{n}"
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["tcp", "unix"])
+def test_half_closed_still_gets_its_answer(gateway, local):
+    for body in (LIST, b'{"mode":"create","name":"half","newStr":"x"}'):
+        with gateway.connect_local() if local else gateway.connect() as raw:
+            raw.request(CALL, [TYPE], body)
+            raw.socket.shutdown(socket.SHUT_WR)
+            answer = raw.answer()
+            assert answer is not None and answer.status == 200
+
+
+def test_http_1_0(gateway):
+    with gateway.connect() as raw:
+        raw.request("GET /healthz HTTP/1.0")
+        assert raw.answer().status == 200
+        assert raw.ended()
+
+
+def test_garbage(gateway):
+    chance = random.Random(20)
+    for _ in range(200):
+        with gateway.connect() as raw:
+            try:
+                raw.send(chance.randbytes(chance.randint(1, 2000)))
+                raw.socket.shutdown(socket.SHUT_WR)
+                raw.answer()
+            except (OSError, ValueError):
+                pass
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+def test_broken_requests(gateway):
+    whole = (f"{CALL}\r\nHost: localhost\r\n{TYPE}\r\nContent-Length: {len(LIST)}\r\n\r\n"
+             .encode() + LIST)
+    chance = random.Random(21)
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        with gateway.connect() as raw:
+            try:
+                raw.send(bytes(data[:chance.randint(1, len(data))]))
+                raw.socket.shutdown(socket.SHUT_WR)
+                raw.answer()
+            except (OSError, ValueError):
+                pass
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+def leave(raw, abruptly):
+    if abruptly:
+        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.socket.close()
+
+
+@pytest.mark.parametrize("abruptly", [False, True], ids=["close", "reset"])
+def test_clients_that_leave(gateway, abruptly):
+    requests = [
+        ("GET /readyz HTTP/1.1", b""),
+        (CALL, b'{"mode":"write","name":"default","newStr":"x"}'),
+        (CALL, LIST),
+    ]
+    for n in range(150):
+        raw = gateway.connect()
+        line, body = requests[n % len(requests)]
+        raw.request(line, [TYPE], body)
+        leave(raw, abruptly)
+    for cut in range(5, 150, 7):
+        raw = gateway.connect()
+        raw.send((f"{CALL}\r\nHost: localhost\r\n{TYPE}\r\nContent-Length: 100\r\n\r\n"
+                  .encode() + LIST)[:cut])
+        leave(raw, abruptly)
+    gateway.client.close()
+    gateway.client = type(gateway.client)(base_url=gateway.url, timeout=30, trust_env=False)
+    eventually(lambda: gateway.in_use("connections") == 1, what="only our own connection is left")
+    assert gateway.client.get("/readyz").status_code == 200
+
+
+def test_connections_limit(start):
+    gateway = start(sets=["limits.connections=8"])
+    gateway.client.get("/healthz")
+    held = [gateway.connect() for _ in range(7)]
+    for raw in held:
+        raw.request(GET)
+        assert raw.answer().status == 200
+    with gateway.connect() as raw:
+        assert raw.ended()
+    held.pop().socket.close()
+
+    def room():
+        with gateway.connect() as raw:
+            try:
+                raw.request(GET)
+                return raw.answer() is not None
+            except OSError:
+                return False
+
+    eventually(room, what="a place was free again")
+    for raw in held:
+        raw.socket.close()
+
+
+def test_slow_clients_hold_up_nobody(gateway):
+    slow = [gateway.connect() for _ in range(50)]
+    for n, raw in enumerate(slow):
+        raw.send([b"G", b"GET /healthz HTTP/1.1\r\n", b"POST /v1/tools/notebook HTTP/1.1\r\n"
+                  b"Host: localhost\r\nContent-Length: 9\r\n\r\n{"][n % 3])
+    for _ in range(20):
+        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    for raw in slow:
+        raw.socket.close()
+
+
+def test_a_slow_head_is_cut_off(gateway):
+    """20 s for request line and headers, however busily the bytes drip."""
+    with gateway.connect() as line, gateway.connect() as head:
+        line.send(b"GET /heal")
+        head.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        stop = threading.Event()
+
+        def drip():
+            while not stop.wait(1.0):
+                for raw, byte in ((line, b"t"), (head, b"X-A: b\r\n")):
+                    try:
+                        raw.send(byte)
+                    except OSError:
+                        pass
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            for raw in (line, head):
+                raw.socket.settimeout(40)
+                assert raw.ended()
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_keep_alive_is_not_cut_off(gateway):
+    """A connection that rests between two requests longer than a head may take goes on."""
+    with gateway.connect() as raw:
+        raw.request(GET)
+        assert raw.answer().status == 200
+        threading.Event().wait(22)
+        raw.request(GET)
+        assert raw.answer().status == 200
+
+
+def test_stop_answers_what_runs(start):
+    gateway = start()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        wanted = [pool.submit(gateway.call, "notebook",
+                              {"mode": "create", "name": f"s{n}", "newStr": "x"})
+                  for n in range(40)]
+        concurrent.futures.wait(wanted[:10])
+        code = gateway.process.send_signal(15)
+        results = [future.exception() or future.result().status_code for future in wanted]
+    assert code is None
+    done = [n for n, result in enumerate(results) if result == 200]
+    assert len(done) >= 10
+    assert all(result in (200, 503) or isinstance(result, Exception) for result in results)
+    assert gateway.stop() == 0
+
+
+def test_stop_with_open_connections(start):
+    gateway = start()
+    held = [gateway.connect() for _ in range(10)]
+    for raw in held[:5]:
+        raw.send(b"POST /v1/tools/notebook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+    assert gateway.stop(10) == 0
+    for raw in held:
+        assert raw.ended()
+        raw.socket.close()

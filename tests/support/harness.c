@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* harness.c - a whole gateway inside a test program. */
+#include "harness.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HARNESS_SETS_MAX 64
+
+static const char *harness_tmp(void)
+{
+    const char *dir = getenv("TMPDIR");
+    return dir != NULL ? dir : "/tmp";
+}
+
+static void harness_start(struct harness *harness)
+{
+    const char *sets[HARNESS_SETS_MAX];
+    char data_dir[320];
+    size_t count = 0;
+    (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", harness->dir);
+    sets[count++] = data_dir;
+    for (size_t i = 0; harness->sets != NULL && harness->sets[i] != NULL; i++) {
+        assert_true(count < HARNESS_SETS_MAX);
+        sets[count++] = harness->sets[i];
+    }
+    struct config_input input = {.no_file = true, .sets = sets, .set_count = count};
+    struct config *config = NULL;
+    struct buf error;
+    buf_init(&error, 65536);
+    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 1);
+    if (config_load(&input, &config, &error) != NG_OK ||
+        gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
+        fail_msg("the gateway did not open: %s", buf_cstr(&error));
+    }
+    buf_done(&error);
+}
+
+void harness_open(struct harness *harness, const char *const *sets)
+{
+    memset(harness, 0, sizeof(*harness));
+    (void)snprintf(harness->dir, sizeof(harness->dir), "%s/notegate-test-XXXXXX",
+                   harness_tmp());
+    assert_non_null(mkdtemp(harness->dir));
+    size_t count = 0;
+    while (sets != NULL && sets[count] != NULL) {
+        count++;
+    }
+    harness->sets = calloc(count + 1, sizeof(*harness->sets));
+    assert_non_null(harness->sets);
+    for (size_t i = 0; i < count; i++) {
+        harness->sets[i] = sets[i];
+    }
+    harness_start(harness);
+}
+
+static void harness_stop(struct harness *harness)
+{
+    assert_true(gateway_drain(harness->gateway, 30000));
+    gateway_close(harness->gateway);
+    harness->gateway = NULL;
+}
+
+void harness_reopen(struct harness *harness)
+{
+    harness_stop(harness);
+    harness_start(harness);
+}
+
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *ftw)
+{
+    (void)info;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void harness_close(struct harness *harness)
+{
+    if (harness->gateway != NULL) {
+        harness_stop(harness);
+    }
+    (void)nftw(harness->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(harness->sets);
+    harness->sets = NULL;
+}
+
+/* ---- calls ---- */
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+};
+
+static void waiter_done(struct call *call, void *user)
+{
+    struct waiter *waiter = user;
+    (void)call;
+    pthread_mutex_lock(&waiter->lock);
+    waiter->done = true;
+    pthread_cond_signal(&waiter->wake);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static char *copy_of(struct ng_str text)
+{
+    char *copy = malloc(text.len + 1);
+    assert_non_null(copy);
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
+    }
+    copy[text.len] = '\0';
+    return copy;
+}
+
+struct call *harness_new_call(struct harness *harness)
+{
+    struct call *call = call_new(harness->gateway);
+    assert_non_null(call);
+    call->caller.space = ng_str_of("shared");
+    static const struct ng_str shared = {"shared", 6};
+    call->caller.spaces = &shared;
+    call->caller.space_count = 1;
+    call->caller.all_spaces = true;
+    return call;
+}
+
+struct answer harness_call_as(struct harness *harness, const char *agent, const char *space,
+                              const char *tool, const char *args)
+{
+    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    struct call *call = call_new(harness->gateway);
+    assert_non_null(call);
+    (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
+                          NG_MODE_AGENT);
+    call->tool_name = ng_str_of(tool);
+    call->args_text = ng_str_of(args);
+    call->done = waiter_done;
+    call->done_user = &waiter;
+    if (dispatch(call) == NG_PENDING) {
+        pthread_mutex_lock(&waiter.lock);
+        while (!waiter.done) {
+            pthread_cond_wait(&waiter.wake, &waiter.lock);
+        }
+        pthread_mutex_unlock(&waiter.lock);
+    }
+    const struct result *result = &call->result;
+    struct answer answer = {
+        .rc = result->rc,
+        .code = copy_of(ng_str_of(result->code)),
+        .status = result->status,
+        .message = copy_of(result->message),
+        .hint = copy_of(result->hint),
+        .details = copy_of(result->details),
+        .text = copy_of(result->text),
+        .text_len = result->text.len,
+        .is_json = result->is_json,
+        .revision = result->revision_kind == REVISION_NUMBER ? result->revision_number : 0,
+        .revision_text = copy_of(result->revision_text),
+    };
+    call_unref(call);
+    pthread_mutex_destroy(&waiter.lock);
+    pthread_cond_destroy(&waiter.wake);
+    return answer;
+}
+
+struct answer harness_call(struct harness *harness, const char *tool, const char *args)
+{
+    return harness_call_as(harness, NULL, NULL, tool, args);
+}
+
+void answer_free(struct answer *answer)
+{
+    free(answer->code);
+    free(answer->message);
+    free(answer->hint);
+    free(answer->details);
+    free(answer->text);
+    free(answer->revision_text);
+    memset(answer, 0, sizeof(*answer));
+}
+
+void expect_text(struct harness *harness, const char *tool, const char *args, const char *text)
+{
+    struct answer answer = harness_call(harness, tool, args);
+    if (answer.rc != NG_OK) {
+        fail_msg("%s %s failed: %s %s", tool, args, answer.code, answer.message);
+    }
+    assert_string_equal(answer.text, text);
+    answer_free(&answer);
+}
+
+void expect_error(struct harness *harness, const char *tool, const char *args, const char *code,
+                  const char *message)
+{
+    struct answer answer = harness_call(harness, tool, args);
+    if (answer.rc == NG_OK) {
+        fail_msg("%s %s succeeded: %s", tool, args, answer.text);
+    }
+    assert_string_equal(answer.code, code);
+    assert_string_equal(answer.message, message);
+    answer_free(&answer);
+}

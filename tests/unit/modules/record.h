@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* record.h - what NG_EXPORT_... writes, with every number open to a lie. */
+#ifndef NOTEGATE_TEST_RECORD_H
+#define NOTEGATE_TEST_RECORD_H
+
+#include <notegate/backend.h>
+#include <notegate/journal.h>
+
+#define TEST_NOTE(abi, kind)                                                                   \
+    __attribute__((section(".note.notegate"), used,                                            \
+                   aligned(4))) static const struct ng_elf_note test_note = {                  \
+        9, 8, NG_NOTE_TYPE, "notegate", (abi), (kind)}
+
+#define TEST_RECORD(abi, kind, size, sizes, desc)                                              \
+    extern __attribute__((visibility("default"))) const struct ng_module ng_module;            \
+    const struct ng_module ng_module = {(abi), (kind), (size), {sizes}, (desc)}
+
+#endif
