@@ -2,6 +2,7 @@
 /* test_journal_documents.c - the journal kept in documents, and the relay that feeds it. */
 #include "journal_contract.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +184,56 @@ static void test_many_papers(void **state)
     harness_reopen(harness);
     journal_collect_timeline(harness, "team", NULL, NULL, 1000, rows);
     assert_int_equal(rows->count, 400);
+    collected_done(rows);
+    free(rows);
+}
+
+#define WRITERS 8
+#define PAPERS 40
+
+struct writer {
+    struct harness *harness;
+    int number;
+};
+
+static void *write_papers(void *user)
+{
+    const struct writer *writer = user;
+    for (int i = 0; i < PAPERS; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof(id), "p%d", writer->number);
+        change_paper(writer->harness, id, NULL);
+    }
+    return NULL;
+}
+
+/* While the relay runs: every change is one reference, and the count comes back to nothing. */
+static void test_writers_at_once(void **state)
+{
+    struct harness *harness = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    uint64_t last[WRITERS] = {0};
+    assert_non_null(rows);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){harness, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_papers, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(flush(harness, harness->gateway->journal), NG_OK);
+    assert_int_equal(journal_backlog(harness->gateway->journal), 0);
+    journal_collect_timeline(harness, "team", NULL, NULL, 1000, rows);
+    assert_int_equal(rows->count, WRITERS * PAPERS);
+    for (size_t i = rows->count; i > 0; i--) {
+        const struct ng_entry *entry = &rows->entries[i - 1];
+        int number = entry->id.data[1] - '0';
+        assert_in_range(number, 0, WRITERS - 1);
+        assert_int_equal(entry->version, last[number] + 1);
+        last[number] = entry->version;
+    }
     collected_done(rows);
     free(rows);
 }
@@ -385,10 +436,9 @@ static void test_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_references),     TEST(test_long_summary),
-        TEST(test_not_referenced), TEST(test_many_papers),
-        TEST(test_away),           TEST(test_backlog_of_before),
-        TEST(test_poison),         cmocka_unit_test(test_zone),
+        TEST(test_references),        TEST(test_long_summary),    TEST(test_not_referenced),
+        TEST(test_many_papers),       TEST(test_writers_at_once), TEST(test_away),
+        TEST(test_backlog_of_before), TEST(test_poison),          cmocka_unit_test(test_zone),
     };
     int failed = journal_contract("journal in documents", sets);
     return failed + cmocka_run_group_tests_name("relay", tests, NULL, NULL);
