@@ -110,5 +110,9 @@ int mcp_set_level(struct mcp_exchange *exchange);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+ * answered with an error. */
+bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
+                      const struct ng_value *arguments);
 
 #endif

@@ -152,6 +152,12 @@ static const char text_params[] =
     "{\"type\":\"object\",\n\"properties\":{\"text\":{\"type\":\"string\"}},"
     "\"additionalProperties\":false}";
 static const char any_params[] = "{\"type\":\"object\"}";
+static const char region_params[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"text\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"
+    "\"count\":{\"type\":\"integer\",\"x-mcp-header\":\"Count\"},"
+    "\"inner\":{\"type\":\"object\",\"properties\":{\"flag\":{\"type\":\"boolean\","
+    "\"x-mcp-header\":\"Flag\"}}}}}";
 static const char big_params[] =
     "{\"type\":\"object\",\"required\":[\"bytes\"],\"properties\":{\"bytes\":{\"type\":"
     "\"integer\",\"minimum\":0,\"maximum\":1000000}}}";
@@ -227,6 +233,14 @@ static const struct ng_tool test_tools[] = {
         .params = any_params,
         .run = fail_run,
         .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OPEN_WORLD,
+    },
+    {
+        .name = "t_region",
+        .summary = "Take arguments that headers repeat.",
+        .params = region_params,
+        .run = echo_run,
+        .effect = NG_EFFECT_READS,
+        .flags = NG_TOOL_MEMORY,
     },
     {
         .name = "t_wait",

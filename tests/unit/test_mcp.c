@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,18 +79,28 @@ static void wait_waiting(int count)
 
 struct exchange {
     struct mcp_http_request request;
+    const char *params; /* further headers: "Name: value" lines */
     struct mcp_http_response response;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
 };
 
-static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
+/* From the exchange's own lines; the request is its first member. */
+static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
 {
-    struct ng_str none = {NULL, 0};
-    (void)request;
-    (void)name;
-    return none;
+    const struct exchange *exchange = (const struct exchange *)(const void *)request;
+    struct ng_str value = {NULL, 0};
+    size_t len = strlen(name);
+    const char *line = exchange->params;
+    while (line != NULL && value.data == NULL) {
+        if (strncasecmp(line, name, len) == 0 && line[len] == ':') {
+            value = str_make(line + len + 1, strcspn(line + len + 1, "\n"));
+        }
+        line = strchr(line, '\n');
+        line = line == NULL ? NULL : line + 1;
+    }
+    return value;
 }
 
 static void exchange_done(struct mcp_http_response *response, void *user)
@@ -112,7 +123,7 @@ static void exchange_init(struct exchange *exchange, const char *body)
     exchange->request.accept = ng_str_of("application/json, text/event-stream");
     exchange->request.body = ng_str_of(body);
     exchange->request.caller = &fixture.caller;
-    exchange->request.header = no_header;
+    exchange->request.header = find_header;
     exchange->request.on_loop = true;
     buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
 }
@@ -595,6 +606,78 @@ static void unsupported_versions_list_ours(void **state)
     exchange_free(&exchange);
 }
 
+static void headers_repeat_marked_arguments(void **state)
+{
+    static const struct {
+        const char *arguments, *params;
+        bool accepted;
+    } cases[] = {
+        {"{}", NULL, true},
+        {"{\"text\":null}", NULL, true},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region: eu", true},
+        {"{\"text\":\"eu\"}", "mcp-param-REGION:=?base64?ZXU=?=", true},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region:=?base64?ZXU?=", false},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region: us", false},
+        {"{\"text\":\"eu\"}", NULL, false},
+        {"{}", "Mcp-Param-Region: eu", false},
+        {"{\"count\":42}", "Mcp-Param-Count: 42.0", true},
+        {"{\"count\":42}", "Mcp-Param-Count: 43", false},
+        {"{\"count\":42}", "Mcp-Param-Count: forty-two", false},
+        {"{\"inner\":{\"flag\":true}}", "Mcp-Param-Flag: true", true},
+        {"{\"inner\":{\"flag\":true}}", "Mcp-Param-Flag: false", false},
+        {"{\"inner\":{\"flag\":false}}", NULL, false},
+        {"{\"text\":\"a\",\"count\":1}", "Mcp-Param-Count: 1\nMcp-Param-Region: a", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        char body[1024];
+        struct exchange exchange;
+        (void)snprintf(body, sizeof(body),
+                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                       "\"name\":\"t_region\",\"arguments\":%s," META "}}",
+                       cases[i].arguments);
+        exchange_init(&exchange, body);
+        exchange.params = cases[i].params;
+        stateless(&exchange, "tools/call", "t_region");
+        exchange_run(&exchange);
+        int status = cases[i].accepted ? 200 : 400;
+        if (exchange.response.status != status ||
+            (strstr(exchange_text(&exchange), "-32020") == NULL) != cases[i].accepted) {
+            fail_msg("case %zu: %d %s", i, exchange.response.status, exchange_text(&exchange));
+        }
+        exchange_free(&exchange);
+    }
+    /* The older versions know nothing of it. */
+    expect_part(CALL("1", "t_region", "{\"text\":\"eu\"}"), 200, "echo:eu");
+}
+
+/* Wherever memory runs out there is an answer, and nothing is lost or used after its end. */
+static void memory_may_run_out(void **state)
+{
+    static const char *const bodies[] = {
+        CALL("1", "t_echo", "{\"text\":\"a\"}"),
+        CALL("1", "t_object", "{}"),
+        CALL("1", "t_fail", "{}"),
+        CALL("1", "t_ecko", "{}"),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+        "\"protocolVersion\":\"2025-11-25\"}}",
+        "[" CALL("1", "t_echo", "{}") "," CALL("2", "t_object", "{}") "]",
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(bodies); i++) {
+        for (long count = 0; count < 60; count++) {
+            struct exchange exchange;
+            exchange_init(&exchange, bodies[i]);
+            alloc_fail_after(count);
+            exchange_run(&exchange);
+            alloc_fail_after(-1);
+            assert_true(exchange.response.status >= 200 && exchange.response.status < 600);
+            exchange_free(&exchange);
+        }
+    }
+}
+
 /* ---- HTTP ---- */
 
 static int status_with(const char *content_type, const char *accept, const char **ret_type)
@@ -941,6 +1024,8 @@ int main(void)
         TEST(stateless_calls),
         TEST(stateless_errors_have_statuses),
         TEST(unsupported_versions_list_ours),
+        TEST(headers_repeat_marked_arguments),
+        TEST(memory_may_run_out),
         TEST(media_types),
         TEST(other_http_methods),
         TEST(calls_can_be_cancelled),
