@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "command_options.h"
+#include "log.h"
+#include "reload.h"
 #include "str.h"
 
 /* Memory for what a command line adds up to. */
@@ -395,6 +397,14 @@ void command_line_done(struct command_line *line)
     arena_done(&line->arena);
 }
 
+struct ng_str command_call_message(const struct call *call)
+{
+    if (call->result.message.len > 0) {
+        return call->result.message;
+    }
+    return call->work.message.len > 0 ? call->work.message : ng_str_of("it does not say why");
+}
+
 int command_config(struct command_line *line, struct config **ret)
 {
     struct buf error;
@@ -408,6 +418,12 @@ int command_config(struct command_line *line, struct config **ret)
     int rc = config_load(&input, ret, &error);
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
+    } else {
+        reload_log(*ret);
+        /* What a gateway logs in passing is noise beside the answer of a command. */
+        if (!config_is_set(*ret, "log.level") && strcmp(line->command->name, "serve") != 0) {
+            log_set_level(NG_LOG_WARNING);
+        }
     }
     buf_done(&error);
     return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;

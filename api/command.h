@@ -84,6 +84,9 @@ bool command_colours(FILE *stream);
 int command_put(FILE *stream, struct ng_str text);
 int command_flush(FILE *stream);
 
+/* Why a call, or what was done with one, failed: its sentence. */
+struct ng_str command_call_message(const struct call *call);
+
 /* The configuration of the command line, the environment and the file. COMMAND_OK or
  * COMMAND_FAILED after a message. */
 int command_config(struct command_line *line, struct config **ret);

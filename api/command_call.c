@@ -153,9 +153,12 @@ static int call_here(struct call_job *job)
     }
     call->tool_name = ng_str_of(job->tool);
     call->args_text = tool == NULL ? ng_str_of("{}") : buf_str(&job->args);
-    call->may_block = true;
     if (target_set_caller(job->line, call) == NG_OK) {
         call_run(call);
+    } else {
+        call->result = call->work;
+        call->result.code = error_name(NULL, call->work.rc);
+        call->result.status = error_status(NULL, call->work.rc);
     }
     rc = command_answer_print_call(call, job->line->json);
     call_unref(call);

@@ -214,8 +214,8 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
     struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 8 : (int)text.len,
-               rc == NG_OK ? "answering" : text.data);
+    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {
             continue;
@@ -233,7 +233,8 @@ static void check_open(struct check *check)
     struct gateway *gateway = NULL;
     struct buf error;
     buf_init(&error, CHECK_ERROR_MAX);
-    int rc = gateway_open(check->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
+    int rc =
+        gateway_open(check->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
     if (rc != NG_OK) {
         check_line(check, false, "gateway", "%s", buf_cstr(&error));
     } else {
@@ -241,7 +242,6 @@ static void check_open(struct check *check)
         check_line(check, true, "gateway", "it starts");
         struct call *call = call_new(gateway);
         if (call != NULL) {
-            call->may_block = true;
             check_health(check, gateway, call);
             check_roots(check, gateway, call);
         }

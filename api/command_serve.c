@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "commands.h"
 #include "faces.h"
 #include "log.h"
@@ -133,20 +134,13 @@ struct serve_watch {
     atomic_bool done;
 };
 
-static int64_t serve_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void *serve_watch_run(void *user)
 {
     struct serve_watch *watch = user;
-    int64_t until = serve_now_ms() + watch->wait_ms + SERVE_GRACE_MS;
+    int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
     bool hurried = false;
     for (;;) {
-        int64_t left = until - serve_now_ms();
+        int64_t left = until - clock_monotonic_ns() / 1000000;
         if (left <= 0) {
             break;
         }
@@ -157,7 +151,7 @@ static void *serve_watch_run(void *user)
         }
         if ((signal_number == SIGTERM || signal_number == SIGINT) && !hurried) {
             hurried = true;
-            until = serve_now_ms() + SERVE_GRACE_HURRY_MS;
+            until = clock_monotonic_ns() / 1000000 + SERVE_GRACE_HURRY_MS;
             log_write(NG_LOG_WARNING, "serve", "second signal: not waiting for calls");
         }
     }
@@ -249,7 +243,6 @@ int command_serve(struct command_line *line)
     if (target_find(line, &target, &running) != COMMAND_OK) {
         return COMMAND_FAILED;
     }
-    reload_log(target.config);
     buf_init(&error, SERVE_ERROR_MAX);
     /* Another gateway will not go away by itself; another command will. */
     int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);

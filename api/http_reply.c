@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "http_server.h"
 #include "routes.h"
@@ -25,6 +26,9 @@ void http_reply_clear(struct http_request *request)
     struct http_reply *reply = &request->reply;
     struct buf body = reply->body;
     buf_clear(&body);
+    if (reply->has_file) {
+        (void)close(reply->file_fd);
+    }
     memset(reply, 0, sizeof(*reply));
     reply->body = body;
 }
@@ -128,6 +132,12 @@ static void count_reply(struct http_request *request)
 static struct MHD_Response *make_response(struct http_request *request)
 {
     struct http_reply *reply = &request->reply;
+    if (reply->has_file) {
+        struct MHD_Response *file =
+            MHD_create_response_from_fd64(reply->file_size, reply->file_fd);
+        reply->has_file = file == NULL; /* else the response closes it */
+        return file;
+    }
     if (reply->fixed.data != NULL) {
         void *data = (void *)(uintptr_t)reply->fixed.data; /* PERSISTENT: only read */
         return MHD_create_response_from_buffer(reply->fixed.len, data, MHD_RESPMEM_PERSISTENT);

@@ -408,6 +408,9 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
+    if (request->reply.has_file) {
+        http_reply_clear(request);
+    }
     struct http_body *body = request->body;
     bool last = atomic_load(&request->connection->refs) == 0;
     if (body != NULL &&

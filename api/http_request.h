@@ -56,6 +56,9 @@ struct http_reply {
     bool authenticate;      /* WWW-Authenticate */
     const char *cors_allow; /* Access-Control-Allow-Methods of a preflight */
     const char *session_id; /* of MCP, or NULL */
+    bool has_file;          /* instead of `body`: an open file, which the answer closes */
+    int file_fd;
+    uint64_t file_size;
 };
 
 enum http_stage {

@@ -152,6 +152,19 @@ bool mcp_header_equal(struct ng_str header, struct ng_str value)
     return str_equal(text, value);
 }
 
+bool mcp_header_equal_number(struct ng_str header, struct ng_str digits)
+{
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    arena_init(&arena, 0);
+    bool equal = json_parse(&arena, trim(header), 1, &value, &error) == NG_OK &&
+                 value->type == NG_TYPE_NUMBER &&
+                 json_compare_numbers(value->text, digits) == 0;
+    arena_done(&arena);
+    return equal;
+}
+
 /* ---- decisions ---- */
 
 static bool refuse(struct mcp_terms *terms, int code, int status, const char *format, ...)

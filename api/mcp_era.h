@@ -46,6 +46,8 @@ enum mcp_log_level {
 /* The headers that mirror the message; absent = {NULL, 0}. */
 struct mcp_headers {
     struct ng_str version, method, name;
+    /* Any other header; NULL: there are none. */
+    struct ng_str (*other)(const struct mcp_headers *headers, const char *name);
 };
 
 /* What the message speaks, or why it is refused (code not 0). */
@@ -91,5 +93,8 @@ bool mcp_era_decide(const struct mcp_message *message, const struct mcp_headers 
  * =?base64?...?= is decoded (strictly).
  */
 bool mcp_header_equal(struct ng_str header, struct ng_str value);
+
+/* The same for a number: 42.0 and 42 are equal. */
+bool mcp_header_equal_number(struct ng_str header, struct ng_str digits);
 
 #endif

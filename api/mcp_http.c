@@ -3,6 +3,7 @@
  * POST. Bodies and JSON-RPC are mcp_server.c's. */
 #include "mcp_http.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -22,6 +23,7 @@ struct mcp_http_job {
     struct mcp_job job;
     struct mcp_http *mcp;
     struct mcp_headers headers;
+    const struct mcp_http_request *request; /* lent while mcp_http_handle() runs */
     struct mcp_http_response *response;
     mcp_http_done_fn *done;
     void *user;
@@ -230,6 +232,13 @@ static int check_post(const struct mcp_http_request *request,
     return NG_PENDING;
 }
 
+static struct ng_str find_header(const struct mcp_headers *headers, const char *name)
+{
+    const char *start = (const char *)headers - offsetof(struct mcp_http_job, headers);
+    const struct mcp_http_job *http = (const struct mcp_http_job *)(const void *)start;
+    return http->request->header(http->request, name);
+}
+
 static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct arena *arena, struct mcp_http_job *http)
 {
@@ -238,6 +247,8 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->headers.version = request->protocol_version;
     http->headers.method = request->mcp_method;
     http->headers.name = request->mcp_name;
+    http->headers.other = find_header;
+    http->request = request;
     http->as_event =
         request->accept.data != NULL && !accepts(request->accept, "application", "json");
     job->gateway = mcp->gateway;
@@ -272,8 +283,7 @@ static int handle_post(struct mcp_http *mcp, const struct mcp_http_request *requ
     }
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
-        mcp_http_print_refusal(NG_EINVAL, call->result.message, call->result.hint,
-                               &response->body);
+        mcp_http_print_refusal(NG_EINVAL, call->work.message, no_text, &response->body);
         call_unref(call);
         return NG_OK;
     }

@@ -49,7 +49,7 @@ struct mcp_job {
     /* Filled by the face. */
     struct gateway *gateway;
     const struct mcp_face *face;
-    const struct auth_caller *caller; /* lent until the answer */
+    const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the face's reference */
     struct mcp_session *session;       /* or NULL; lent until the answer */
     const struct mcp_headers *headers; /* or NULL; lent while mcp_job_run() runs */
@@ -110,5 +110,9 @@ int mcp_set_level(struct mcp_exchange *exchange);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+ * answered with an error. */
+bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
+                      const struct ng_value *arguments);
 
 #endif

@@ -423,6 +423,10 @@ int mcp_tools_call(struct mcp_exchange *exchange)
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(wrong), no_text);
         return NG_OK;
     }
+    if (mcp_is_stateless(exchange->terms.version) && job->headers != NULL &&
+        !mcp_params_match(exchange, name->text, arguments)) {
+        return NG_OK;
+    }
     call->tool_name = name->text;
     call->pub.args = arguments == NULL ? &no_arguments : arguments;
     call->idempotency_key = job->is_batch ? no_text : job->idempotency_key;

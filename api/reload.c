@@ -94,33 +94,31 @@ static int reload_roots(struct gateway *gateway, const struct config *config,
     if (call == NULL) {
         return NG_EINTERNAL;
     }
-    call->may_block = true;
     int rc = count == 0 || gateway->files == NULL
                  ? NG_EINVAL
                  : files_set_roots(gateway->files, call, roots, count);
     if (rc != NG_OK) {
-        struct ng_str why = count == 0 ? ng_str_of("no roots are given") : call->result.message;
+        struct ng_str why = count == 0 ? ng_str_of("no roots are given") : call->work.message;
         buf_printf(report, "roots: not changed: %.*s\n", (int)why.len, why.data);
     }
     call_unref(call);
     return rc;
 }
 
-/* Calls read these without a lock; each is one word. */
 static void reload_limits(struct gateway *gateway, const struct config *config)
 {
     size_t body = (size_t)config_int(config, "limits.body");
     size_t result = (size_t)config_int(config, "limits.result");
     unsigned depth = (unsigned)config_int(config, "limits.depth");
     int64_t timeout = config_int(config, "limits.call_timeout");
-    __atomic_store_n(&gateway->limits.body, body, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.result, result, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.depth, depth, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.call_timeout_ms, timeout, __ATOMIC_RELAXED);
+    atomic_store(&gateway->limits.body, body);
+    atomic_store(&gateway->limits.result, result);
+    atomic_store(&gateway->limits.depth, depth);
+    atomic_store(&gateway->limits.call_timeout_ms, timeout);
     metrics_limit(gateway->metrics, METRICS_BODY, (int64_t)body);
     metrics_limit(gateway->metrics, METRICS_RESULT, (int64_t)result);
     metrics_limit(gateway->metrics, METRICS_DEPTH, (int64_t)depth);
-    metrics_limit(gateway->metrics, METRICS_CALL_TIMEOUT, timeout);
+    metrics_limit(gateway->metrics, METRICS_CALL_TIMEOUT, timeout / 1000);
 }
 
 static void reload_options(struct gateway *gateway, const struct config *old,

@@ -36,6 +36,8 @@ static const struct route table[] = {
     {HTTP_GET, ROUTE_OPEN, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN, "/readyz", rest_ops_readyz, rest_ops_finish},
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, rest_ops_finish},
+    {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
+    {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.js", docs_page_script, NULL},
@@ -75,6 +77,8 @@ const char *routes_allow(struct ng_str path)
     switch (path_methods(path)) {
     case HTTP_GET:
         return "GET, HEAD, OPTIONS";
+    case HTTP_POST:
+        return "POST, OPTIONS";
     case HTTP_GET | HTTP_POST:
         return "GET, HEAD, POST, OPTIONS";
     case HTTP_GET | HTTP_POST | HTTP_DELETE:

@@ -12,20 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "clock.h"
 #include "str.h"
 
 #define TARGET_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */
 #define TARGET_POLL_NS 20000000L
 #define TARGET_PATH_MAX 4096
-
-static int64_t target_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- the client module ---- */
 
@@ -143,7 +136,7 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
 int target_open(struct command_line *line, struct target *ret)
 {
     struct buf error;
-    int64_t until = target_now_ms() + COMMAND_WAIT_MS;
+    int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
     bool running = false;
     int rc = target_find(line, ret, &running);
     if (rc != COMMAND_OK || running) {
@@ -157,7 +150,7 @@ int target_open(struct command_line *line, struct target *ret)
             ret->config = NULL;
             break;
         }
-        if (rc != NG_EBUSY || target_now_ms() >= until) {
+        if (rc != NG_EBUSY || clock_monotonic_ns() / 1000000 >= until) {
             break;
         }
         /* Whoever has the directory may be a gateway that is just starting. */
@@ -275,18 +268,26 @@ int target_caller_headers(struct command_line *line, struct client_request *requ
     return NG_OK;
 }
 
+bool target_parse_mode(const char *text, enum ng_mode *ret)
+{
+    static const char *const modes[] = {"ask", "edit", "agent"};
+    static const enum ng_mode values[] = {NG_MODE_ASK, NG_MODE_EDIT, NG_MODE_AGENT};
+    *ret = NG_MODE_AGENT;
+    for (size_t i = 0; text != NULL && i < NG_COUNT(modes); i++) {
+        if (strcmp(text, modes[i]) == 0) {
+            *ret = values[i];
+            return true;
+        }
+    }
+    return text == NULL;
+}
+
 int target_set_caller(const struct command_line *line, struct call *call)
 {
-    enum ng_mode mode = NG_MODE_AGENT;
-    if (line->mode != NULL) {
-        if (strcmp(line->mode, "ask") == 0) {
-            mode = NG_MODE_ASK;
-        } else if (strcmp(line->mode, "edit") == 0) {
-            mode = NG_MODE_EDIT;
-        } else if (strcmp(line->mode, "agent") != 0) {
-            return call_fail(call, NG_EINVAL, "the mode \"%s\" is none of ask, edit and agent",
-                             line->mode);
-        }
+    enum ng_mode mode;
+    if (!target_parse_mode(line->mode, &mode)) {
+        return call_fail(call, NG_EINVAL, "the mode \"%s\" is none of ask, edit and agent",
+                         line->mode);
     }
     return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
                            ng_str_of(line->space), NG_ROLE_ADMIN, mode);

@@ -47,6 +47,8 @@ void target_answer_done(struct target_answer *answer);
 void target_print_error(const struct target_answer *answer);
 /* Adds X-Notegate-... of the command line. Texts live in the line's arena. */
 int target_caller_headers(struct command_line *line, struct client_request *request);
+/* "ask", "edit", "agent"; NULL is agent. False: none of them. */
+bool target_parse_mode(const char *text, enum ng_mode *ret);
 /* Makes the command line's caller the caller of a call. NG_OK, or NG_EINVAL with the sentence
  * in the call's result. */
 int target_set_caller(const struct command_line *line, struct call *call);

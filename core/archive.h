@@ -64,9 +64,17 @@ int archive_write_store(struct store *store, struct call *call, int64_t now_ms,
 int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sink,
                  struct archive_counts *ret, struct buf *error);
 
-/* Reads an archive into an empty store, all or nothing. known(): declarations of collections
- * that go before those of the archive. */
-int archive_restore(const struct archive_origin *into, struct call *call, archive_get_fn *get,
-                    void *user, struct archive_counts *ret, struct buf *error);
+/* An archive that can be read twice. */
+struct archive_source {
+    archive_get_fn *get;
+    int (*rewind)(void *user); /* to its beginning */
+    void *user;
+};
+
+/* Fills an empty store, all or nothing: the whole archive is checked first, then read again and
+ * kept. into->collection: declarations that go before those of the archive. */
+int archive_restore(const struct archive_origin *into, struct call *call,
+                    const struct archive_source *source, struct archive_counts *ret,
+                    struct buf *error);
 
 #endif

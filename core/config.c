@@ -314,52 +314,7 @@ int config_declare(struct config *config, const char *prefix, const struct ng_op
     return NG_OK;
 }
 
-/* ---- life ---- */
-
-static int config_read(struct config *config, const struct config_input *input,
-                       struct buf *error)
-{
-    int rc = config_source_init(&config->sources, &config->arena, input->environ, error);
-    if (rc == NG_OK && !input->no_file) {
-        rc = config_source_file(&config->sources, input->file, error);
-    }
-    if (rc == NG_OK) {
-        rc = config_source_environment(&config->sources, error);
-    }
-    if (rc == NG_OK) {
-        rc = config_source_flags(&config->sources, input->sets, input->set_count, error);
-    }
-    if (rc == NG_OK) {
-        rc = config_declare(config, "", gateway_options, gateway_option_count,
-                            sizeof(gateway_options[0]), error);
-    }
-    return rc == NG_OK ? config_default_machine(config, error) : rc;
-}
-
-int config_load(const struct config_input *input, struct config **ret, struct buf *error)
-{
-    struct config *config = alloc_zeroed(1, sizeof(*config));
-    if (config == NULL) {
-        return config_no_memory(error);
-    }
-    arena_init(&config->arena, CONFIG_MEMORY_MAX);
-    config->last = &config->first;
-    int rc = config_read(config, input, error);
-    if (rc != NG_OK) {
-        config_free(config);
-        return rc == NG_EINTERNAL ? rc : NG_EINVAL;
-    }
-    *ret = config;
-    return NG_OK;
-}
-
-void config_free(struct config *config)
-{
-    if (config != NULL) {
-        arena_done(&config->arena);
-        free(config);
-    }
-}
+/* ---- unknown keys ---- */
 
 /* How near a declared key is to what was written; SIZE_MAX: not near. */
 static size_t config_distance(const struct config_key *key, const struct config_raw *raw)
@@ -406,6 +361,85 @@ static bool config_is_group(const struct config *config, const struct config_raw
         }
     }
     return false;
+}
+
+/* Could a module declare it later? Not where it has no group, or one of the gateway's. */
+static bool config_is_ours(const struct config *config, const struct config_raw *raw)
+{
+    if (raw->source == CONFIG_ENVIRONMENT) {
+        return false; /* its `_` may stand for a `.` or not */
+    }
+    const char *dot = strchr(raw->name.data, '.');
+    size_t len = dot == NULL ? 0 : (size_t)(dot - raw->name.data) + 1;
+    for (const struct config_key *key = config->first; key != NULL && len > 0;
+         key = key->next) {
+        if (strncmp(key->name, raw->name.data, len) == 0) {
+            return true;
+        }
+    }
+    return len == 0 && !raw->is_null;
+}
+
+/* Before any module is loaded: what is wrong for sure. */
+static int config_check_ours(const struct config *config, struct buf *error)
+{
+    for (const struct config_raw *raw = config->sources.first; raw != NULL; raw = raw->next) {
+        if (!raw->used && config_is_ours(config, raw) && !config_is_group(config, raw)) {
+            config_unknown(config, raw, error);
+            return NG_EINVAL;
+        }
+    }
+    return NG_OK;
+}
+
+/* ---- life ---- */
+
+static int config_read(struct config *config, const struct config_input *input,
+                       struct buf *error)
+{
+    int rc = config_source_init(&config->sources, &config->arena, input->environ, error);
+    if (rc == NG_OK && !input->no_file) {
+        rc = config_source_file(&config->sources, input->file, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_source_environment(&config->sources, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_source_flags(&config->sources, input->sets, input->set_count, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_declare(config, "", gateway_options, gateway_option_count,
+                            sizeof(gateway_options[0]), error);
+    }
+    if (rc == NG_OK) {
+        rc = config_check_ours(config, error);
+    }
+    return rc == NG_OK ? config_default_machine(config, error) : rc;
+}
+
+int config_load(const struct config_input *input, struct config **ret, struct buf *error)
+{
+    struct config *config = alloc_zeroed(1, sizeof(*config));
+    if (config == NULL) {
+        return config_no_memory(error);
+    }
+    arena_init(&config->arena, CONFIG_MEMORY_MAX);
+    config->last = &config->first;
+    int rc = config_read(config, input, error);
+    if (rc != NG_OK) {
+        config_free(config);
+        return rc == NG_EINTERNAL ? rc : NG_EINVAL;
+    }
+    *ret = config;
+    return NG_OK;
+}
+
+void config_free(struct config *config)
+{
+    if (config != NULL) {
+        arena_done(&config->arena);
+        free(config);
+    }
 }
 
 int config_finish(struct config *config, struct buf *error)

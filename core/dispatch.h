@@ -18,7 +18,8 @@ int dispatch(struct call *call);
  * list. */
 bool dispatch_allows(struct call *call, const struct tool *tool);
 
-/* The deadline of a call came (timers.c): its face gets TIMEOUT now, whatever the tool still does. */
+/* The deadline of a call came (timers.c): its face gets TIMEOUT now, whatever the tool still
+ * does. */
 void dispatch_expire(struct call *call);
 
 /* Runs `step` on a worker as the call's work, with done() as in dispatch(): for faces that do

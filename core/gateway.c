@@ -116,23 +116,35 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, st
 /* ---- modules ---- */
 
 /* The folders modules are looked for in: plugin_path, else where this program is installed. */
+#define GATEWAY_FOLDERS_MAX 16
+
 struct folders {
-    char text[4096];
-    const char *list[2];
+    char text[8192];
+    const char *list[GATEWAY_FOLDERS_MAX + 1];
 };
 
 static void folders_of(const struct gateway *gateway, enum ng_module_kind kind,
                        struct folders *folders)
 {
-    struct ng_str path = config_text(gateway->config, "plugin_path");
-    folders->list[0] = folders->text;
-    folders->list[1] = NULL;
-    if (kind == NG_KIND_PLUGIN && path.len > 0 && path.len < sizeof(folders->text)) {
-        memcpy(folders->text, path.data, path.len);
-        folders->text[path.len] = '\0';
-    } else if (loader_default_folders(kind, folders->text, sizeof(folders->text)) != NG_OK) {
-        folders->list[0] = NULL;
+    const struct ng_str *paths = NULL;
+    size_t count =
+        kind == NG_KIND_PLUGIN ? config_list(gateway->config, "plugin_path", &paths) : 0;
+    size_t used = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < count && kept < GATEWAY_FOLDERS_MAX; i++) {
+        if (paths[i].len >= sizeof(folders->text) - used) {
+            break;
+        }
+        folders->list[kept++] = folders->text + used;
+        memcpy(folders->text + used, paths[i].data, paths[i].len);
+        used += paths[i].len;
+        folders->text[used++] = '\0';
     }
+    if (count == 0 &&
+        loader_default_folders(kind, folders->text, sizeof(folders->text)) == NG_OK) {
+        folders->list[kept++] = folders->text;
+    }
+    folders->list[kept] = NULL;
 }
 
 static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const char *name,
@@ -148,6 +160,37 @@ static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const
     if (rc == NG_OK) {
         gateway->modules[gateway->module_count++] = *ret;
     }
+    return rc;
+}
+
+/* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
+ */
+static int gateway_declare_unused(struct gateway *gateway, enum ng_module_kind kind,
+                                  struct buf *error)
+{
+    struct folders folders;
+    char **names = NULL;
+    size_t count = 0;
+    folders_of(gateway, kind, &folders);
+    int rc = loader_list(folders.list, kind, &names, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct module *module = NULL;
+        if (rc == NG_OK && config_mentions(gateway->config, names[i]) &&
+            gateway_load(gateway, kind, names[i], &module, error) == NG_OK) {
+            const struct ng_option *options =
+                kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
+                : kind == NG_KIND_DOCUMENTS ? module->desc.documents.options
+                                            : module->desc.journal.options;
+            size_t option_count = kind == NG_KIND_PLUGIN ? module->desc.plugin.option_count
+                                  : kind == NG_KIND_DOCUMENTS
+                                      ? module->desc.documents.option_count
+                                      : module->desc.journal.option_count;
+            rc = config_declare(gateway->config, names[i], options, option_count,
+                                sizeof(struct ng_option), error);
+        }
+        free(names[i]);
+    }
+    free(names);
     return rc;
 }
 
@@ -428,6 +471,9 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     int rc = gateway_add_plugins(gateway, error);
     if (rc == NG_OK) {
         rc = gateway_load_backend(gateway, ret_backend, error);
+    }
+    for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
+        rc = gateway_declare_unused(gateway, (enum ng_module_kind)kind, error);
     }
     if (rc == NG_OK) {
         rc = config_finish(gateway->config, error);

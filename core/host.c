@@ -19,6 +19,9 @@ static void *host_alloc(struct ng_call *pub, size_t bytes)
 }
 
 static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 {
     struct ng_str result = {NULL, 0};
     struct buf text;
@@ -156,6 +159,9 @@ static int host_revision_text(struct ng_call *pub, struct ng_str revision)
 }
 
 static int host_fail(struct ng_call *pub, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int host_fail(struct ng_call *pub, int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -173,6 +179,9 @@ static int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
         copy.data != NULL ? copy : ng_str_of("out of memory while a failure was described");
     return code;
 }
+
+static void host_hint(struct ng_call *pub, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void host_hint(struct ng_call *pub, const char *format, ...)
 {
@@ -233,6 +242,9 @@ static int64_t host_now_ms(void)
 {
     return clock_unix_ms();
 }
+
+static void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
 {

@@ -46,7 +46,10 @@ int journal_declare(struct store *store, struct call *call)
 {
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_collections); i++) {
-        rc = store_declare(store, call, &journal_collections[i]);
+        /* A second journal on one store finds them declared. */
+        if (store_collection(store, ng_str_of(journal_collections[i].name)) == NULL) {
+            rc = store_declare(store, call, &journal_collections[i]);
+        }
     }
     return rc;
 }

@@ -209,7 +209,7 @@ void metrics_call(struct metrics *metrics, size_t tool_slot, const char *outcome
 {
     size_t bucket = 0;
     if (tool_slot < METRICS_TOOLS_MAX) {
-        metrics_count_outcome(&metrics->tools[tool_slot], outcome);
+        metrics_count_outcome(&metrics->tools[tool_slot], outcome != NULL ? outcome : "ok");
     }
     metrics_count_agent(metrics, agent);
     duration_ns = duration_ns < 0 ? 0 : duration_ns;
@@ -329,7 +329,7 @@ static void metrics_print_durations(struct metrics *metrics, struct buf *out)
 static void metrics_print_limits(struct metrics *metrics, struct buf *out)
 {
     metrics_head(out, "notegate_limit", "gauge",
-                 "Limits in force: counts, bytes, or milliseconds for call_timeout.");
+                 "Limits in force: counts, bytes, or seconds for call_timeout.");
     for (size_t i = 0; i < METRICS_LIMITS; i++) {
         (void)buf_printf(out, "notegate_limit{name=\"%s\"} %lld\n", metrics_limit_names[i],
                          (long long)atomic_load(&metrics->limits[i]));

@@ -158,8 +158,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
                        uint64_t revision, struct version **ret)
 {
     struct row_copy copy = {key, NULL, NG_OK};
+    struct result before = call->work;
     int rc = store->backend->get(store->db, &call->pub, key, revision, row_copy_take, &copy);
     if (rc == NG_ENOTFOUND && revision == 0) {
+        call->work = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
         rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
     } else if (rc == NG_OK && copy.version == NULL) {

@@ -33,6 +33,12 @@ int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 
+/* The values of a collection's declared fields in a document's body, as a backend gets them.
+ * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */
+int store_fields(struct arena *arena, const struct ng_collection *collection,
+                 const struct ng_value *body, const struct ng_field_value **ret_fields,
+                 size_t *ret_count);
+
 /* See ng_host: same meaning. */
 int store_get(struct store *store, struct call *call, const struct ng_key *key,
               uint64_t revision, const struct ng_doc **ret_doc);

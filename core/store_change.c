@@ -113,22 +113,31 @@ static void field_take(struct field_list *list, const struct ng_field *field,
     }
 }
 
-static int put_fields(struct operation *op, const struct ng_collection *collection,
-                      const struct version *next, struct ng_put *put)
+int store_fields(struct arena *arena, const struct ng_collection *collection,
+                 const struct ng_value *body, const struct ng_field_value **ret_fields,
+                 size_t *ret_count)
 {
-    struct field_list list = {&op->arena, NULL, 0, 0, NG_OK};
-    for (size_t i = 0; i < collection->field_count && !next->doc.deleted; i++) {
-        const struct ng_value *value = field_find(next->doc.body, collection->fields[i].name);
+    struct field_list list = {arena, NULL, 0, 0, NG_OK};
+    for (size_t i = 0; i < collection->field_count; i++) {
+        const struct ng_value *value = field_find(body, collection->fields[i].name);
         if (value != NULL) {
             field_take(&list, &collection->fields[i], value);
         }
     }
-    put->fields = list.items;
-    put->field_count = list.count;
+    *ret_fields = list.items;
+    *ret_count = list.count;
     return list.rc;
 }
 
-/* ---- the next version and its put ---- */
+static int put_fields(struct operation *op, const struct ng_collection *collection,
+                      const struct version *next, struct ng_put *put)
+{
+    put->fields = NULL;
+    put->field_count = 0;
+    return next->doc.deleted ? NG_OK
+                             : store_fields(&op->arena, collection, next->doc.body,
+                                            &put->fields, &put->field_count);
+}
 
 static const char *change_action(const struct piece *piece)
 {
@@ -534,8 +543,10 @@ static int operation_commit(struct operation *op)
         atomic_fetch_sub(&op->refs, 1);
         store_batch_ended(op->store);
         operation_retract(op);
-        return call_fail(call, rc,
-                         "too many changes are waiting to be written; try again in a moment");
+        return call_fail(call, rc, "%s",
+                         op->batch.error[0] != '\0'
+                             ? op->batch.error
+                             : "too many changes wait to be written; try again in a moment");
     }
     return NG_OK;
 }

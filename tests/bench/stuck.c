@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stuck - a tool that keeps its worker busy for as long as it is told: for measuring what that does to others. */
+/* stuck - a tool that keeps its worker busy for as long as it is told: for measuring what that
+ * does to others. */
 #include <notegate/plugin.h>
 #include <time.h>
 

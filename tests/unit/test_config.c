@@ -734,6 +734,28 @@ static void test_undeclared(void **state)
     config_free(config);
 }
 
+/* A slip in the gateway's own keys is told before a module is asked for anything. */
+static void test_early(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *message;
+    } cases[] = {
+        {"limits.bdy=1",
+         "flag limits.bdy: unknown key `limits.bdy`; the nearest is `limits.body`"},
+        {"lisen=1", "flag lisen: unknown key `lisen`; the nearest is `listen`"},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct config *config = NULL;
+        struct buf error;
+        struct config_input input = {.no_file = true, .sets = &cases[i].set, .set_count = 1};
+        buf_init(&error, 4096);
+        assert_int_equal(config_load(&input, &config, &error), NG_EINVAL);
+        assert_string_equal(buf_cstr(&error), cases[i].message);
+        buf_done(&error);
+    }
+}
+
 static void test_view(void **state)
 {
     (void)state;
@@ -806,6 +828,41 @@ static void test_secrets(void **state)
     config_free(config);
 }
 
+/* The sample: as it is it says nothing; with its keys uncommented it names each, and loads. */
+static void test_sample(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct buf text;
+    struct buf uncommented;
+    FILE *file = fopen(NOTEGATE_SOURCE "/packaging/notegate.yaml", "r");
+    assert_non_null(file);
+    buf_init(&text, 1 << 20);
+    buf_init(&uncommented, 1 << 20);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        bool key = line[0] == '#' && (strncmp(line, "#  ", 3) == 0 || line[1] != ' ');
+        (void)buf_add_c(&text, line);
+        (void)buf_add_c(&uncommented, key ? line + 1 : line);
+    }
+    assert_int_equal(fclose(file), 0);
+    struct config *config = must_load(&(struct given){.file = buf_cstr(&text)});
+    for (size_t i = 0; i < gateway_option_count; i++) {
+        assert_false(config_is_set(config, gateway_options[i].name));
+    }
+    config_free(config);
+    config = must_load(&(struct given){.file = buf_cstr(&uncommented)});
+    for (size_t i = 0; i < gateway_option_count; i++) {
+        const struct ng_option *option = &gateway_options[i];
+        assert_true(config_is_set(config, option->name));
+        if (option->fallback != NULL) {
+            expect(config, option->name, option->fallback);
+        }
+    }
+    config_free(config);
+    buf_done(&uncommented);
+    buf_done(&text);
+}
+
 /* Whatever allocation fails: an error, no leak, no crash. */
 static void test_no_memory(void **state)
 {
@@ -846,7 +903,8 @@ int main(void)
         cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_declare),    cmocka_unit_test(test_old_options),
         cmocka_unit_test(test_undeclared), cmocka_unit_test(test_view),
-        cmocka_unit_test(test_secrets),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_early),      cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_sample),     cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -10,13 +10,14 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "mcp_http.h"
 #include "mcp_stdio.h"
-#include "mcp_tools.h"
 #include "str.h"
+#include "test_gateway.h"
 
 #define META                                                                                   \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
@@ -46,50 +47,60 @@ static int set_up(void **state)
                                        "limits.workers=8", NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
-    fixture.gateway = mcp_gateway_open(sets);
+    fixture.gateway = test_gateway_open(sets);
     assert_non_null(fixture.gateway);
     assert_int_equal(mcp_http_new(fixture.gateway, &fixture.mcp), NG_OK);
     fixture.caller.agent = ng_str_of("tester");
     fixture.caller.role = NG_ROLE_ADMIN;
     fixture.caller.mode = NG_MODE_AGENT;
-    mcp_tools_release(false);
+    test_tools_release(false);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    mcp_tools_release(true);
+    test_tools_release(true);
     mcp_http_free(fixture.mcp);
-    mcp_gateway_close(fixture.gateway);
+    test_gateway_close(fixture.gateway);
     return 0;
 }
 
 static void wait_waiting(int count)
 {
     const struct timespec step = {0, 1000000};
-    for (int i = 0; i < PATIENCE_MS && mcp_tools_waiting() != count; i++) {
+    for (int i = 0; i < PATIENCE_MS && test_tools_waiting() != count; i++) {
         (void)nanosleep(&step, NULL);
     }
-    assert_int_equal(mcp_tools_waiting(), count);
+    assert_int_equal(test_tools_waiting(), count);
 }
 
 /* ---- requests ---- */
 
 struct exchange {
     struct mcp_http_request request;
+    const char *params; /* further headers: "Name: value" lines */
     struct mcp_http_response response;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
 };
 
-static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
+/* From the exchange's own lines; the request is its first member. */
+static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
 {
-    struct ng_str none = {NULL, 0};
-    (void)request;
-    (void)name;
-    return none;
+    const struct exchange *exchange = (const struct exchange *)(const void *)request;
+    struct ng_str value = {NULL, 0};
+    size_t len = strlen(name);
+    const char *line = exchange->params;
+    while (line != NULL && value.data == NULL) {
+        if (strncasecmp(line, name, len) == 0 && line[len] == ':') {
+            value = str_make(line + len + 1, strcspn(line + len + 1, "\n"));
+        }
+        line = strchr(line, '\n');
+        line = line == NULL ? NULL : line + 1;
+    }
+    return value;
 }
 
 static void exchange_done(struct mcp_http_response *response, void *user)
@@ -112,7 +123,7 @@ static void exchange_init(struct exchange *exchange, const char *body)
     exchange->request.accept = ng_str_of("application/json, text/event-stream");
     exchange->request.body = ng_str_of(body);
     exchange->request.caller = &fixture.caller;
-    exchange->request.header = no_header;
+    exchange->request.header = find_header;
     exchange->request.on_loop = true;
     buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
 }
@@ -595,6 +606,78 @@ static void unsupported_versions_list_ours(void **state)
     exchange_free(&exchange);
 }
 
+static void headers_repeat_marked_arguments(void **state)
+{
+    static const struct {
+        const char *arguments, *params;
+        bool accepted;
+    } cases[] = {
+        {"{}", NULL, true},
+        {"{\"text\":null}", NULL, true},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region: eu", true},
+        {"{\"text\":\"eu\"}", "mcp-param-REGION:=?base64?ZXU=?=", true},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region:=?base64?ZXU?=", false},
+        {"{\"text\":\"eu\"}", "Mcp-Param-Region: us", false},
+        {"{\"text\":\"eu\"}", NULL, false},
+        {"{}", "Mcp-Param-Region: eu", false},
+        {"{\"count\":42}", "Mcp-Param-Count: 42.0", true},
+        {"{\"count\":42}", "Mcp-Param-Count: 43", false},
+        {"{\"count\":42}", "Mcp-Param-Count: forty-two", false},
+        {"{\"inner\":{\"flag\":true}}", "Mcp-Param-Flag: true", true},
+        {"{\"inner\":{\"flag\":true}}", "Mcp-Param-Flag: false", false},
+        {"{\"inner\":{\"flag\":false}}", NULL, false},
+        {"{\"text\":\"a\",\"count\":1}", "Mcp-Param-Count: 1\nMcp-Param-Region: a", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        char body[1024];
+        struct exchange exchange;
+        (void)snprintf(body, sizeof(body),
+                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                       "\"name\":\"t_region\",\"arguments\":%s," META "}}",
+                       cases[i].arguments);
+        exchange_init(&exchange, body);
+        exchange.params = cases[i].params;
+        stateless(&exchange, "tools/call", "t_region");
+        exchange_run(&exchange);
+        int status = cases[i].accepted ? 200 : 400;
+        if (exchange.response.status != status ||
+            (strstr(exchange_text(&exchange), "-32020") == NULL) != cases[i].accepted) {
+            fail_msg("case %zu: %d %s", i, exchange.response.status, exchange_text(&exchange));
+        }
+        exchange_free(&exchange);
+    }
+    /* The older versions know nothing of it. */
+    expect_part(CALL("1", "t_region", "{\"text\":\"eu\"}"), 200, "echo:eu");
+}
+
+/* Wherever memory runs out there is an answer, and nothing is lost or used after its end. */
+static void memory_may_run_out(void **state)
+{
+    static const char *const bodies[] = {
+        CALL("1", "t_echo", "{\"text\":\"a\"}"),
+        CALL("1", "t_object", "{}"),
+        CALL("1", "t_fail", "{}"),
+        CALL("1", "t_ecko", "{}"),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+        "\"protocolVersion\":\"2025-11-25\"}}",
+        "[" CALL("1", "t_echo", "{}") "," CALL("2", "t_object", "{}") "]",
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(bodies); i++) {
+        for (long count = 0; count < 60; count++) {
+            struct exchange exchange;
+            exchange_init(&exchange, bodies[i]);
+            alloc_fail_after(count);
+            exchange_run(&exchange);
+            alloc_fail_after(-1);
+            assert_true(exchange.response.status >= 200 && exchange.response.status < 600);
+            exchange_free(&exchange);
+        }
+    }
+}
+
 /* ---- HTTP ---- */
 
 static int status_with(const char *content_type, const char *accept, const char **ret_type)
@@ -795,7 +878,7 @@ static void stdio_answers_as_calls_finish(void **state)
                  "\"waiting\"}}");
     stdio_send(&pipes, CALL("2", "t_echo", "{\"text\":\"first\"}") "\n");
     stdio_expect(&pipes, "\"id\":2,");
-    mcp_tools_release(true);
+    test_tools_release(true);
     stdio_expect(&pipes, "\"progress\":2");
     stdio_expect(&pipes, "\"id\":1,\"result\"");
     stdio_end(&pipes);
@@ -829,7 +912,7 @@ static void stdio_finishes_what_runs(void **state)
     wait_waiting(2);
     (void)close(pipes.to);
     pipes.to = -1;
-    mcp_tools_release(true);
+    test_tools_release(true);
     stdio_expect(&pipes, "waited");
     stdio_expect(&pipes, "waited");
     stdio_end(&pipes);
@@ -915,7 +998,7 @@ static void stdio_outlives_its_client(void **state)
     stdio_send(&pipes, CALL("2", "t_echo", "{}") "\n");
     assert_int_equal(pthread_join(pipes.thread, NULL), 0);
     assert_int_equal(pipes.rc, NG_OK);
-    assert_int_equal(mcp_tools_waiting(), 0); /* cancelled, not waited for */
+    assert_int_equal(test_tools_waiting(), 0); /* cancelled, not waited for */
     (void)close(pipes.to);
     (void)close(pipes.stdio.in_fd);
 }
@@ -941,6 +1024,8 @@ int main(void)
         TEST(stateless_calls),
         TEST(stateless_errors_have_statuses),
         TEST(unsupported_versions_list_ours),
+        TEST(headers_repeat_marked_arguments),
+        TEST(memory_may_run_out),
         TEST(media_types),
         TEST(other_http_methods),
         TEST(calls_can_be_cancelled),

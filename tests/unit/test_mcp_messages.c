@@ -174,8 +174,9 @@ static void check_era(const struct era_case *test, bool has_headers, enum mcp_ve
 {
     struct read read;
     struct mcp_terms terms;
-    struct mcp_headers headers = {ng_str_of(test->version), ng_str_of(test->method),
-                                  ng_str_of(test->name)};
+    struct mcp_headers headers = {.version = ng_str_of(test->version),
+                                  .method = ng_str_of(test->method),
+                                  .name = ng_str_of(test->name)};
     read_text(&read, test->text);
     assert_int_equal(read.rc, NG_OK);
     bool fits = mcp_era_decide(&read.message, has_headers ? &headers : NULL, session, &terms);

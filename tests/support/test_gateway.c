@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_tools.c - tools for tests of MCP: text, objects, parts, failures, questions, waiting. */
-#include "mcp_tools.h"
+/* test_gateway.c - tools for tests of MCP: text, objects, parts, failures, questions, waiting.
+ */
+#include "test_gateway.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,12 +21,12 @@
 static atomic_int waiting;
 static atomic_bool released;
 
-int mcp_tools_waiting(void)
+int test_tools_waiting(void)
 {
     return atomic_load(&waiting);
 }
 
-void mcp_tools_release(bool release)
+void test_tools_release(bool release)
 {
     atomic_store(&released, release);
 }
@@ -151,6 +152,15 @@ static const char text_params[] =
     "{\"type\":\"object\",\n\"properties\":{\"text\":{\"type\":\"string\"}},"
     "\"additionalProperties\":false}";
 static const char any_params[] = "{\"type\":\"object\"}";
+static const char region_params[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"text\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"
+    "\"count\":{\"type\":\"integer\",\"x-mcp-header\":\"Count\"},"
+    "\"inner\":{\"type\":\"object\",\"properties\":{\"flag\":{\"type\":\"boolean\","
+    "\"x-mcp-header\":\"Flag\"}}}}}";
+static const char big_params[] =
+    "{\"type\":\"object\",\"required\":[\"bytes\"],\"properties\":{\"bytes\":{\"type\":"
+    "\"integer\",\"minimum\":0,\"maximum\":1000000}}}";
 
 static const struct ng_tool test_tools[] = {
     {
@@ -206,7 +216,7 @@ static const struct ng_tool test_tools[] = {
     {
         .name = "t_big",
         .summary = "Return many bytes.",
-        .params = any_params,
+        .params = big_params,
         .run = big_run,
         .effect = NG_EFFECT_READS,
     },
@@ -225,6 +235,14 @@ static const struct ng_tool test_tools[] = {
         .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OPEN_WORLD,
     },
     {
+        .name = "t_region",
+        .summary = "Take arguments that headers repeat.",
+        .params = region_params,
+        .run = echo_run,
+        .effect = NG_EFFECT_READS,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
         .name = "t_wait",
         .summary = "Wait to be released.",
         .params = any_params,
@@ -241,7 +259,7 @@ static const struct ng_plugin test_plugin = {
     .tool_count = NG_COUNT(test_tools),
 };
 
-int mcp_tools_add(struct gateway *gateway)
+int test_tools_add(struct gateway *gateway)
 {
     struct plugin *plugin = NULL;
     struct buf error;
@@ -276,7 +294,7 @@ static struct config *load_config(const char *const *sets)
     return config;
 }
 
-struct gateway *mcp_gateway_open(const char *const *sets)
+struct gateway *test_gateway_open(const char *const *sets)
 {
     struct config *config = load_config(sets);
     struct gateway *gateway = config == NULL ? NULL : alloc_zeroed(1, sizeof(*gateway));
@@ -290,7 +308,7 @@ struct gateway *mcp_gateway_open(const char *const *sets)
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
     if (gateway->metrics == NULL || gateway->registry == NULL) {
-        mcp_gateway_close(gateway);
+        test_gateway_close(gateway);
         return NULL;
     }
     gateway_read_limits(gateway);
@@ -298,14 +316,14 @@ struct gateway *mcp_gateway_open(const char *const *sets)
     if (gateway->timers == NULL ||
         pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
                  &gateway->pool) != NG_OK ||
-        mcp_tools_add(gateway) != NG_OK) {
-        mcp_gateway_close(gateway);
+        test_tools_add(gateway) != NG_OK) {
+        test_gateway_close(gateway);
         return NULL;
     }
     return gateway;
 }
 
-void mcp_gateway_close(struct gateway *gateway)
+void test_gateway_close(struct gateway *gateway)
 {
     if (gateway->pool != NULL) {
         pool_free(gateway->pool);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* command_backup.c - notegate backup: an archive that appears whole or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive.h"
+#include "clock.h"
+#include "commands.h"
+#include "str.h"
+#include "target.h"
+
+#define BACKUP_PATH_MAX 4096
+#define BACKUP_ERROR_MAX ((size_t)64 * 1024)
+#define BACKUP_REASON_MAX 128
+
+struct backup {
+    struct command_line *line;
+    struct target target;
+    const char *path;
+    char temporary[BACKUP_PATH_MAX];
+    int fd;
+    int failed_errno;   /* of writing */
+    struct buf refusal; /* what the running gateway said instead */
+    struct archive_counts counts;
+};
+
+static const char *backup_reason(int number, char *text)
+{
+    return strerror_r(number, text, BACKUP_REASON_MAX);
+}
+
+static int backup_put(void *user, struct ng_str bytes)
+{
+    struct backup *backup = user;
+    while (bytes.len > 0) {
+        ssize_t written = write(backup->fd, bytes.data, bytes.len);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            backup->failed_errno = written < 0 ? errno : ENOSPC;
+            return NG_EFULL;
+        }
+        bytes.data += written;
+        bytes.len -= (size_t)written;
+    }
+    return NG_OK;
+}
+
+static int backup_take(void *user, int status, const char *data, size_t len)
+{
+    struct backup *backup = user;
+    struct ng_str bytes = {data, len};
+    return status == 200 ? backup_put(backup, bytes) : buf_add_str(&backup->refusal, bytes);
+}
+
+static int backup_here(struct backup *backup)
+{
+    struct call *call = call_new(backup->target.gateway);
+    if (call == NULL) {
+        command_error("out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = archive_write_store(backup->target.gateway->store, call, clock_unix_ms(),
+                                 backup_put, backup, &backup->counts);
+    if (rc != NG_OK && backup->failed_errno == 0) {
+        struct ng_str why = command_call_message(call);
+        command_error("%.*s", (int)why.len, why.data);
+    }
+    call_unref(call);
+    return rc;
+}
+
+static int backup_there(struct backup *backup)
+{
+    char error[512];
+    int status = 0;
+    struct client_request request = {
+        .socket_path = backup->target.socket_path,
+        .method = "POST",
+        .path = "/v1/admin/backup",
+        .body = {"", 0},
+        .on_body = backup_take,
+        .user = backup,
+    };
+    enum client_outcome outcome =
+        backup->target.client->send(&request, &status, error, sizeof(error));
+    if (backup->failed_errno != 0) {
+        return NG_EFULL;
+    }
+    if (outcome != CLIENT_OK) {
+        command_error("%s", error);
+        return NG_EUNAVAILABLE;
+    }
+    if (status != 200) {
+        struct target_answer answer = {status, backup->refusal};
+        target_print_error(&answer);
+        return NG_EFAILED;
+    }
+    return NG_OK;
+}
+
+static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
+{
+    struct backup *backup = user;
+    ssize_t len;
+    do {
+        len = read(backup->fd, to, room);
+    } while (len < 0 && errno == EINTR);
+    *ret_len = len > 0 ? (size_t)len : 0;
+    return len < 0 ? NG_EFAILED : NG_OK;
+}
+
+/* Reads back what was written: a backup that cannot be restored is none. */
+static int backup_check(struct backup *backup)
+{
+    struct buf error;
+    buf_init(&error, BACKUP_ERROR_MAX);
+    int rc = lseek(backup->fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    if (rc == NG_OK) {
+        rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
+    }
+    if (rc != NG_OK) {
+        command_error("what was written to %s is not whole: %s", backup->temporary,
+                      error.len > 0 ? buf_cstr(&error) : "it cannot be read");
+    }
+    buf_done(&error);
+    return rc;
+}
+
+/* The name is on disk as well. */
+static void backup_sync_folder(const char *path)
+{
+    char copy[BACKUP_PATH_MAX];
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+}
+
+static int backup_name(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    if (fsync(backup->fd) != 0) {
+        command_error("%s cannot be written: %s", backup->temporary,
+                      backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    int rc = backup->line->force ? rename(backup->temporary, backup->path)
+                                 : renameat2(AT_FDCWD, backup->temporary, AT_FDCWD,
+                                             backup->path, RENAME_NOREPLACE);
+    if (rc != 0 && errno == EINVAL && !backup->line->force) {
+        /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
+        rc = link(backup->temporary, backup->path);
+        if (rc == 0) {
+            (void)unlink(backup->temporary);
+        }
+    }
+    if (rc != 0) {
+        command_error("%s cannot be given its name: %s", backup->path,
+                      backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    backup_sync_folder(backup->path);
+    return NG_OK;
+}
+
+static int backup_open_file(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    int len = snprintf(backup->temporary, sizeof(backup->temporary), "%s.tmp", backup->path);
+    if (len < 0 || (size_t)len >= sizeof(backup->temporary)) {
+        command_error("the file's name is too long");
+        return NG_EFAILED;
+    }
+    if (!backup->line->force && access(backup->path, F_OK) == 0) {
+        command_error("%s exists; choose another name, or write over it with --force",
+                      backup->path);
+        return NG_EFAILED;
+    }
+    /* What a killed backup left is ours to write over; what another one is writing is not. */
+    backup->fd = open(backup->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (backup->fd < 0) {
+        command_error("%s cannot be made: %s", backup->temporary, backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(backup->fd, F_SETLK, &lock) != 0 || ftruncate(backup->fd, 0) != 0) {
+        command_error("%s is being written by another process", backup->temporary);
+        (void)close(backup->fd);
+        backup->fd = -1;
+        return NG_EFAILED;
+    }
+    return NG_OK;
+}
+
+static int backup_write(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
+    if (rc != NG_OK && backup->failed_errno != 0) {
+        command_error("%s cannot be written: %s", backup->temporary,
+                      backup_reason(backup->failed_errno, reason));
+    }
+    if (rc == NG_OK) {
+        rc = backup_check(backup);
+    }
+    return rc == NG_OK ? backup_name(backup) : rc;
+}
+
+static void backup_report(const struct backup *backup)
+{
+    const struct archive_counts *counts = &backup->counts;
+    if (backup->line->json) {
+        struct buf text;
+        buf_init(&text, BACKUP_ERROR_MAX);
+        buf_add_c(&text, "{\"file\":");
+        buf_add_json(&text, ng_str_of(backup->path));
+        buf_printf(&text,
+                   ",\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"answers\":%llu,"
+                   "\"bytes\":%llu}\n",
+                   (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
+                   (unsigned long long)counts->events, (unsigned long long)counts->answers,
+                   (unsigned long long)counts->bytes);
+        (void)command_put(stdout, buf_str(&text));
+        buf_done(&text);
+        return;
+    }
+    printf("%s: %llu documents, %llu revisions, %llu events, %llu bytes\n", backup->path,
+           (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
+           (unsigned long long)counts->events, (unsigned long long)counts->bytes);
+}
+
+int command_backup(struct command_line *line)
+{
+    struct backup backup = {.line = line, .path = line->words[0], .fd = -1};
+    /* Before anything is opened: a name that cannot be is not worth waiting for. */
+    if (backup_open_file(&backup) != NG_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&backup.refusal, BACKUP_ERROR_MAX);
+    int rc = target_open(line, &backup.target);
+    if (rc == COMMAND_OK) {
+        rc = backup_write(&backup) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        target_done(&backup.target);
+    }
+    if (rc == COMMAND_OK) {
+        backup_report(&backup);
+    } else {
+        (void)unlink(backup.temporary);
+    }
+    buf_done(&backup.refusal);
+    (void)close(backup.fd);
+    return rc;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_relay.h - MCP on stdin and stdout, passed on to the running gateway's /mcp. */
+#ifndef NOTEGATE_API_MCP_RELAY_H
+#define NOTEGATE_API_MCP_RELAY_H
+
+#include "target.h"
+
+/* Until the end of input, or until stop_fd (-1: none) is readable. enum command_exit. */
+int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd);
+
+#endif

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+# packages.sh - sourced by the set-up commands: which system packages they need, and getting those that are missing.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+# One name a line. What only one module needs is asked for only where that module is.
+build_packages() {
+    printf '%s\n' gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libyajl-dev libyaml-dev \
+        libpcre2-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libutf8proc-dev
+    [ ! -d "$root/backends/mongo" ] || printf '%s\n' libmongoc-dev
+    [ ! -d "$root/backends/redis" ] || printf '%s\n' libhiredis-dev
+    [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libmd4c-dev
+    [ ! -d "$root/plugins/cells" ] || printf '%s\n' libzmq3-dev
+}
+
+test_packages() {
+    printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14
+    [ ! -d "$root/backends/redis" ] || printf '%s\n' redis-server
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        say "These packages are missing, and there is neither root nor sudo to install them:"
+        say "    apt-get install ${missing[*]}"
+        return 1
+    fi
+}
+
+# Installs those of the named packages that are missing. Touches neither apt nor the network when nothing is.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        say "This is no Debian: the packages are not checked ($*)."
+        return 0
+    fi
+    local -A have=()
+    local name
+    local -a missing=()
+    while read -r name; do
+        have[$name]=1
+    done < <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
+    for name in "$@"; do
+        [ -n "${have[$name]:-}" ] || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "Installing: ${missing[*]}"
+    as_root apt-get -qq update >&2 || say "The package lists could not be renewed; going on with those at hand."
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# build PRESET TARGET... [-- CMAKE-ARGUMENTS]: nothing on stdout, and little on stderr unless it fails.
+build() {
+    local preset=$1
+    shift
+    local -a targets=() options=()
+    while [ $# -gt 0 ] && [ "$1" != "--" ]; do
+        targets+=("$1")
+        shift
+    done
+    [ $# -eq 0 ] || { shift; options=("$@"); }
+    local folder=$root/build/$preset log=$root/build/$preset.log
+    mkdir -p "$root/build"
+    (
+        # Two commands at once build one after the other.
+        exec 9>"$root/build/.$preset.lock"
+        flock 9
+        # A build folder that was copied or moved knows the wrong paths: make it again.
+        if [ -f "$folder/CMakeCache.txt" ] &&
+            ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
+            rm -rf "$folder"
+        fi
+        if [ ! -f "$folder/build.ninja" ]; then
+            say "Building $preset in build/$preset ..."
+            cmake -S "$root" --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+        fi
+        ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
+    )
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* file_editor - view, create and edit text files under the gateway's roots, with undo. Files
+ * are the core's file service; this is what the commands mean and what they say. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file_editor.h"
+
+struct command {
+    const char *name;
+    const char *first, *second; /* required members, or NULL */
+    int (*run)(struct ng_call *call, struct editor_job *job);
+};
+
+static int run_view(struct ng_call *call, struct editor_job *job)
+{
+    return editor_view(call, job->editor, job->path);
+}
+
+static int run_copy(struct ng_call *call, struct editor_job *job)
+{
+    return editor_transfer(call, job, true);
+}
+
+static int run_move(struct ng_call *call, struct editor_job *job)
+{
+    return editor_transfer(call, job, false);
+}
+
+static const struct command editor_commands[] = {
+    {"view", NULL, NULL, run_view},
+    {"create", "file_text", NULL, editor_create},
+    {"str_replace", "old_str", NULL, editor_str_replace},
+    {"insert", "insert_line", "new_str", editor_insert},
+    {"undo_edit", NULL, NULL, editor_undo},
+    {"regex_replace", "pattern", "new_str", editor_regex_replace},
+    {"copy", "destination", NULL, run_copy},
+    {"move", "destination", NULL, run_move},
+};
+
+static int check_required(struct ng_call *call, const struct command *command)
+{
+    bool first = command->first == NULL || ng_has_arg(call, command->first);
+    bool second = command->second == NULL || ng_has_arg(call, command->second);
+    if (first && second) {
+        return NG_OK;
+    }
+    const char *missing = first ? command->second : command->first;
+    struct ng_str message =
+        command->second == NULL
+            ? call->host->format(call, "Parameter `%s` is required for command: %s",
+                                 command->first, command->name)
+            : call->host->format(call, "Parameters `%s` and `%s` are required for command: %s",
+                                 command->first, command->second, command->name);
+    return editor_fail_input(call, missing,
+                             strcmp(missing, "insert_line") == 0 ? "an integer" : "a string",
+                             message);
+}
+
+static int editor_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)args; /* parsed already */
+    struct ng_str name = ng_arg_text(call, "command");
+    const struct command *command = NULL;
+    for (size_t i = 0; i < NG_COUNT(editor_commands) && command == NULL; i++) {
+        const struct command *candidate = &editor_commands[i];
+        if (strlen(candidate->name) == name.len &&
+            memcmp(candidate->name, name.data, name.len) == 0) {
+            command = candidate;
+        }
+    }
+    if (command == NULL) {
+        return ng_fail(call, NG_EINVAL, "Unknown command: %.*s", (int)name.len, name.data);
+    }
+    struct editor_job *job = ng_alloc(call, sizeof(*job));
+    if (job == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory.");
+    }
+    *job = (struct editor_job){
+        .editor = self,
+        .destination = ng_arg_text(call, "destination"),
+        .expected = ng_arg_text(call, "expectedRevision"),
+    };
+    int rc = check_required(call, command);
+    if (rc == NG_OK) {
+        rc = editor_path(call, ng_arg_text(call, "path"), &job->path);
+    }
+    return rc == NG_OK ? command->run(call, job) : rc;
+}
+
+static int editor_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
+{
+    struct editor *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory.");
+    }
+    self->max_file_size = (uint64_t)call->host->conf_int(conf, "max_file_size");
+    self->max_result = (uint64_t)call->host->conf_int(conf, "limits.result");
+    *ret_self = self;
+    return NG_OK;
+}
+
+static void editor_stop(void *self)
+{
+    free(self);
+}
+
+#define INTEGER                                                                                \
+    "\"type\":\"integer\",\"minimum\":-9007199254740991,\"maximum\":9007199254740991"
+
+static const char editor_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"command\",\"path\"],"
+    "\"properties\":{"
+    "\"command\":{\"type\":\"string\",\"enum\":[\"view\",\"create\",\"str_replace\",\"insert\","
+    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\"],"
+    "\"description\":\"What to do.\"},"
+    "\"path\":{\"type\":\"string\",\"description\":\"Absolute path of the file, or for `view` "
+    "of a folder.\"},"
+    "\"file_text\":{\"type\":\"string\",\"description\":\"`create`: the content of the new "
+    "file.\"},"
+    "\"view_range\":{\"type\":\"array\",\"items\":{" INTEGER "},\"minItems\":2,\"maxItems\":2,"
+    "\"description\":\"`view` of a file: first and last line, from 1; -1 as last is the "
+    "end.\"},"
+    "\"old_str\":{\"type\":\"string\",\"description\":\"`str_replace`: the exact text to "
+    "replace; it must occur once.\"},"
+    "\"new_str\":{\"type\":\"string\",\"description\":\"`str_replace`: the new text (default: "
+    "empty). `insert`: the text to insert. `regex_replace`: the new text; $1 or ${name} is a "
+    "group, $& the match, $$ a dollar.\"},"
+    "\"insert_line\":{" INTEGER ",\"description\":\"`insert`: the line after which to insert; "
+    "0 is the top.\"},"
+    "\"pattern\":{\"type\":\"string\",\"description\":\"`regex_replace`: a Perl-compatible "
+    "regular expression; ^ and $ match at lines.\"},"
+    "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
+    "\"description\":\"`regex_replace`: how many matches at most; default: all.\"},"
+    "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path of "
+    "the new file; nothing may be there.\"},"
+    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Revision of the file as last "
+    "read; if it is another now, nothing is changed and the call fails with CONFLICT.\"}}}";
+
+static const struct ng_tool editor_tools[] = {
+    {
+        .name = "fileEditor",
+        .title = "File editor",
+        .summary =
+            "Views, creates and edits text files. `view` shows a file with line numbers (or a "
+            "part of it with `view_range`) or lists a folder; `create` makes a new file; "
+            "`str_replace` replaces a text that occurs exactly once; `insert` adds lines after "
+            "a line; `regex_replace` replaces matches of a regular expression; `copy` and "
+            "`move` never overwrite; `undo_edit` takes the last change of a file back.",
+        .params = editor_params,
+        .run = editor_run,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
+        .read_argument = "command",
+        .read_values = "view",
+        .aliases = "file_editor",
+    },
+};
+
+static const struct ng_option editor_options[] = {
+    {
+        .name = "max_file_size",
+        .type = NG_OPTION_SIZE,
+        .fallback = "1MiB",
+        .min = 1,
+        .max = (int64_t)64 * 1024 * 1024,
+        .help = "largest file that is viewed whole, edited, created or produced",
+    },
+};
+
+static const struct ng_code editor_codes[] = {
+    {"NOT_TEXT", 422, "the file is not UTF-8 text"},
+    {"FILE_EXISTS", 409, "something is already at this path"},
+    {"NO_HISTORY", 422, "there is no edit to undo"},
+};
+
+static const struct ng_plugin file_editor = {
+    .name = "file_editor",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = editor_tools,
+    .tool_count = NG_COUNT(editor_tools),
+    .start = editor_start,
+    .stop = editor_stop,
+    .options = editor_options,
+    .option_count = NG_COUNT(editor_options),
+    .codes = editor_codes,
+    .code_count = NG_COUNT(editor_codes),
+};
+
+NG_EXPORT_PLUGIN(file_editor);

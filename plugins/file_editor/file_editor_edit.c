@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* file_editor_edit.c - the commands that change one file by its text: create, str_replace,
+ * insert; and undo_edit, copy, move. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file_editor.h"
+
+#define REVIEW                                                                                 \
+    "Review the changes and make sure they are as expected. Edit the file again if necessary."
+#define REVIEW_INSERT                                                                          \
+    "Review the changes and make sure they are as expected (correct indentation, no "          \
+    "duplicate lines, etc). Edit the file again if necessary."
+
+static int fail_not_text(struct ng_call *call, struct ng_str path, const char *what)
+{
+    return ng_fail(call, EDITOR_NOT_TEXT,
+                   "The file %.*s cannot be edited: %s. Only UTF-8 text is edited, so that "
+                   "nothing in it is destroyed.",
+                   (int)path.len, path.data, what);
+}
+
+int editor_editable(struct ng_call *call, const struct ng_file *present,
+                    const struct editor_job *job, struct ng_str *ret_text)
+{
+    if (present->type == NG_FILE_NONE) {
+        return editor_fail_missing(call, job->path);
+    }
+    if (present->type == NG_FILE_DIRECTORY) {
+        return editor_fail_directory(call, job->path);
+    }
+    if (present->type != NG_FILE_REGULAR) {
+        return ng_fail(call, NG_EFAILED,
+                       "The path %.*s is not a regular file (a device, pipe or socket). Choose "
+                       "another path.",
+                       (int)job->path.len, job->path.data);
+    }
+    int rc = editor_check_mode(call, present->real);
+    const char *fault = rc == NG_OK ? editor_not_text(present->data) : NULL;
+    if (fault != NULL) {
+        return fail_not_text(call, job->path, fault);
+    }
+    size_t bom = editor_bom(present->data);
+    *ret_text = editor_str(present->data.data + bom, present->data.len - bom);
+    return rc;
+}
+
+int editor_producible(struct ng_call *call, const struct editor_job *job, uint64_t bytes,
+                      struct ng_str inserted)
+{
+    if (bytes > job->editor->max_file_size) {
+        return editor_fail_size(call, bytes, job->editor->max_file_size);
+    }
+    if (inserted.len > 0 && memchr(inserted.data, '\0', inserted.len) != NULL) {
+        return fail_not_text(call, job->path, "the new text holds NUL characters");
+    }
+    return NG_OK;
+}
+
+int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn)
+{
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = job->path,
+        .fn = fn,
+        .user = job,
+        .expected_revision = job->expected,
+        .max_bytes = job->editor->max_file_size,
+    };
+    int rc = editor_check_mode(call, job->path);
+    return rc == NG_OK ? call->host->file_edit(call, &edit) : rc;
+}
+
+/* ---- create */
+
+static int create_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    const struct editor_job *job = user;
+    int rc = editor_check_mode(call, present->real);
+    if (rc == NG_OK) {
+        rc = editor_producible(call, job, job->new_str.len, job->new_str);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->draft_text(next, &job->new_str, 1);
+    }
+    return rc == NG_OK
+               ? ng_reply(call, call->host->format(call, "File created successfully at: %.*s",
+                                                   (int)job->path.len, job->path.data))
+               : rc;
+}
+
+int editor_create(struct ng_call *call, struct editor_job *job)
+{
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = job->path,
+        .fn = create_fn,
+        .user = job,
+        .expected_revision = job->expected,
+        .create = true,
+        .parents = true,
+        .exists_code = EDITOR_FILE_EXISTS,
+    };
+    job->new_str = ng_arg_text(call, "file_text");
+    if (job->new_str.data == NULL) {
+        job->new_str = ng_str_of("");
+    }
+    int rc = editor_check_mode(call, job->path);
+    return rc == NG_OK ? call->host->file_edit(call, &edit) : rc;
+}
+
+/* ---- str_replace */
+
+/* Lines in which an occurrence begins, as JSON: "[1,4]". */
+static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
+                          struct ng_str text)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *lines = host->json_writer(call);
+    size_t line = 1;
+    size_t counted = 0;
+    if (lines == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory while searching %.*s.",
+                       (int)job->path.len, job->path.data);
+    }
+    host->json_array(lines);
+    for (size_t at = editor_find(text, job->old_str, 0); at != SIZE_MAX;
+         at = editor_find(text, job->old_str, at + job->old_str.len)) {
+        line += editor_count(editor_str(text.data + counted, at - counted), '\n');
+        counted = at;
+        host->json_int(lines, (int64_t)line);
+    }
+    host->json_end(lines);
+    struct ng_str list = host->json_result(lines);
+    return ng_fail(call, NG_EFAILED,
+                   "No replacement was performed. Multiple occurrences of old_str `%.*s` in "
+                   "lines %.*s. Please ensure it is unique",
+                   (int)job->old_str.len, job->old_str.data, (int)list.len, list.data);
+}
+
+static int replace_fn(struct ng_call *call, const struct ng_file *present,
+                      struct ng_draft *next, void *user)
+{
+    const struct editor_job *job = user;
+    const struct ng_host *host = call->host;
+    struct ng_str path = job->path;
+    struct ng_str text;
+    int rc = editor_editable(call, present, job, &text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (job->old_str.len == 0) {
+        return ng_fail(call, NG_EFAILED,
+                       "No replacement was performed, old_str must not be empty.");
+    }
+    size_t at = editor_find(text, job->old_str, 0);
+    if (at == SIZE_MAX) {
+        return ng_fail(call, NG_EFAILED,
+                       "No replacement was performed, old_str `%.*s` did not appear verbatim "
+                       "in %.*s.",
+                       (int)job->old_str.len, job->old_str.data, (int)path.len, path.data);
+    }
+    if (editor_find(text, job->old_str, at + job->old_str.len) != SIZE_MAX) {
+        return fail_ambiguous(call, job, text);
+    }
+    size_t bom = present->data.len - text.len;
+    size_t len = text.len - job->old_str.len + job->new_str.len;
+    rc = editor_producible(call, job, bom + len, job->new_str);
+    char *made = rc == NG_OK ? ng_alloc(call, len + 1) : NULL;
+    if (made == NULL) {
+        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+    }
+    size_t tail = at + job->old_str.len;
+    memcpy(made, text.data, at);
+    memcpy(made + at, job->new_str.data, job->new_str.len);
+    memcpy(made + at + job->new_str.len, text.data + tail, text.len - tail);
+    rc = host->draft_splice(next, bom + at, job->old_str.len, job->new_str);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return editor_reply_snippet(
+        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
+        host->format(call, "a snippet of %.*s", (int)path.len, path.data),
+        editor_str(made, len), editor_count(editor_str(text.data, at), '\n'),
+        editor_count(job->new_str, '\n') + 1, REVIEW);
+}
+
+int editor_str_replace(struct ng_call *call, struct editor_job *job)
+{
+    job->old_str = ng_arg_text(call, "old_str");
+    job->new_str = ng_arg_text(call, "new_str");
+    if (job->new_str.data == NULL) {
+        job->new_str = ng_str_of("");
+    }
+    return editor_edit(call, job, replace_fn);
+}
+
+/* ---- insert */
+
+/* What goes where so that new_str becomes lines of its own behind line `line`. */
+static void plan_insert(const struct editor_job *job, struct ng_str text, size_t lines,
+                        size_t *ret_at, bool *ret_before, bool *ret_after)
+{
+    size_t line = (size_t)job->insert_line;
+    *ret_at = text.len;
+    *ret_before = line == lines && text.len > 0;
+    *ret_after = line < lines && text.len > 0;
+    if (*ret_after) {
+        size_t at = 0;
+        for (size_t i = 0; i < line; i++) {
+            const char *end = memchr(text.data + at, '\n', text.len - at);
+            at = end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+        }
+        *ret_at = at;
+    }
+}
+
+static int insert_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    const struct editor_job *job = user;
+    const struct ng_host *host = call->host;
+    struct ng_str path = job->path;
+    struct ng_str text;
+    int rc = editor_editable(call, present, job, &text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t lines = editor_count(text, '\n') + 1;
+    if (job->insert_line < 0 || (uint64_t)job->insert_line > lines) {
+        return editor_fail_input(
+            call, "insert_line", "a line of the file",
+            host->format(call,
+                         "Invalid `insert_line` parameter: %lld. It should be within the range "
+                         "of lines of the file: [0, %zu]",
+                         (long long)job->insert_line, lines));
+    }
+    size_t at = 0;
+    bool before = false;
+    bool after = false;
+    plan_insert(job, text, lines, &at, &before, &after);
+    struct ng_str line =
+        host->format(call, "%s%.*s%s", before ? "\n" : "", (int)job->new_str.len,
+                     job->new_str.data, after ? "\n" : "");
+    size_t bom = present->data.len - text.len;
+    size_t len = text.len + job->new_str.len + before + after;
+    rc = editor_producible(call, job, bom + len, job->new_str);
+    char *made = rc == NG_OK && line.data != NULL ? ng_alloc(call, len + 1) : NULL;
+    if (made == NULL) {
+        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+    }
+    memcpy(made, text.data, at);
+    memcpy(made + at, line.data, line.len);
+    memcpy(made + at + line.len, text.data + at, text.len - at);
+    rc = host->draft_splice(next, bom + at, 0, line);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t shown = text.len == 0 ? 0 : (size_t)job->insert_line;
+    return editor_reply_snippet(
+        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
+        ng_str_of("a snippet of the edited file"), editor_str(made, len), shown,
+        editor_count(job->new_str, '\n') + 1, REVIEW_INSERT);
+}
+
+int editor_insert(struct ng_call *call, struct editor_job *job)
+{
+    job->new_str = ng_arg_text(call, "new_str");
+    job->insert_line = ng_arg_int(call, "insert_line", 0);
+    return editor_edit(call, job, insert_fn);
+}
+
+/* ---- undo_edit */
+
+static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
+                        struct ng_str former, void *user)
+{
+    const struct editor_job *job = user;
+    const struct ng_host *host = call->host;
+    struct ng_str path = job->path;
+    struct ng_str done =
+        host->format(call, "Last edit to %.*s undone successfully. ", (int)path.len, path.data);
+    int rc = editor_check_mode(call, now->real);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (kind == NG_UNDO_CREATE) {
+        struct ng_str pieces[] = {done,
+                                  ng_str_of("It had created the file, which is removed.")};
+        return host->reply_parts(call, pieces, NG_COUNT(pieces));
+    }
+    if (kind == NG_UNDO_MOVE) {
+        struct ng_str pieces[] = {done, ng_str_of("It had moved the file, which is back at: "),
+                                  former};
+        return host->reply_parts(call, pieces, NG_COUNT(pieces));
+    }
+    struct ng_str text = now->data.data != NULL ? now->data : ng_str_of("");
+    size_t bom = editor_bom(text);
+    text = editor_clean(call, editor_str(text.data + bom, text.len - bom));
+    if (text.data == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+    }
+    struct ng_str lines = editor_numbered(call, text, 1, editor_count(text, '\n') + 1, 1);
+    return editor_reply_lines(call, done, path, lines, "");
+}
+
+int editor_undo(struct ng_call *call, struct editor_job *job)
+{
+    struct ng_file_undo undo = {
+        .size = sizeof(undo),
+        .path = job->path,
+        .expected_revision = job->expected,
+        .replied = undo_replied,
+        .user = job,
+        .no_history_code = EDITOR_NO_HISTORY,
+    };
+    int rc = editor_check_mode(call, job->path);
+    return rc == NG_OK ? call->host->file_undo(call, &undo) : rc;
+}
+
+/* ---- copy, move */
+
+static int transfer_reply(struct ng_call *call, const struct editor_job *job, const char *verb)
+{
+    return ng_reply(call, call->host->format(call, "File %s successfully from: %.*s to: %.*s",
+                                             verb, (int)job->path.len, job->path.data,
+                                             (int)job->destination.len, job->destination.data));
+}
+
+static int copied_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    (void)next;
+    int rc = editor_check_mode(call, present->real);
+    return rc == NG_OK ? transfer_reply(call, user, "copied") : rc;
+}
+
+static int moved_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                    void *user)
+{
+    (void)next;
+    int rc = editor_check_mode(call, present->real);
+    return rc == NG_OK ? transfer_reply(call, user, "moved") : rc;
+}
+
+int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
+{
+    struct ng_file_transfer transfer = {
+        .size = sizeof(transfer),
+        .from = job->path,
+        .expected_revision = job->expected,
+        .keep = keep,
+        .replied = keep ? copied_fn : moved_fn,
+        .user = job,
+        .exists_code = EDITOR_FILE_EXISTS,
+    };
+    int rc = editor_path(call, job->destination, &job->destination);
+    if (rc == NG_OK) {
+        rc = editor_check_mode(call, job->path);
+    }
+    if (rc == NG_OK) {
+        rc = editor_check_mode(call, job->destination);
+    }
+    transfer.to = job->destination;
+    return rc == NG_OK ? call->host->file_transfer(call, &transfer) : rc;
+}

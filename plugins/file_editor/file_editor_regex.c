@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* file_editor_regex.c - the command regex_replace: PCRE2 under limits, `$1` in the new text. */
+#include <stdlib.h>
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "file_editor.h"
+
+/* Steps of one match; a pattern that needs more is refused, so that none runs for minutes. */
+#define REGEX_MATCH_LIMIT 5000000
+#define REGEX_HEAP_LIMIT_KIB 20480
+#define REGEX_PATTERN_MAX 65536
+#define REGEX_MESSAGE_MAX 256
+#define REGEX_NAME_MAX 32 /* PCRE2's own */
+
+struct regex {
+    struct ng_call *call;
+    const struct editor_job *job;
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    char *out; /* malloc'd */
+    size_t len, cap;
+    size_t max;
+    size_t first_at, first_len; /* the first replacement, in `out` */
+    size_t count;
+};
+
+static int regex_fail_memory(struct regex *regex)
+{
+    return ng_fail(regex->call, NG_EINTERNAL, "Out of memory while editing %.*s.",
+                   (int)regex->job->path.len, regex->job->path.data);
+}
+
+static int regex_put(struct regex *regex, const char *data, size_t len)
+{
+    if (len > regex->max - regex->len) {
+        return ng_fail(regex->call, NG_ETOOLARGE,
+                       "File size (more than %zu bytes) exceeds maximum allowed size (%zu "
+                       "bytes)",
+                       regex->max, regex->max);
+    }
+    if (len > regex->cap - regex->len) {
+        size_t cap = regex->len + len + regex->cap;
+        char *out = realloc(regex->out, cap);
+        if (out == NULL) {
+            return regex_fail_memory(regex);
+        }
+        regex->out = out;
+        regex->cap = cap;
+    }
+    if (len > 0) {
+        memcpy(regex->out + regex->len, data, len);
+        regex->len += len;
+    }
+    return NG_OK;
+}
+
+static int regex_put_group(struct regex *regex, struct ng_str text, uint32_t group)
+{
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(regex->data);
+    if (group >= pcre2_get_ovector_count(regex->data) || at[2 * group] == PCRE2_UNSET ||
+        at[2 * group + 1] < at[2 * group]) {
+        return NG_OK; /* a group that took no part is empty */
+    }
+    return regex_put(regex, text.data + at[2 * group], at[2 * group + 1] - at[2 * group]);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The group that new_str names at `at` (behind the '$'): *ret_len bytes of it. -1: none. */
+static long regex_reference(struct regex *regex, struct ng_str new_str, size_t at,
+                            size_t *ret_len)
+{
+    uint32_t groups = 0;
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    bool braced = at < new_str.len && new_str.data[at] == '{';
+    size_t start = at + braced;
+    size_t end = start;
+    while (end < new_str.len && end - start < REGEX_NAME_MAX &&
+           (is_digit(new_str.data[end]) ||
+            (braced && new_str.data[end] != '}' && new_str.data[end] != '$'))) {
+        end++;
+    }
+    if (braced && (end == start || end >= new_str.len || new_str.data[end] != '}')) {
+        return -1;
+    }
+    long number = 0;
+    size_t digits = start;
+    while (digits < end && is_digit(new_str.data[digits])) {
+        long more = number * 10 + (new_str.data[digits] - '0');
+        if (more > (long)groups && !braced && digits > start) {
+            break; /* $12 with one group is $1 and a 2 */
+        }
+        number = more > 65535 ? 65536 : more;
+        digits++;
+    }
+    if (braced && digits < end) {
+        char name[REGEX_NAME_MAX + 1];
+        memcpy(name, new_str.data + start, end - start);
+        name[end - start] = '\0';
+        number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)name);
+    }
+    *ret_len = (braced ? end + 1 : digits) - at;
+    return digits > start || braced ? (number > (long)groups ? -1 : number) : -1;
+}
+
+/* new_str with its references filled in. */
+static int regex_expand(struct regex *regex, struct ng_str text)
+{
+    struct ng_str new_str = regex->job->new_str;
+    int rc = NG_OK;
+    size_t at = 0;
+    while (rc == NG_OK && at < new_str.len) {
+        const char *dollar = memchr(new_str.data + at, '$', new_str.len - at);
+        size_t plain = dollar != NULL ? (size_t)(dollar - new_str.data) : new_str.len;
+        rc = regex_put(regex, new_str.data + at, plain - at);
+        at = plain;
+        if (rc != NG_OK || at == new_str.len) {
+            break;
+        }
+        char next = at + 1 < new_str.len ? new_str.data[at + 1] : '\0';
+        size_t len = 0;
+        long group = regex_reference(regex, new_str, at + 1, &len);
+        if (next == '$' || next == '&') {
+            rc = next == '$' ? regex_put(regex, "$", 1) : regex_put_group(regex, text, 0);
+            at += 2;
+        } else if (group >= 0) {
+            rc = regex_put_group(regex, text, (uint32_t)group);
+            at += 1 + len;
+        } else {
+            rc = regex_put(regex, "$", 1); /* refers to nothing: it is itself */
+            at += 1;
+        }
+    }
+    return rc;
+}
+
+static int regex_fail_match(struct regex *regex, int error)
+{
+    if (error == PCRE2_ERROR_NOMEMORY) {
+        return regex_fail_memory(regex);
+    }
+    return ng_fail(regex->call, NG_EFAILED,
+                   "No replacement was performed, the pattern takes too many steps on %.*s. "
+                   "Use a simpler one (without nested repeats).",
+                   (int)regex->job->path.len, regex->job->path.data);
+}
+
+/* One match at or behind *at. *ret_found false: no more. */
+static int regex_next(struct regex *regex, struct ng_str text, size_t *at, bool *after_empty,
+                      bool *ret_found)
+{
+    uint32_t options = PCRE2_NO_UTF_CHECK;
+    options |= *after_empty ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0;
+    int rc = pcre2_match(regex->code, (PCRE2_SPTR)text.data, text.len, *at, options,
+                         regex->data, regex->context);
+    *ret_found = rc > 0;
+    return rc > 0 || rc == PCRE2_ERROR_NOMATCH ? NG_OK : regex_fail_match(regex, rc);
+}
+
+/* Behind an empty match where nothing else begins: one character is kept as it is. */
+static size_t regex_step(struct ng_str text, size_t at)
+{
+    at++;
+    while (at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+        at++;
+    }
+    return at;
+}
+
+static int regex_run(struct regex *regex, struct ng_str text)
+{
+    size_t at = 0;     /* the search goes on here */
+    size_t copied = 0; /* text before it is in `out` */
+    bool after_empty = false;
+    int64_t most = regex->job->count;
+    int rc = NG_OK;
+    while (rc == NG_OK && at <= text.len && (most == 0 || regex->count < (uint64_t)most)) {
+        bool found = false;
+        rc = regex_next(regex, text, &at, &after_empty, &found);
+        if (rc == NG_OK && !found && after_empty && at < text.len) {
+            at = regex_step(text, at);
+            after_empty = false;
+            continue;
+        }
+        if (rc != NG_OK || !found) {
+            break;
+        }
+        const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(regex->data);
+        size_t from = bounds[0];
+        size_t to = bounds[1] > from ? bounds[1] : from;
+        if (from < copied) {
+            break; /* \K in a look-behind: such a match has no place */
+        }
+        rc = regex_put(regex, text.data + copied, from - copied);
+        size_t before = regex->len;
+        rc = rc == NG_OK ? regex_expand(regex, text) : rc;
+        if (regex->count++ == 0) {
+            regex->first_at = before;
+            regex->first_len = regex->len - before;
+        }
+        copied = to;
+        at = to;
+        after_empty = to == from;
+        if (rc == NG_OK && regex->call->host->cancelled(regex->call)) {
+            rc = ng_fail(regex->call, NG_ECANCELLED,
+                         "The call was cancelled or its time is up; "
+                         "nothing was written.");
+        }
+    }
+    return rc == NG_OK ? regex_put(regex, text.data + copied, text.len - copied) : rc;
+}
+
+static int regex_compile(struct regex *regex)
+{
+    const struct editor_job *job = regex->job;
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    regex->code =
+        pcre2_compile((PCRE2_SPTR)job->pattern.data, job->pattern.len,
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error,
+                      &offset, NULL);
+    if (regex->code == NULL) {
+        PCRE2_UCHAR message[REGEX_MESSAGE_MAX];
+        message[0] = '\0';
+        (void)pcre2_get_error_message(error, message, sizeof(message));
+        return editor_fail_input(
+            regex->call, "pattern", "a regular expression",
+            regex->call->host->format(regex->call,
+                                      "Invalid `pattern`: %s at character %zu. Correct it and "
+                                      "try again",
+                                      (const char *)message, (size_t)offset));
+    }
+    regex->data = pcre2_match_data_create_from_pattern(regex->code, NULL);
+    regex->context = pcre2_match_context_create(NULL);
+    if (regex->data == NULL || regex->context == NULL) {
+        return regex_fail_memory(regex);
+    }
+    (void)pcre2_set_match_limit(regex->context, REGEX_MATCH_LIMIT);
+    (void)pcre2_set_heap_limit(regex->context, REGEX_HEAP_LIMIT_KIB);
+    return NG_OK;
+}
+
+static int regex_finish(struct regex *regex, struct ng_str bom, struct ng_draft *next)
+{
+    struct ng_call *call = regex->call;
+    const struct ng_host *host = call->host;
+    struct ng_str path = regex->job->path;
+    struct ng_str made = {regex->out != NULL ? regex->out : "", regex->len};
+    struct ng_str pieces[] = {bom, made};
+    int rc = host->draft_text(next, pieces, NG_COUNT(pieces));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str first = {made.data + regex->first_at, regex->first_len};
+    return editor_reply_snippet(
+        call,
+        host->format(call, "The file %.*s has been edited, %zu replacement%s made. ",
+                     (int)path.len, path.data, regex->count, regex->count == 1 ? "" : "s"),
+        host->format(call, "a snippet of %.*s", (int)path.len, path.data), made,
+        editor_count(editor_str(made.data, regex->first_at), '\n'),
+        editor_count(first, '\n') + 1,
+        "Review the changes and make sure they are as expected. Edit the file again if "
+        "necessary.");
+}
+
+static int regex_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                    void *user)
+{
+    const struct editor_job *job = user;
+    struct ng_str text;
+    int rc = editor_editable(call, present, job, &text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t bom = present->data.len - text.len;
+    struct regex regex = {
+        .call = call,
+        .job = job,
+        .max = (size_t)job->editor->max_file_size - bom,
+    };
+    rc = editor_producible(call, job, 0, job->new_str);
+    if (rc == NG_OK) {
+        rc = regex_compile(&regex);
+    }
+    if (rc == NG_OK) {
+        rc = regex_run(&regex, text);
+    }
+    if (rc == NG_OK && regex.count == 0) {
+        rc = ng_fail(call, NG_EFAILED,
+                     "No replacement was performed, pattern `%.*s` did not match in %.*s.",
+                     (int)job->pattern.len, job->pattern.data, (int)job->path.len,
+                     job->path.data);
+    }
+    if (rc == NG_OK) {
+        rc = regex_finish(&regex, editor_str(present->data.data, bom), next);
+    }
+    pcre2_match_context_free(regex.context);
+    pcre2_match_data_free(regex.data);
+    pcre2_code_free(regex.code);
+    free(regex.out);
+    return rc;
+}
+
+int editor_regex_replace(struct ng_call *call, struct editor_job *job)
+{
+    job->pattern = ng_arg_text(call, "pattern");
+    job->new_str = ng_arg_text(call, "new_str");
+    job->count = ng_arg_int(call, "count", 0);
+    if (job->pattern.len > REGEX_PATTERN_MAX) {
+        return editor_fail_input(call, "pattern", "at most 65536 bytes",
+                                 call->host->format(call,
+                                                    "Invalid `pattern`: it has %zu bytes, at "
+                                                    "most %d are possible",
+                                                    job->pattern.len, REGEX_PATTERN_MAX));
+    }
+    return editor_edit(call, job, regex_fn);
+}

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh BUILD SOURCE - what an author outside the tree does: installs the SDK into a folder of its own, builds a
+# plugin with nothing but pkg-config and cc, and loads it. Also compiles each header alone, as C and as C++, and the
+# snippets of the guides. Needs a finished build.
+set -eu
+
+build=$1
+source=$2
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+strict="-Wall -Wextra -Werror"
+work=$(mktemp -d "${TMPDIR:-/tmp}/notegate-sdk-XXXXXX")
+trap 'rm -rf "$work"' EXIT INT TERM
+
+fail() {
+    echo "sdk: $*" >&2
+    exit 1
+}
+
+# ---- install ----
+prefix=$work/prefix
+cmake --install "$build" --prefix "$prefix" >"$work/install.log" 2>&1 || {
+    cat "$work/install.log" >&2
+    fail "cmake --install failed"
+}
+pc=$(find "$prefix" -name notegate.pc)
+[ -n "$pc" ] || fail "notegate.pc is not installed"
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+flags=$(pkg-config --define-variable=prefix="$prefix" --cflags notegate)
+[ -n "$(pkg-config --variable=plugindir notegate)" ] || fail "notegate.pc has no plugindir"
+[ -n "$(pkg-config --variable=backenddir notegate)" ] || fail "notegate.pc has no backenddir"
+[ -z "$(pkg-config --libs notegate)" ] || fail "notegate.pc links something: modules must not"
+
+# ---- every header alone ----
+for header in "$prefix"/include/notegate/*.h; do
+    name=$(basename "$header")
+    printf '#define NG_ABI 1\n#include <notegate/%s>\n#include <notegate/%s>\n' "$name" "$name" >"$work/alone.c"
+    cp "$work/alone.c" "$work/alone.cc"
+    # shellcheck disable=SC2086
+    $cc -std=c11 -Wpedantic $strict $flags -fsyntax-only "$work/alone.c" || fail "$name does not compile alone as C11"
+    if command -v "$cxx" >/dev/null 2>&1; then
+        # shellcheck disable=SC2086
+        $cxx -std=c++17 $strict $flags -fsyntax-only "$work/alone.cc" || fail "$name does not compile alone as C++17"
+    fi
+done
+printf '#include <notegate/plugin.h>\n' >"$work/bare.c"
+# shellcheck disable=SC2086
+if $cc -std=c11 $flags -fsyntax-only "$work/bare.c" 2>/dev/null; then
+    fail "a module that does not say which ABI it is written for must not compile"
+fi
+
+# ---- the guides' snippets ----
+# ```c is a whole file, ```c part is compiled behind the usual two lines.
+snippets=0
+for guide in plugins backends; do
+    text=$source/$guide/README.md
+    [ -f "$text" ] || continue
+    mkdir "$work/$guide"
+    awk -v dir="$work/$guide" '
+        /^```c$/ { file = sprintf("%s/%02d.c", dir, ++n); next }
+        /^```c part$/ {
+            file = sprintf("%s/%02d.c", dir, ++n)
+            header = dir ~ /backends$/ ? "backend" : "plugin"
+            printf "#define NG_ABI 1\n#include <notegate/%s.h>\n", header > file
+            next
+        }
+        /^```/ { if (file != "") close(file); file = ""; next }
+        file != "" { print > file }' "$text"
+    for snippet in "$work/$guide"/*.c; do
+        [ -f "$snippet" ] || fail "$guide/README.md has no snippet"
+        # shellcheck disable=SC2086
+        $cc -std=c11 $strict -Wno-unused -fPIC $flags -c "$snippet" -o "$work/snippet.o" ||
+            fail "a snippet of $guide/README.md does not compile: $(basename "$snippet")"
+        snippets=$((snippets + 1))
+    done
+done
+[ "$snippets" -gt 0 ] || fail "no snippet was found"
+
+# ---- a plugin, built as the guide says ----
+# shellcheck disable=SC2086
+$cc $strict -shared -fPIC $flags -o "$work/hello.so" "$source/tests/sdk/hello/hello.c" || fail "hello.c does not build"
+symbols=$(nm -D --defined-only "$work/hello.so" | awk '{print $NF}')
+[ "$symbols" = ng_module ] || fail "hello.so must export ng_module alone, it exports: $symbols"
+
+# ---- and loaded ----
+notegate=$build/bin/notegate
+run() {
+    "$notegate" "$@" --data-dir "$work/data" --set plugins="$work/hello.so" --set hello.greeting=Servus
+}
+run check >"$work/check.txt" 2>&1 || {
+    cat "$work/check.txt" >&2
+    fail "notegate check does not accept hello.so"
+}
+[ "$(run call hello name=you)" = "Servus, you! (1)" ] || fail "the first greeting is wrong"
+[ "$(run call hello name=you)" = "Servus, you! (2)" ] || fail "the second greeting forgot the first"
+status=0
+run call hello name=a-name-that-is-much-too-long-to-be-greeted-at-all >"$work/out.txt" 2>&1 || status=$?
+[ "$status" = 1 ] || fail "a tool error must exit with 1, it was $status"
+grep -q "at most 40 are allowed" "$work/out.txt" || fail "the plugin's own sentence is missing"
+
+# A module for another ABI is refused before any of its code runs.
+sed 's/^#define NG_ABI 1/#define NG_ABI 1\n#include <notegate\/abi.h>\n#undef NG_ABI\n#define NG_ABI 99/' \
+    "$source/tests/sdk/hello/hello.c" >"$work/foreign.c"
+# shellcheck disable=SC2086
+if $cc -shared -fPIC $flags -o "$work/foreign.so" "$work/foreign.c" 2>/dev/null; then
+    if "$notegate" check --data-dir "$work/data" --set plugins="$work/foreign.so" >"$work/out.txt" 2>&1; then
+        fail "a module for ABI 99 was accepted"
+    fi
+    grep -q 99 "$work/out.txt" || fail "the refusal does not name the ABI"
+fi
+echo "sdk: headers, $snippets snippets and the hello plugin are fine"

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""A short run of the torture rig; tests/torture/run is the long one."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import rig  # noqa: E402
+
+
+def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed():
+    acknowledged, kills = rig.run(seed=20261121, rounds=12)
+    assert kills == 12
+    assert acknowledged > 100

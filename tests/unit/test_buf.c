@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* test_buf.c - the growing buffer: limits, errors that stick, JSON strings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "str.h"
+
+static void test_adding(void **state)
+{
+    (void)state;
+    struct buf buf;
+    buf_init(&buf, 10000);
+    assert_string_equal("", buf_cstr(&buf));
+    assert_int_equal(NG_OK, buf_add(&buf, "ab", 2));
+    assert_int_equal(NG_OK, buf_add(&buf, NULL, 0));
+    assert_int_equal(NG_OK, buf_add_str(&buf, ng_str_of("cd")));
+    assert_int_equal(NG_OK, buf_add_c(&buf, "ef"));
+    assert_int_equal(NG_OK, buf_add_char(&buf, 'g'));
+    assert_int_equal(NG_OK, buf_printf(&buf, "-%05d-", 42));
+    assert_string_equal("abcdefg-00042-", buf_cstr(&buf));
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(NG_OK, buf_add_char(&buf, 'x'));
+    }
+    assert_int_equal(1014, buf_str(&buf).len);
+    size_t len = 0;
+    char *taken = buf_take(&buf, &len);
+    assert_int_equal(1014, len);
+    assert_int_equal('\0', taken[len]);
+    assert_int_equal(0, buf.len);
+    free(taken);
+    buf_add_c(&buf, "again");
+    assert_string_equal("again", buf_cstr(&buf));
+    buf_done(&buf);
+    assert_null(buf_take(&buf, &len));
+    buf_done(&buf);
+}
+
+static void test_limit_sticks(void **state)
+{
+    (void)state;
+    struct buf buf;
+    buf_init(&buf, 5);
+    assert_int_equal(NG_OK, buf_add_c(&buf, "12345"));
+    assert_int_equal(NG_ETOOLARGE, buf_add_char(&buf, '6'));
+    assert_int_equal(NG_ETOOLARGE, buf_add(&buf, "", 0));
+    assert_null(buf_reserve(&buf, 0));
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 1));
+    assert_string_equal("12345", buf_cstr(&buf)); /* what was there is kept */
+    buf_clear(&buf);
+    assert_int_equal(NG_OK, buf.rc);
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 123456));
+    assert_int_equal(0, buf.len);
+    buf_clear(&buf);
+    assert_null(buf_reserve(&buf, SIZE_MAX));
+    assert_int_equal(NG_ETOOLARGE, buf.rc);
+    buf_done(&buf);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct buf buf;
+    buf_init(&buf, 10000);
+    alloc_fail_after(0);
+    assert_int_equal(NG_EINTERNAL, buf_add_c(&buf, "a"));
+    alloc_fail_after(-1);
+    assert_int_equal(NG_EINTERNAL, buf_add_c(&buf, "a"));
+    assert_string_equal("", buf_cstr(&buf));
+    buf_clear(&buf);
+    assert_int_equal(NG_OK, buf_add_c(&buf, "a"));
+    buf_done(&buf);
+}
+
+static void test_reserve(void **state)
+{
+    (void)state;
+    struct buf buf;
+    buf_init(&buf, 100);
+    char *to = buf_reserve(&buf, 100);
+    assert_non_null(to);
+    memset(to, 'x', 100);
+    buf.len += 100;
+    assert_int_equal(100, strlen(buf_cstr(&buf))); /* the NUL has its room */
+    assert_null(buf_reserve(&buf, 1));
+    buf_done(&buf);
+}
+
+static void test_json_strings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *json;
+    } cases[] = {
+        {"", 0, "\"\""},
+        {"plain", 5, "\"plain\""},
+        {"\"\\/", 3, "\"\\\"\\\\/\""},
+        {"\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\""},
+        {"\0\x1f\x7f", 3, "\"\\u0000\\u001f\x7f\""},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"a\xff"
+         "b",
+         3,
+         "\"a\xef\xbf\xbd"
+         "b\""},
+        {"\xc3", 1, "\"\xef\xbf\xbd\""},
+        {"\xc0\x80", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"\xe2\x82x", 3, "\"\xef\xbf\xbd\xef\xbf\xbdx\""},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct buf buf;
+        buf_init(&buf, 1000);
+        assert_int_equal(NG_OK, buf_add_json(&buf, str_make(cases[i].text, cases[i].len)));
+        assert_string_equal(cases[i].json, buf_cstr(&buf));
+        buf_done(&buf);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adding),       cmocka_unit_test(test_limit_sticks),
+        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_json_strings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
