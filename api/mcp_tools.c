@@ -223,7 +223,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct result *r
     struct buf both;
     buf_init(&data, exchange->job->out->max);
     (void)call_print_error(exchange->call, &data);
-    join_hint(&both, result, "; ");
+    join_hint(&both, result, ". ");
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }
