@@ -73,8 +73,9 @@ static void answer_result(const struct ng_value *answer)
 static void answer_violations(const struct ng_value *details)
 {
     const struct ng_value *list = details == NULL ? NULL : json_get(details, "violations");
-    for (const struct ng_value *one = list == NULL ? NULL : list->first; one != NULL;
-         one = one->next) {
+    /* The message has told the first one. */
+    for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
+         one != NULL; one = one->next) {
         struct ng_str path = answer_text(one, "path");
         struct ng_str expected = answer_text(one, "expected");
         struct ng_str got = answer_text(one, "got");

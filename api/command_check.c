@@ -214,8 +214,8 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
     struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 8 : (int)text.len,
-               rc == NG_OK ? "answering" : text.data);
+    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {
             continue;

@@ -9,8 +9,9 @@
 #include "journal_entry.h"
 #include "str.h"
 
-/* Entries of one change: each makes two documents, the pointer is held beside them. */
-#define JOURNAL_CHUNK ((NG_CHANGES_MAX - 1) / 2)
+/* Entries of one change: each makes two documents, the pointer is held beside them. Half of what
+ * is allowed: every document of a change is locked meanwhile. */
+#define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
 #define JOURNAL_SUMMARY "summary"
 
 int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,

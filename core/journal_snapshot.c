@@ -10,7 +10,7 @@
 #define JOURNAL_DUMP_MAX ((size_t)64 * 1024 * 1024)
 /* Rows read, and documents written, at a time. */
 #define JOURNAL_PAGE 256
-#define JOURNAL_BATCH (NG_CHANGES_MAX - 1)
+#define JOURNAL_BATCH (NG_CHANGES_MAX / 2)
 #define JOURNAL_FORMAT "notegate-journal-1"
 
 static const struct {

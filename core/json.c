@@ -465,18 +465,7 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
                const struct ng_value **ret, struct json_error *error)
 {
     struct frame frames[JSON_DEPTH_DEFAULT];
-    struct parser parser;
-    memset(&parser.fault, 0, sizeof(parser.fault));
-    parser.arena = arena;
-    parser.yajl = NULL;
-    parser.text = NULL;
-    parser.len = 0;
-    parser.depth = 0;
-    parser.depth_max = depth;
-    parser.frames = frames;
-    parser.root = NULL;
-    parser.key = str_make(NULL, 0);
-    parser.last = 0;
+    struct parser parser = {.arena = arena, .depth_max = depth, .frames = frames};
     if (text.data == NULL) {
         text = str_make("", 0);
     }

@@ -119,25 +119,46 @@ static bool assert_count(struct schema_checker *checker, const struct schema_rul
                        unit, limit == 1 ? "" : "s");
 }
 
-static pcre2_match_data *match_data(struct schema_checker *checker)
+/* Called before each item of a pattern. The match limit counts only backtracking and begins
+ * anew at each place a match may start, so that walking over a long text from each of its
+ * characters would go unnoticed. */
+static int count_work(pcre2_callout_block *block, void *context)
 {
-    if (checker->match == NULL) {
-        checker->match = pcre2_match_data_create(1, checker->schema->memory);
+    struct schema_checker *checker = context;
+    size_t at = block->current_position;
+    size_t walked = at > checker->work_at ? at - checker->work_at : checker->work_at - at;
+    checker->work_left -= (int64_t)walked + 1;
+    checker->work_at = at;
+    return checker->work_left < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+static bool prepare_match(struct schema_checker *checker)
+{
+    if (checker->match != NULL) {
+        return true;
     }
-    if (checker->match == NULL) {
+    pcre2_match_data *match = pcre2_match_data_create(1, checker->schema->memory);
+    checker->context = pcre2_match_context_copy(checker->schema->limits);
+    if (match == NULL || checker->context == NULL) {
+        pcre2_match_data_free(match);
         checker->rc = NG_EINTERNAL;
+        return false;
     }
-    return checker->match;
+    (void)pcre2_set_callout(checker->context, count_work, checker);
+    checker->match = match;
+    return true;
 }
 
 bool schema_matches(struct schema_checker *checker, const pcre2_code *regex, struct ng_str text,
                     const struct schema_place *place, struct ng_str pattern)
 {
-    if (match_data(checker) == NULL) {
+    if (checker->rc != NG_OK || !prepare_match(checker)) {
         return false;
     }
+    checker->work_left += (int64_t)text.len * SCHEMA_MATCH_WORK_PER_BYTE;
+    checker->work_at = 0;
     int found = pcre2_match(regex, (PCRE2_SPTR)text.data, text.len, 0, PCRE2_NO_UTF_CHECK,
-                            checker->match, checker->schema->limits);
+                            checker->match, checker->context);
     if (found >= 0) {
         return true;
     }

@@ -486,12 +486,15 @@ bool schema_check_node(struct schema_checker *checker, const struct schema_node 
 int schema_check(const struct schema *schema, const struct ng_value *value, struct arena *arena,
                  struct violations *violations)
 {
-    struct schema_checker checker = {
-        .schema = schema, .arena = arena, .violations = violations};
+    struct schema_checker checker = {.schema = schema,
+                                     .arena = arena,
+                                     .violations = violations,
+                                     .work_left = SCHEMA_MATCH_WORK};
     struct schema_place place = {.value = value, .step = SCHEMA_STEP_ROOT};
     violations->count = 0;
     bool fits = schema_check_node(&checker, schema->root, &place, NULL);
     pcre2_match_data_free(checker.match);
+    pcre2_match_context_free(checker.context);
     if (checker.rc == NG_EINTERNAL) {
         return NG_EINTERNAL;
     }

@@ -416,7 +416,8 @@ int schema_regex_compile(struct schema *schema, struct ng_str pattern, pcre2_cod
         return NG_EINTERNAL;
     }
     uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |
-                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
+                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C |
+                       PCRE2_AUTO_CALLOUT; /* for the bound on work */
     pcre2_code *code =
         pcre2_compile((PCRE2_SPTR)buf_cstr(&buf), buf.len, options, &error, &offset, context);
     pcre2_compile_context_free(context);

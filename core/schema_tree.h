@@ -9,14 +9,18 @@
 #include "json_number.h"
 #include "schema.h"
 
-/* Schemas inside schemas while checking one value: what a value of JSON_DEPTH_DEFAULT levels
- * needs with eight schemas a level. More is endless recursion. */
-#define SCHEMA_DEPTH_MAX 1024
+/* Schemas inside schemas while checking one value: a value of JSON_DEPTH_DEFAULT levels with
+ * four schemas a level. More counts as endless recursion. A worker's stack must hold it. */
+#define SCHEMA_DEPTH_MAX (4 * JSON_DEPTH_DEFAULT)
 /* Schemas applied in one check, against exponential branching. */
 #define SCHEMA_STEPS_MAX 50000000
 /* Backtracking steps of one pattern on one string, and its memory. */
 #define SCHEMA_MATCH_LIMIT 1000000
 #define SCHEMA_MATCH_KIB 8192
+/* What all patterns of one check may cost: characters walked over and items tried. Linear ones
+ * get by with what each character adds. */
+#define SCHEMA_MATCH_WORK 10000000
+#define SCHEMA_MATCH_WORK_PER_BYTE 8
 
 /* X(keyword, word of the JSON text): the keywords that become rules. */
 #define SCHEMA_RULE_MAP(X)                                                                     \
@@ -198,8 +202,11 @@ struct schema_checker {
     const struct schema *schema;
     struct arena *arena;
     struct violations *violations;
-    pcre2_match_data *match; /* made when the first pattern is met */
-    unsigned silent;         /* > 0: only the answer counts */
+    pcre2_match_data *match; /* these two are made when the first pattern is met */
+    pcre2_match_context *context;
+    int64_t work_left; /* of SCHEMA_MATCH_WORK */
+    size_t work_at;    /* where the pattern was at its last item */
+    unsigned silent;   /* > 0: only the answer counts */
     unsigned depth;
     uint64_t steps;
     int rc; /* not NG_OK: the check ends */

@@ -5,8 +5,9 @@
 
 #include "file_editor.h"
 
-#define VIEW_DEPTH 3      /* levels listed; the header says 2, as it always has */
-#define VIEW_LINE_EXTRA 9 /* what a shown line is longer than the line, at least */
+#define VIEW_DEPTH 3 /* levels listed; the header says 2, as it always has */
+#define VIEW_NUMBER_WIDTH 6
+#define VIEW_HEADER 320 /* header and warning, the path (twice) not counted */
 
 /* ---- ranges */
 
@@ -80,16 +81,50 @@ static int fail_result_size(struct ng_call *call, const int64_t range[2], uint64
                    (long long)range[0], (long long)fits, (long long)range[0], (long long)fits);
 }
 
+/* Which of the lines shown still fit an answer. */
+struct fitting {
+    uint64_t max;
+    uint64_t shown; /* bytes of the lines so far */
+    int64_t fits;   /* last whole line that fits; 0: none */
+    bool over;
+};
+
+static uint64_t number_width(size_t line)
+{
+    uint64_t width = 0;
+    for (; line > 0; line /= 10) {
+        width++;
+    }
+    return (width < VIEW_NUMBER_WIDTH ? VIEW_NUMBER_WIDTH : width) + 2;
+}
+
+static void fitting_start(struct fitting *fitting, const struct editor *editor,
+                          struct ng_str path)
+{
+    uint64_t header = VIEW_HEADER + 2 * (uint64_t)path.len;
+    *fitting = (struct fitting){
+        .max = editor->max_result > header ? editor->max_result - header : 0,
+    };
+}
+
+/* The next byte of line `line`; its number and line feed are counted with its end. */
+static void fitting_add(struct fitting *fitting, size_t line, char c)
+{
+    fitting->shown += c == '\t' ? sizeof(EDITOR_TAB) - 1 : 1;
+    fitting->over = fitting->over || fitting->shown + number_width(line) + 1 > fitting->max;
+    if (c == '\n') {
+        fitting->shown += number_width(line);
+        fitting->fits = fitting->over ? fitting->fits : (int64_t)line;
+    }
+}
+
 /* ---- large files: only the lines asked for are kept */
 
 struct stream {
     struct ng_call *call;
     int64_t first, last; /* last -1: to the end */
-    uint64_t max;
-    size_t line;    /* present line, from 1 */
-    uint64_t shown; /* bytes the lines kept will take in the answer */
-    int64_t fits;   /* last whole line that fits */
-    bool over;
+    size_t line;         /* present line, from 1 */
+    struct fitting fitting;
     char *data;
     size_t len, cap;
     uint64_t seen; /* bytes before this chunk */
@@ -114,22 +149,16 @@ static int stream_keep(struct stream *stream, char c)
 
 static int stream_byte(struct stream *stream, char c)
 {
-    bool wanted = stream->line >= (uint64_t)stream->first && !stream->over &&
+    bool wanted = stream->line >= (uint64_t)stream->first && !stream->fitting.over &&
                   (stream->last == -1 || stream->line <= (uint64_t)stream->last);
     if (wanted) {
-        /* What the line adds to the answer, replacement characters not counted. */
-        stream->shown += c == '\t' ? sizeof(EDITOR_TAB) - 1 : 1;
-        stream->shown += c == '\n' ? VIEW_LINE_EXTRA - 1 : 0;
-        stream->over = stream->shown + VIEW_LINE_EXTRA > stream->max;
-        if (stream->over) {
+        fitting_add(&stream->fitting, stream->line, c);
+        if (stream->fitting.over) {
             free(stream->data);
             stream->data = NULL;
             stream->len = 0;
             stream->cap = 0;
-        } else if (c == '\n') {
-            stream->fits = (int64_t)stream->line;
-        }
-        if (!stream->over && stream_keep(stream, c) != 0) {
+        } else if (stream_keep(stream, c) != 0) {
             return -1;
         }
     }
@@ -171,8 +200,8 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
     if (rc != NG_OK) {
         return rc;
     }
-    if (stream->over) {
-        return fail_result_size(call, range, stream->max, stream->fits);
+    if (stream->fitting.over) {
+        return fail_result_size(call, range, stream->fitting.max, stream->fitting.fits);
     }
     struct ng_str text = {stream->len > 0 ? stream->data : "", stream->len};
     if (range[0] == 1 && editor_bom(text) > 0) {
@@ -197,9 +226,9 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
         .call = call,
         .first = range[0],
         .last = range[1],
-        .max = editor->max_result,
         .line = 1,
     };
+    fitting_start(&stream.fitting, editor, path);
     struct ng_file file = {0};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
     if (rc == NG_OK && file.revision.data == NULL) {
@@ -218,27 +247,17 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
 
 /* ---- files read whole */
 
-/* The last line up to which the numbered lines from range[0] stay within `max`. */
-static int64_t lines_that_fit(struct ng_str text, int64_t first, uint64_t max)
+/* The last line up to which the numbered lines from `first` fit. */
+static int64_t lines_that_fit(struct ng_str text, int64_t first, struct fitting *fitting)
 {
-    struct stream probe = {.first = first, .last = -1, .max = max, .line = 1};
-    int64_t fits = 0;
-    uint64_t shown = 0;
     size_t line = 1;
-    for (size_t i = 0; i < text.len; i++) {
-        if (line >= (uint64_t)probe.first) {
-            shown += text.data[i] == '\t' ? sizeof(EDITOR_TAB) - 1 : 1;
-            shown += text.data[i] == '\n' ? VIEW_LINE_EXTRA - 1 : 0;
-            if (shown + VIEW_LINE_EXTRA > probe.max) {
-                break;
-            }
+    for (size_t i = 0; i < text.len && !fitting->over; i++) {
+        if (line >= (uint64_t)first) {
+            fitting_add(fitting, line, text.data[i]);
         }
-        if (text.data[i] == '\n') {
-            fits = (int64_t)line;
-            line++;
-        }
+        line += text.data[i] == '\n';
     }
-    return fits;
+    return fitting->fits;
 }
 
 static int view_whole(struct ng_call *call, const struct editor *editor, struct ng_str path,
@@ -273,11 +292,11 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
         return rc;
     }
     struct ng_str lines = editor_numbered(call, text, first, last, first);
-    if (range != NULL && lines.len + prefix.len + path.len + 64 > editor->max_result) {
-        uint64_t least = prefix.len + path.len + 64;
-        uint64_t room = editor->max_result > least ? editor->max_result - least : 0;
-        return fail_result_size(call, range, editor->max_result,
-                                lines_that_fit(text, range[0], room));
+    struct fitting fitting;
+    fitting_start(&fitting, editor, path);
+    if (range != NULL && lines.len > fitting.max) {
+        return fail_result_size(call, range, fitting.max,
+                                lines_that_fit(text, range[0], &fitting));
     }
     rc = editor_reply_lines(call, prefix, path, lines, "");
     return rc == NG_OK ? call->host->revision_text(call, file.revision) : rc;

@@ -2,6 +2,7 @@
 /* test_schema.c - JSON Schema: the draft's own test suite, what is refused, and what is said
  * about a violation. */
 #include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -447,22 +448,78 @@ static void test_patterns(void **state)
     }
 }
 
-static void test_slow_pattern(void **state)
+static void check_pattern(const char *schema_text, struct ng_str text, int expected)
 {
-    (void)state;
     struct arena arena;
     struct violations violations;
-    const struct ng_value *value = NULL;
-    struct schema *schema = compile("{\"pattern\":\"^(a+)+$\"}");
+    struct ng_value value = {.type = NG_TYPE_STRING, .text = text};
+    struct schema *schema = compile(schema_text);
     arena_init(&arena, 0);
-    assert_int_equal(NG_OK,
-                     json_parse(&arena,
-                                ng_str_of("\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\""),
-                                128, &value, NULL));
-    assert_int_equal(NG_EINVAL, schema_check(schema, value, &arena, &violations));
-    assert_int_equal(1, violations.count);
-    assert_true(str_is(violations.items[0].got, "a string that takes too many steps"));
+    assert_int_equal(expected, schema_check(schema, &value, &arena, &violations));
+    if (expected == NG_EINVAL) {
+        assert_int_equal(1, violations.count);
+        assert_true(str_is(violations.items[0].got, "a string that takes too many steps"));
+    }
     arena_done(&arena);
+    schema_free(schema);
+}
+
+static void test_slow_patterns(void **state)
+{
+    (void)state;
+    enum { LONG = 1024 * 1024 };
+    char *text = malloc(LONG);
+    assert_non_null(text);
+    memset(text, 'a', LONG);
+    check_pattern("{\"pattern\":\"^(a+)+$\"}", ng_str_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"),
+                  NG_EINVAL);
+    /* Linear from each start, so quadratic in all: */
+    check_pattern("{\"pattern\":\"[a-z]+[0-9]\"}", str_make(text, LONG), NG_EINVAL);
+    check_pattern("{\"pattern\":\"^[a-z]+$\"}", str_make(text, LONG), NG_OK);
+    check_pattern("{\"pattern\":\"a$\"}", str_make(text, LONG), NG_OK);
+    free(text);
+}
+
+/* ---- threads ---- */
+
+#define THREADS 4
+#define ROUNDS 500
+
+static void *check_often(void *user)
+{
+    const struct schema *schema = user;
+    struct arena arena;
+    struct violations violations;
+    size_t wrong = 0;
+    arena_init(&arena, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        const struct ng_value *value = NULL;
+        bool valid = i % 2 == 0;
+        int rc =
+            json_parse(&arena, ng_str_of(valid ? "{\"a\":\"x1\"}" : "{\"a\":\"1\",\"b\":2}"), 8,
+                       &value, NULL);
+        rc = rc == NG_OK ? schema_check(schema, value, &arena, &violations) : rc;
+        wrong += rc != (valid ? NG_OK : NG_EINVAL) || violations.count != (valid ? 0 : 2);
+        arena_reset(&arena);
+    }
+    arena_done(&arena);
+    return wrong == 0 ? NULL : user;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    struct schema *schema = compile("{\"properties\":{\"a\":{\"pattern\":\"^x\\\\d$\"}},"
+                                    "\"unevaluatedProperties\":false,\"maxProperties\":1}");
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(0, pthread_create(&threads[i], NULL, check_often, schema));
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        void *wrong = NULL;
+        assert_int_equal(0, pthread_join(threads[i], &wrong));
+        assert_null(wrong);
+    }
     schema_free(schema);
 }
 
@@ -509,10 +566,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),     cmocka_unit_test(test_order_and_bound),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_slow_pattern), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_messages),      cmocka_unit_test(test_order_and_bound),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_slow_patterns), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_suite),
     };
     DIR *folder = opendir(SUITE);
     if (folder == NULL) {

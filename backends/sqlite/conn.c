@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* conn.c - connections: opening, statements, what errors mean, the readers and, in memory, the
+ * gate between readers and writer. */
+#include "db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+static const char *const statement_sql[] = {
+#define STATEMENT_SQL(name, sql) sql,
+    STATEMENTS(STATEMENT_SQL)
+#undef STATEMENT_SQL
+};
+
+/* Largest in-memory store. */
+#define MEMORY_MAX_BYTES ((sqlite3_int64)1 << 40)
+
+static int reader_progress(void *user)
+{
+    struct conn *conn = user;
+    return conn->call != NULL && conn->call->host->cancelled(conn->call);
+}
+
+static int conn_setup(struct conn *conn, bool reader)
+{
+    struct db *db = conn->db;
+    const char *pragmas;
+    if (reader) {
+        pragmas = "PRAGMA query_only=1; PRAGMA cache_size=-256; PRAGMA temp_store=MEMORY;";
+    } else if (db->memory) {
+        pragmas = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA "
+                  "cache_size=-1024; PRAGMA temp_store=MEMORY;";
+    } else {
+        pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+                  "wal_autocheckpoint=1000; PRAGMA secure_delete=FAST; PRAGMA "
+                  "cache_size=-1024; PRAGMA journal_size_limit=16777216;";
+    }
+    (void)sqlite3_extended_result_codes(conn->sql, 1);
+    (void)sqlite3_busy_timeout(conn->sql, 5000);
+    (void)sqlite3_db_config(conn->sql, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+    int rc = sqlite3_exec(conn->sql, pragmas, NULL, NULL, NULL);
+    if (rc == SQLITE_OK && db->memory && !reader) {
+        sqlite3_int64 size = MEMORY_MAX_BYTES;
+        (void)sqlite3_file_control(conn->sql, "main", SQLITE_FCNTL_SIZE_LIMIT, &size);
+    }
+    if (rc == SQLITE_OK) {
+        rc = values_functions(conn->sql);
+    }
+    if (reader) {
+        sqlite3_progress_handler(conn->sql, READER_STEPS, reader_progress, conn);
+    }
+    return rc;
+}
+
+int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t error_max)
+{
+    struct conn *conn = calloc(1, sizeof(*conn));
+    if (conn == NULL) {
+        (void)snprintf(error, error_max, "no memory to open %s", db->path);
+        return NG_EINTERNAL;
+    }
+    conn->db = db;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    if (!reader) {
+        flags |= SQLITE_OPEN_CREATE;
+    }
+    int rc = sqlite3_open_v2(db->uri, &conn->sql, flags, db->memory ? "memdb" : NULL);
+    if (rc == SQLITE_OK) {
+        rc = conn_setup(conn, reader);
+    }
+    if (rc != SQLITE_OK) {
+        int code = conn_error(conn, "opening the store", error, error_max);
+        conn_close(conn);
+        return code == NG_EINTERNAL ? NG_EUNAVAILABLE : code;
+    }
+    *ret = conn;
+    return NG_OK;
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < STMT_COUNT; i++) {
+        (void)sqlite3_finalize(conn->stmts[i]);
+    }
+    (void)sqlite3_close_v2(conn->sql);
+    free(conn);
+}
+
+sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which)
+{
+    sqlite3_stmt *stmt = conn->stmts[which];
+    if (stmt == NULL) {
+        if (sqlite3_prepare_v3(conn->sql, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+                               &stmt, NULL) != SQLITE_OK) {
+            return NULL;
+        }
+        conn->stmts[which] = stmt;
+        return stmt;
+    }
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
+    return stmt;
+}
+
+int conn_run(struct conn *conn, sqlite3_stmt *stmt)
+{
+    if (stmt == NULL) {
+        return sqlite3_errcode(conn->sql) == SQLITE_OK ? SQLITE_NOMEM
+                                                       : sqlite3_extended_errcode(conn->sql);
+    }
+    int rc;
+    do {
+        rc = sqlite3_step(stmt);
+    } while (rc == SQLITE_ROW);
+    int end = sqlite3_reset(stmt);
+    return rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
+}
+
+int conn_exec(struct conn *conn, enum statement which)
+{
+    return conn_run(conn, conn_stmt(conn, which));
+}
+
+int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text)
+{
+    return sqlite3_bind_text64(stmt, index, text.data != NULL ? text.data : "", text.len,
+                               SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes)
+{
+    return sqlite3_bind_blob64(stmt, index, bytes.data != NULL ? bytes.data : "", bytes.len,
+                               SQLITE_STATIC);
+}
+
+int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number)
+{
+    return sqlite3_bind_int64(stmt, index,
+                              number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number);
+}
+
+struct ng_str column_str(sqlite3_stmt *stmt, int column)
+{
+    if (sqlite3_column_type(stmt, column) == SQLITE_NULL) {
+        return str_of(NULL, 0);
+    }
+    const void *data = sqlite3_column_blob(stmt, column);
+    int len = sqlite3_column_bytes(stmt, column);
+    return str_of(data != NULL && len > 0 ? data : "", len > 0 ? (size_t)len : 0);
+}
+
+uint64_t column_u64(sqlite3_stmt *stmt, int column)
+{
+    sqlite3_int64 number = sqlite3_column_int64(stmt, column);
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+/* Did the system say that there is no room? Quotas and file size limits come as plain I/O
+ * errors. */
+static bool out_of_room(sqlite3 *sql, int rc)
+{
+    if ((rc & 0xff) == SQLITE_FULL) {
+        return true;
+    }
+    int system = sqlite3_system_errno(sql);
+    return (rc & 0xff) == SQLITE_IOERR &&
+           (system == ENOSPC || system == EDQUOT || system == EFBIG);
+}
+
+static const char *way_out(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return "the file is damaged: stop the gateway, move it away and restore from a backup";
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+        return "check that the folder is there and that the gateway may write to it";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return "another program holds the file: end it, or try again";
+    case SQLITE_IOERR:
+        return "check the disk and the system's log; writes go on when it works again";
+    case SQLITE_TOOBIG:
+        return "make the document smaller";
+    default:
+        return "see the gateway's log, or run `notegate verify`";
+    }
+}
+
+static int error_code(sqlite3 *sql, int rc)
+{
+    if (out_of_room(sql, rc)) {
+        return NG_EFULL;
+    }
+    switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+    case SQLITE_INTERNAL:
+    case SQLITE_ERROR:
+    case SQLITE_MISUSE:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_RANGE:
+    case SQLITE_MISMATCH:
+    case SQLITE_SCHEMA:
+        return NG_EINTERNAL;
+    case SQLITE_TOOBIG:
+        return NG_ETOOLARGE;
+    default:
+        return NG_EUNAVAILABLE;
+    }
+}
+
+int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max)
+{
+    int rc = conn->sql != NULL ? sqlite3_extended_errcode(conn->sql) : SQLITE_NOMEM;
+    const char *text = conn->sql != NULL ? sqlite3_errmsg(conn->sql) : "out of memory";
+    if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        (void)snprintf(error, error_max, "%s failed: no memory", doing);
+        return NG_EINTERNAL;
+    }
+    int code = error_code(conn->sql, rc);
+    if (code == NG_EFULL) {
+        (void)snprintf(error, error_max,
+                       "%s failed: no room is left for %s (%s); free space there, writes go on "
+                       "by themselves then",
+                       doing, conn->db->path, text);
+    } else {
+        (void)snprintf(error, error_max, "%s failed: %s: %s (%d); %s", doing, conn->db->path,
+                       text, rc, way_out(rc));
+    }
+    return code;
+}
+
+int conn_fail(struct conn *conn, struct ng_call *call, const char *doing)
+{
+    char error[DB_ERROR_MAX];
+    int rc = sqlite3_errcode(conn->sql);
+    if (rc == SQLITE_INTERRUPT) {
+        if (call->host->remaining_ms(call) <= 0) {
+            return ng_fail(call, NG_ETIMEOUT, "%s took longer than the call may", doing);
+        }
+        return ng_fail(call, NG_ECANCELLED, "%s was cancelled", doing);
+    }
+    int code = conn_error(conn, doing, error, sizeof(error));
+    return ng_fail(call, code, "%s", error);
+}
+
+/* ---- the gate (memory only) ---- */
+
+static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
+{
+    if (!db->memory) {
+        return true;
+    }
+    bool in = true;
+    pthread_mutex_lock(&db->gate_lock);
+    /* Who holds the gate already must not wait for a writer that waits for it. */
+    while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += READER_WAIT_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_nsec -= 1000000000L;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&db->gate_moved, &db->gate_lock, &until);
+        in = !call->host->cancelled(call);
+    }
+    if (in) {
+        db->gate_readers++;
+    }
+    pthread_mutex_unlock(&db->gate_lock);
+    return in;
+}
+
+static void gate_leave_reader(struct db *db)
+{
+    if (db->memory) {
+        pthread_mutex_lock(&db->gate_lock);
+        db->gate_readers--;
+        pthread_cond_broadcast(&db->gate_moved);
+        pthread_mutex_unlock(&db->gate_lock);
+    }
+}
+
+void gate_enter_writer(struct db *db)
+{
+    if (db->memory) {
+        pthread_mutex_lock(&db->gate_lock);
+        db->gate_waiting++;
+        while (db->gate_readers > 0 || db->gate_writing) {
+            pthread_cond_wait(&db->gate_moved, &db->gate_lock);
+        }
+        db->gate_waiting--;
+        db->gate_writing = true;
+        pthread_mutex_unlock(&db->gate_lock);
+    }
+}
+
+void gate_leave_writer(struct db *db)
+{
+    if (db->memory) {
+        pthread_mutex_lock(&db->gate_lock);
+        db->gate_writing = false;
+        pthread_cond_broadcast(&db->gate_moved);
+        pthread_mutex_unlock(&db->gate_lock);
+    }
+}
+
+/* ---- readers ---- */
+
+/* A free connection, or room to open one. With the lock held. */
+static struct conn *reader_pick(struct db *db, bool *ret_nested, bool *ret_room)
+{
+    struct conn *found = NULL;
+    *ret_nested = false;
+    for (struct conn *conn = db->readers; conn != NULL; conn = conn->next) {
+        if (!conn->in_use) {
+            found = conn;
+        } else if (pthread_equal(conn->owner, pthread_self())) {
+            *ret_nested = true;
+        }
+    }
+    *ret_room = db->reader_count < READERS_MAX || *ret_nested;
+    return found;
+}
+
+static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
+{
+    bool nested = false;
+    bool room = false;
+    pthread_mutex_lock(&db->readers_lock);
+    struct conn *conn = reader_pick(db, &nested, &room);
+    while (conn == NULL && !room) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += READER_WAIT_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_nsec -= 1000000000L;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&db->reader_free, &db->readers_lock, &until);
+        if (call->host->cancelled(call)) {
+            pthread_mutex_unlock(&db->readers_lock);
+            return call->host->remaining_ms(call) <= 0
+                       ? ng_fail(call, NG_ETIMEOUT,
+                                 "all %d connections for reading were busy until the call's "
+                                 "time was up",
+                                 READERS_MAX)
+                       : ng_fail(call, NG_ECANCELLED, "the read was cancelled");
+        }
+        conn = reader_pick(db, &nested, &room);
+    }
+    if (conn == NULL) {
+        char error[DB_ERROR_MAX];
+        int rc = conn_open(db, true, &conn, error, sizeof(error));
+        if (rc != NG_OK) {
+            pthread_mutex_unlock(&db->readers_lock);
+            return ng_fail(call, rc, "%s", error);
+        }
+        conn->next = db->readers;
+        db->readers = conn;
+        db->reader_count++;
+    }
+    conn->in_use = true;
+    conn->nested = nested;
+    conn->owner = pthread_self();
+    pthread_mutex_unlock(&db->readers_lock);
+    *ret = conn;
+    return NG_OK;
+}
+
+static void reader_return(struct conn *conn)
+{
+    struct db *db = conn->db;
+    struct conn *drop = NULL;
+    pthread_mutex_lock(&db->readers_lock);
+    conn->in_use = false;
+    if (db->reader_count > READERS_MAX) {
+        for (struct conn **at = &db->readers; *at != NULL; at = &(*at)->next) {
+            if (*at == conn) {
+                *at = conn->next;
+                break;
+            }
+        }
+        db->reader_count--;
+        drop = conn;
+    }
+    pthread_cond_signal(&db->reader_free);
+    pthread_mutex_unlock(&db->readers_lock);
+    conn_close(drop);
+}
+
+int reader_begin(struct db *db, struct ng_call *call, struct conn **ret)
+{
+    struct conn *conn = NULL;
+    int rc = reader_take(db, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!gate_enter_reader(db, call, conn->nested)) {
+        reader_return(conn);
+        return ng_fail(call, NG_ETIMEOUT, "the call ended before it could read");
+    }
+    conn->call = call;
+    if (conn_exec(conn, STMT_BEGIN) != SQLITE_OK) {
+        rc = conn_fail(conn, call, "reading");
+        conn->call = NULL;
+        gate_leave_reader(db);
+        reader_return(conn);
+        return rc;
+    }
+    *ret = conn;
+    return NG_OK;
+}
+
+void reader_end(struct conn *conn)
+{
+    if (conn == NULL) {
+        return;
+    }
+    conn->call = NULL; /* ending must not be interrupted */
+    for (size_t i = 0; i < STMT_COUNT; i++) {
+        if (conn->stmts[i] != NULL && sqlite3_stmt_busy(conn->stmts[i])) {
+            (void)sqlite3_reset(conn->stmts[i]);
+        }
+    }
+    if (!sqlite3_get_autocommit(conn->sql)) {
+        (void)conn_exec(conn, STMT_COMMIT);
+    }
+    gate_leave_reader(conn->db);
+    reader_return(conn);
+}
+
+void readers_close(struct db *db)
+{
+    while (db->readers != NULL) {
+        struct conn *conn = db->readers;
+        db->readers = conn->next;
+        conn_close(conn);
+    }
+}

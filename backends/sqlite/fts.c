@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* fts.c - the full-text index: one table a collection, brought up to date from the list of what
+ * changed, in steps small enough to stand between two commits. */
+#include "db.h"
+
+#include <stdio.h>
+
+/* One step indexes at most so many documents and bytes. */
+#define STEP_DOCS 64
+#define STEP_BYTES ((size_t)256 * 1024)
+
+static int run_sql(struct conn *conn, const struct sql *text)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (text->rc != NG_OK) {
+        return NG_EINTERNAL;
+    }
+    int rc = sqlite3_prepare_v2(conn->sql, text->text.data, (int)text->text.len, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(stmt);
+    }
+    int end = sqlite3_finalize(stmt);
+    return (rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+}
+
+/* What the table holds, as stored with the collection: when it changes, the table is made
+ * anew. */
+static int layout_of(const struct db_collection *collection, struct bytes *ret)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
+        if (collection->fields[i].column >= 0) {
+            rc = bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
+            rc = rc == NG_OK ? bytes_add(ret, "\n", 1) : rc;
+        }
+    }
+    if (rc == NG_OK && collection->text_column) {
+        rc = bytes_add(ret, "*", 1);
+    }
+    return rc;
+}
+
+static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(conn->sql, "SELECT search FROM collections WHERE collection=?1",
+                                -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        (void)sqlite3_bind_int64(stmt, 1, collection);
+        rc = sqlite3_step(stmt);
+    }
+    int code = rc == SQLITE_ROW ? bytes_set(ret, column_str(stmt, 0)) : NG_EINTERNAL;
+    (void)sqlite3_finalize(stmt);
+    return code;
+}
+
+static int set_layout(struct conn *conn, int64_t collection, struct ng_str layout)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(conn->sql, "UPDATE collections SET search=?2 WHERE collection=?1", -1,
+                           &stmt, NULL) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, collection);
+    (void)bind_text(stmt, 2, layout);
+    int rc = sqlite3_step(stmt);
+    return sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+}
+
+static int remake(struct conn *conn, const struct db_collection *collection)
+{
+    struct sql drop = {0};
+    struct sql clean = {0};
+    struct sql make = {0};
+    struct sql mark = {0};
+    sql_add(&drop, "DROP TABLE IF EXISTS search_");
+    sql_add_int(&drop, collection->id);
+    sql_add(&clean, "DELETE FROM dirty WHERE collection=");
+    sql_add_int(&clean, collection->id);
+    sql_add(&make, "CREATE VIRTUAL TABLE search_");
+    sql_add_int(&make, collection->id);
+    sql_add(&make, " USING fts5(");
+    for (int i = 0; i < collection->columns; i++) {
+        sql_add(&make, "c");
+        sql_add_int(&make, i);
+        sql_add(&make, ",");
+    }
+    sql_add(&make, "tokenize='unicode61 remove_diacritics 2')");
+    sql_add(&mark, "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN shelves "
+                   "s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE d.deleted=0 "
+                   "AND c.collection=");
+    sql_add_int(&mark, collection->id);
+    int rc = run_sql(conn, &drop);
+    rc = rc == NG_OK ? run_sql(conn, &clean) : rc;
+    if (collection->columns > 0) {
+        rc = rc == NG_OK ? run_sql(conn, &make) : rc;
+        rc = rc == NG_OK ? run_sql(conn, &mark) : rc;
+        atomic_store(&conn->db->dirty, true);
+    }
+    sql_done(&drop);
+    sql_done(&clean);
+    sql_done(&make);
+    sql_done(&mark);
+    return rc;
+}
+
+int fts_table(struct conn *conn, const struct db_collection *collection)
+{
+    struct bytes wanted = {0};
+    struct bytes stored = {0};
+    int rc = layout_of(collection, &wanted);
+    rc = rc == NG_OK ? get_layout(conn, collection->id, &stored) : rc;
+    if (rc == NG_OK && !str_same(bytes_str(&wanted), bytes_str(&stored))) {
+        rc = remake(conn, collection);
+        rc = rc == NG_OK ? set_layout(conn, collection->id, bytes_str(&wanted)) : rc;
+    }
+    bytes_done(&wanted);
+    bytes_done(&stored);
+    return rc;
+}
+
+/* ---- one step ---- */
+
+struct step {
+    struct conn *conn;
+    const struct db_collection *collection;
+    sqlite3_stmt *next, *forget, *clean, *add;
+};
+
+static void step_done(struct step *step)
+{
+    (void)sqlite3_finalize(step->next);
+    (void)sqlite3_finalize(step->forget);
+    (void)sqlite3_finalize(step->clean);
+    (void)sqlite3_finalize(step->add);
+}
+
+static int step_init(struct step *step)
+{
+    int64_t id = step->collection->id;
+    struct sql next = {0};
+    struct sql forget = {0};
+    struct sql clean = {0};
+    struct sql add = {0};
+    sql_add(&next, "SELECT y.doc,d.deleted,d.fields,d.text FROM dirty y JOIN docs d ON "
+                   "d.doc=y.doc WHERE y.collection=");
+    sql_add_int(&next, id);
+    sql_add(&next, " ORDER BY y.doc LIMIT 1");
+    sql_add(&forget, "DELETE FROM search_");
+    sql_add_int(&forget, id);
+    sql_add(&forget, " WHERE rowid=?1");
+    sql_add(&clean, "DELETE FROM dirty WHERE doc=?1 AND collection=");
+    sql_add_int(&clean, id);
+    sql_add(&add, "INSERT INTO search_");
+    sql_add_int(&add, id);
+    sql_add(&add, "(rowid");
+    for (int i = 0; i < step->collection->columns; i++) {
+        sql_add(&add, ",c");
+        sql_add_int(&add, i);
+    }
+    sql_add(&add, ") VALUES(?1");
+    for (int i = 0; i < step->collection->columns; i++) {
+        sql_add(&add, ",?");
+        sql_add_int(&add, i + 2);
+    }
+    sql_add(&add, ")");
+    bool ok = sql_prepare(step->conn, &next, &step->next) == SQLITE_OK &&
+              sql_prepare(step->conn, &forget, &step->forget) == SQLITE_OK &&
+              sql_prepare(step->conn, &clean, &step->clean) == SQLITE_OK &&
+              sql_prepare(step->conn, &add, &step->add) == SQLITE_OK;
+    sql_done(&next);
+    sql_done(&forget);
+    sql_done(&clean);
+    sql_done(&add);
+    return ok ? NG_OK : NG_EINTERNAL;
+}
+
+/* The texts of one field, several with line ends between them. */
+static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
+{
+    struct value value;
+    size_t at = 0;
+    int rc = NG_OK;
+    ret->len = 0;
+    while (rc == NG_OK && values_next(blob, &at, &value)) {
+        if (value.field == field && value.kind == VALUE_TEXT) {
+            rc = ret->len > 0 ? bytes_add(ret, "\n", 1) : NG_OK;
+            rc = rc == NG_OK ? bytes_add(ret, value.bytes.data, value.bytes.len) : rc;
+        }
+    }
+    return rc;
+}
+
+/* Indexes the document that `next` stands on. */
+static int add_doc(struct step *step)
+{
+    const struct db_collection *collection = step->collection;
+    struct ng_str fields = column_str(step->next, 2);
+    struct ng_str text = column_str(step->next, 3);
+    struct bytes part = {0};
+    int rc = NG_OK;
+    (void)sqlite3_reset(step->add);
+    (void)sqlite3_bind_int64(step->add, 1, sqlite3_column_int64(step->next, 0));
+    for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
+        const struct db_field *field = &collection->fields[i];
+        if (field->column >= 0) {
+            rc = field_text(fields, field->id, &part);
+            if (rc == NG_OK && sqlite3_bind_text64(step->add, field->column + 2,
+                                                   part.data != NULL ? part.data : "", part.len,
+                                                   SQLITE_TRANSIENT, SQLITE_UTF8) != SQLITE_OK) {
+                rc = NG_EINTERNAL;
+            }
+        }
+    }
+    bytes_done(&part);
+    if (rc == NG_OK && collection->text_column) {
+        (void)bind_text(step->add, collection->columns + 1, text);
+    }
+    if (rc == NG_OK && conn_run(step->conn, step->add) != SQLITE_OK) {
+        rc = NG_EINTERNAL;
+    }
+    return rc;
+}
+
+/* The next document that waits. *ret_bytes: what it weighs; false in *ret_found: none. */
+static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
+{
+    int rc = sqlite3_step(step->next);
+    *ret_found = rc == SQLITE_ROW;
+    if (rc != SQLITE_ROW) {
+        (void)sqlite3_reset(step->next);
+        return rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    }
+    int64_t doc = sqlite3_column_int64(step->next, 0);
+    bool deleted = sqlite3_column_int(step->next, 1) != 0;
+    *ret_bytes = 64 + column_str(step->next, 2).len + column_str(step->next, 3).len;
+    (void)sqlite3_bind_int64(step->forget, 1, doc);
+    int code = conn_run(step->conn, step->forget) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (code == NG_OK && !deleted) {
+        code = add_doc(step);
+    }
+    (void)sqlite3_reset(step->next);
+    (void)sqlite3_bind_int64(step->clean, 1, doc);
+    if (code == NG_OK && conn_run(step->conn, step->clean) != SQLITE_OK) {
+        code = NG_EINTERNAL;
+    }
+    return code;
+}
+
+/* One collection, within the budget that is left. */
+static int step_collection(struct db *db, const struct db_collection *collection, int *docs,
+                           size_t *bytes, bool *ret_more)
+{
+    struct step step = {.conn = db->writer, .collection = collection};
+    int rc = step_init(&step);
+    bool found = true;
+    while (rc == NG_OK && found && *docs < STEP_DOCS && *bytes < STEP_BYTES) {
+        size_t weight = 0;
+        rc = step_one(&step, &found, &weight);
+        if (found) {
+            ++*docs;
+            *bytes += weight;
+        }
+    }
+    *ret_more = *ret_more || found;
+    step_done(&step);
+    return rc;
+}
+
+static bool is_newest(struct db *db, const struct db_collection *collection)
+{
+    return collection_find(db, str_of(collection->name, collection->name_len)) == collection;
+}
+
+int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max)
+{
+    int docs = 0;
+    size_t bytes = 0;
+    *ret_more = false;
+    int rc = work_begin(db, false) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    pthread_mutex_lock(&db->collections_lock);
+    const struct db_collection *at = db->collections;
+    pthread_mutex_unlock(&db->collections_lock);
+    for (; at != NULL && rc == NG_OK; at = at->next) {
+        if (at->columns > 0 && (collection == 0 || collection == at->id) && is_newest(db, at)) {
+            rc = step_collection(db, at, &docs, &bytes, ret_more);
+        }
+    }
+    if (rc != NG_OK) {
+        rc = conn_error(db->writer, "indexing for search", error, error_max);
+    }
+    if (rc == NG_OK && collection == 0 && !*ret_more) {
+        atomic_store(&db->dirty, false); /* who sets it has the turn, too */
+    }
+    if (work_end(db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
+        atomic_store(&db->dirty, true);
+        (void)snprintf(error, error_max,
+                       "indexing for search failed: %.300s could not be written; check the disk",
+                       db->path);
+        rc = NG_EUNAVAILABLE;
+    }
+    return rc;
+}
+
+int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
+{
+    char error[DB_ERROR_MAX] = "";
+    bool more = atomic_load(&db->dirty);
+    while (more) {
+        if (call->host->cancelled(call)) {
+            return call->host->remaining_ms(call) <= 0
+                       ? ng_fail(call, NG_ETIMEOUT,
+                                 "the search index could not be brought up to date in the call's "
+                                 "time; it goes on by itself, try again")
+                       : ng_fail(call, NG_ECANCELLED, "the search was cancelled");
+        }
+        int rc = fts_step(db, collection, &more, error, sizeof(error));
+        if (rc != NG_OK) {
+            return ng_fail(call, rc, "%s", error);
+        }
+    }
+    return NG_OK;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* query.c - lists of documents: which index leads, so that a page costs what it shows and not
+ * what is stored. */
+#include "db.h"
+
+/* A condition that fewer documents than this meet leads, whatever the order asked for. */
+#define LEAD_MAX 2000
+/* Up to so many (space, deleted) pairs are merged in index order; more are sorted. */
+#define BRANCHES_MAX 16
+
+#define NO_TERM SIZE_MAX
+
+struct plan {
+    const struct db_collection *collection;
+    const struct ng_query *query;
+    struct shelves shelves;
+    struct subject sort;
+    bool by_created; /* the order is that of creation */
+    size_t lead;     /* the term whose index leads, or NO_TERM */
+    int64_t lead_count;
+    bool by_value; /* the index of the sort field leads */
+};
+
+int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret)
+{
+    bool one = query->space.data != NULL;
+    size_t count = one ? 1 : query->space_count;
+    ret->count = 0;
+    ret->ids = calloc(count + 1, sizeof(*ret->ids));
+    if (ret->ids == NULL) {
+        return NG_EINTERNAL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
+        if (stmt == NULL) {
+            return NG_EINTERNAL;
+        }
+        (void)bind_text(stmt, 1, query->collection);
+        (void)bind_text(stmt, 2, one ? query->space : query->spaces[i]);
+        int rc = sqlite3_step(stmt);
+        int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+        (void)sqlite3_reset(stmt);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+            return NG_EINTERNAL;
+        }
+        bool known = shelf == 0;
+        for (size_t j = 0; j < ret->count && !known; j++) {
+            known = ret->ids[j] == shelf;
+        }
+        if (!known) {
+            ret->ids[ret->count++] = shelf;
+        }
+    }
+    return NG_OK;
+}
+
+void shelves_add(struct sql *sql, const struct shelves *shelves)
+{
+    sql_add(sql, shelves->count == 1 ? "=" : " IN (");
+    for (size_t i = 0; i < shelves->count; i++) {
+        sql_add(sql, i > 0 ? "," : "");
+        sql_add_int(sql, shelves->ids[i]);
+    }
+    sql_add(sql, shelves->count == 1 ? "" : ")");
+}
+
+/* One number from a statement put together; -1: failed. */
+static int64_t number_from(struct conn *conn, struct sql *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t number = -1;
+    if (sql_prepare(conn, sql, &stmt) == SQLITE_OK) {
+        if (sqlite3_step(stmt) == SQLITE_ROW) {
+            number = sqlite3_column_int64(stmt, 0);
+        }
+        if (sqlite3_finalize(stmt) != SQLITE_OK) {
+            number = -1;
+        }
+    }
+    sql_done(sql);
+    return number;
+}
+
+/* The most selective term that an index of values can answer; counting stops at LEAD_MAX. */
+static int find_lead(struct conn *conn, struct plan *plan)
+{
+    plan->lead = NO_TERM;
+    plan->lead_count = LEAD_MAX + 1;
+    for (size_t i = 0; i < plan->query->term_count; i++) {
+        const struct ng_term *term = &plan->query->terms[i];
+        struct subject subject;
+        bool order = term->op != NG_TERM_EQ && term->op != NG_TERM_IN;
+        if (term->op == NG_TERM_NE ||
+            !term_subject(plan->collection, term->field, order, &subject) ||
+            subject.field == NULL) {
+            continue;
+        }
+        struct sql sql = {0};
+        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM field_values v WHERE v.field=");
+        sql_add_int(&sql, subject.field->id);
+        sql_add(&sql, " AND v.shelf");
+        shelves_add(&sql, &plan->shelves);
+        term_add_range(&sql, &subject, term);
+        sql_add(&sql, " LIMIT ");
+        sql_add_int(&sql, LEAD_MAX);
+        sql_add(&sql, ")");
+        int64_t count = number_from(conn, &sql);
+        if (count < 0) {
+            return NG_EINTERNAL;
+        }
+        if (count < plan->lead_count) {
+            plan->lead = i;
+            plan->lead_count = count;
+        }
+    }
+    return NG_OK;
+}
+
+/* What leads: a selective term; else the index that has the order asked for. */
+static void choose(struct plan *plan)
+{
+    bool selective = plan->lead != NO_TERM && plan->lead_count < LEAD_MAX;
+    bool in_order = plan->lead != NO_TERM && plan->by_created &&
+                    plan->query->terms[plan->lead].op == NG_TERM_EQ;
+    if (selective || in_order) {
+        return;
+    }
+    plan->lead = NO_TERM;
+    plan->by_value = plan->sort.field != NULL && !plan->query->with_deleted;
+}
+
+/* The index of docs that leads when none of values does. NULL: sqlite decides. */
+static const char *index_of(const struct plan *plan)
+{
+    static const struct {
+        const char *column;
+        const char *index;
+    } sorted[] = {
+        {"d.id", "docs_key"},           {"d.created_ms", "docs_created_ms"},
+        {"d.updated_ms", "docs_updated"}, {"d.created_seq", "docs_created"},
+        {"d.seq", "docs_seq"},          {"d.author", "docs_author"},
+    };
+    for (size_t i = 0; i < plan->query->term_count; i++) {
+        const struct ng_term *term = &plan->query->terms[i];
+        struct subject subject;
+        if (term->op == NG_TERM_NE ||
+            !term_subject(plan->collection, term->field, false, &subject) ||
+            subject.column == NULL) {
+            continue;
+        }
+        if (strcmp(subject.column, "d.id") == 0) {
+            return "docs_key";
+        }
+        if (strcmp(subject.column, "d.author") == 0 && term->op == NG_TERM_EQ &&
+            plan->by_created) {
+            return "docs_author";
+        }
+        return NULL;
+    }
+    if (plan->by_created) {
+        return "docs_created";
+    }
+    for (size_t i = 0; i < NG_COUNT(sorted); i++) {
+        if (plan->sort.column != NULL && strcmp(plan->sort.column, sorted[i].column) == 0) {
+            return sorted[i].index;
+        }
+    }
+    return NULL;
+}
+
+static void add_key(struct sql *sql, const struct plan *plan)
+{
+    if (plan->by_value) {
+        sql_add(sql, "v.value");
+    } else if (plan->sort.field != NULL) {
+        sql_add(sql, "ng_field(d.fields,");
+        sql_add_int(sql, plan->sort.field->id);
+        sql_add(sql, ")");
+    } else {
+        sql_add(sql, plan->sort.column);
+    }
+}
+
+/* One SELECT over these shelves; `deleted`: 0, 1, or -1 for both. */
+static void add_branch(struct sql *sql, const struct plan *plan, const struct shelves *shelves,
+                       int deleted, bool with_order)
+{
+    const struct ng_query *query = plan->query;
+    bool values = plan->lead != NO_TERM || plan->by_value;
+    size_t rest = query->term_count - (plan->lead != NO_TERM ? 1 : 0);
+    bool needs_row =
+        !values || rest > 0 || (with_order && !plan->by_created && !plan->by_value);
+    const struct ng_term *lead = plan->lead != NO_TERM ? &query->terms[plan->lead] : NULL;
+    /* A document may carry several of the tags asked for. */
+    sql_add(sql, lead != NULL && lead->op == NG_TERM_IN ? "SELECT DISTINCT " : "SELECT ");
+    sql_add(sql, values ? "v.doc,v.created_seq AS c" : "d.doc,d.created_seq AS c");
+    if (with_order && !plan->by_created) {
+        sql_add(sql, ",");
+        add_key(sql, plan);
+        sql_add(sql, " AS k");
+    }
+    if (values) {
+        struct subject subject = plan->sort;
+        if (lead != NULL) {
+            bool order = lead->op != NG_TERM_EQ && lead->op != NG_TERM_IN;
+            (void)term_subject(plan->collection, lead->field, order, &subject);
+        }
+        sql_add(sql, " FROM field_values v");
+        sql_add(sql, needs_row ? " CROSS JOIN docs d ON d.doc=v.doc" : "");
+        sql_add(sql, " WHERE v.field=");
+        sql_add_int(sql, subject.field->id);
+        sql_add(sql, " AND v.shelf");
+        shelves_add(sql, shelves);
+        if (lead != NULL) {
+            term_add_range(sql, &subject, lead);
+        }
+    } else {
+        const char *index = index_of(plan);
+        sql_add(sql, " FROM docs d");
+        sql_add(sql, index != NULL ? " INDEXED BY " : "");
+        sql_add(sql, index != NULL ? index : "");
+        sql_add(sql, " WHERE d.shelf");
+        shelves_add(sql, shelves);
+        sql_add(sql, deleted < 0 ? " AND d.deleted IN (0,1)" : deleted > 0 ? " AND d.deleted=1"
+                                                                           : " AND d.deleted=0");
+    }
+    terms_add(sql, plan->collection, query, plan->lead);
+}
+
+static void add_branches(struct sql *sql, const struct plan *plan, bool with_order)
+{
+    bool both = plan->query->with_deleted && plan->lead == NO_TERM;
+    size_t branches = plan->shelves.count * (both ? 2 : 1);
+    if (branches > BRANCHES_MAX || !with_order) {
+        add_branch(sql, plan, &plan->shelves, both ? -1 : 0, with_order);
+        return;
+    }
+    for (size_t i = 0; i < branches; i++) {
+        struct shelves one = {.ids = &plan->shelves.ids[both ? i / 2 : i], .count = 1};
+        sql_add(sql, i > 0 ? " UNION ALL " : "");
+        add_branch(sql, plan, &one, both ? (int)(i % 2) : 0, with_order);
+    }
+}
+
+static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret)
+{
+    struct sql sql = {0};
+    if (plan->query->term_count == 0) {
+        sql_add(&sql, plan->query->with_deleted ? "SELECT sum(live+dead) FROM shelves"
+                                                : "SELECT sum(live) FROM shelves");
+        sql_add(&sql, " WHERE shelf");
+        shelves_add(&sql, &plan->shelves);
+    } else {
+        sql_add(&sql, "SELECT count(*) FROM (");
+        add_branches(&sql, plan, false);
+        sql_add(&sql, ")");
+    }
+    int64_t number = number_from(conn, &sql);
+    if (number < 0) {
+        return NG_EINTERNAL;
+    }
+    *ret = (uint64_t)number;
+    return NG_OK;
+}
+
+/* Cuts the snippet to so many characters, at a character. */
+static struct ng_str cut(struct ng_str text, uint32_t chars)
+{
+    size_t at = 0;
+    uint32_t count = 0;
+    while (at < text.len) {
+        bool begins = ((unsigned char)text.data[at] & 0xC0) != 0x80;
+        if (begins && count++ == chars) {
+            break;
+        }
+        at++;
+    }
+    return str_of(text.data, at);
+}
+
+int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
+               const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row, void *user)
+{
+    int step;
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        sqlite3_stmt *get = conn_stmt(conn, STMT_GET_DOC);
+        if (get == NULL) {
+            return conn_fail(conn, call, "the query");
+        }
+        (void)sqlite3_bind_int64(get, 1, sqlite3_column_int64(stmt, 0));
+        int got = sqlite3_step(get);
+        if (got != SQLITE_ROW && got != SQLITE_DONE) {
+            return conn_fail(conn, call, "the query");
+        }
+        if (got == SQLITE_DONE) {
+            return ng_fail(call, NG_EUNAVAILABLE,
+                           "an index of %s names a document that is not there: run `notegate "
+                           "verify` and restore from a backup",
+                           conn->db->path);
+        }
+        struct ng_doc doc;
+        row_from_stmt(get, query->with_text, &doc);
+        if (sqlite3_column_count(stmt) > 3) {
+            doc.score = sqlite3_column_double(stmt, 3);
+            if (snippet_chars > 0) {
+                doc.snippet = cut(column_str(stmt, 4), snippet_chars);
+            }
+        }
+        int stop = row(user, &doc);
+        (void)sqlite3_reset(get);
+        if (stop != 0) {
+            return NG_OK;
+        }
+    }
+    return step == SQLITE_DONE ? NG_OK : conn_fail(conn, call, "the query");
+}
+
+static int list(struct conn *conn, struct ng_call *call, const struct plan *plan, ng_row_fn *row,
+                void *user)
+{
+    const struct ng_query *query = plan->query;
+    struct sql sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    add_branches(&sql, plan, true);
+    const char *order = query->descending ? " ORDER BY k DESC,c DESC" : " ORDER BY k,c";
+    if (plan->by_created) {
+        order = query->descending ? " ORDER BY c DESC" : " ORDER BY c";
+    }
+    sql_add(&sql, order);
+    sql_add(&sql, " LIMIT ");
+    sql_bind_int(&sql, query->limit);
+    sql_add(&sql, " OFFSET ");
+    sql_bind_int(&sql, query->offset > INT64_MAX ? INT64_MAX : (int64_t)query->offset);
+    int rc = NG_OK;
+    if (sql_prepare(conn, &sql, &stmt) != SQLITE_OK) {
+        rc = conn_fail(conn, call, "the query");
+    } else {
+        rc = query_rows(conn, call, stmt, query, 0, row, user);
+    }
+    (void)sqlite3_finalize(stmt);
+    sql_done(&sql);
+    return rc;
+}
+
+static int run(struct conn *conn, struct ng_call *call, struct plan *plan, ng_row_fn *row,
+               void *user, uint64_t *ret_total)
+{
+    const struct ng_query *query = plan->query;
+    uint64_t total = 0;
+    if (query_shelves(conn, query, &plan->shelves) != NG_OK) {
+        return conn_fail(conn, call, "the query");
+    }
+    if (plan->shelves.count > 0) {
+        if (find_lead(conn, plan) != NG_OK) {
+            return conn_fail(conn, call, "the query");
+        }
+        if (query->want_total && count_total(conn, plan, &total) != NG_OK) {
+            return conn_fail(conn, call, "counting");
+        }
+        choose(plan);
+        int rc = query->limit > 0 ? list(conn, call, plan, row, user) : NG_OK;
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    if (query->want_total && ret_total != NULL) {
+        *ret_total = total;
+    }
+    return NG_OK;
+}
+
+int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng_row_fn *row,
+              void *user, uint64_t *ret_total)
+{
+    struct db *db = self;
+    struct plan plan = {.query = query, .lead = NO_TERM};
+    plan.collection = collection_find(db, query->collection);
+    if (plan.collection == NULL) {
+        return ng_fail(call, NG_EINVAL, "the collection of the query was not declared");
+    }
+    int rc = terms_check(call, plan.collection, query);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str sort =
+        query->sort.data != NULL && query->sort.len > 0 ? query->sort : ng_str_of("created_seq");
+    (void)term_subject(plan.collection, sort, true, &plan.sort);
+    plan.by_created =
+        plan.sort.column != NULL && strcmp(plan.sort.column, "d.created_seq") == 0;
+    struct conn *conn = NULL;
+    rc = reader_begin(db, call, &conn);
+    if (rc == NG_OK) {
+        rc = run(conn, call, &plan, row, user, ret_total);
+        reader_end(conn);
+    }
+    free(plan.shelves.ids);
+    return rc;
+}

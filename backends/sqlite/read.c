@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - one document, its history, the changes of all, and stored answers. */
+#include "db.h"
+
+#include <stdio.h>
+
+/* The columns of GET and GET_DOC. */
+void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret);
+    ret->key.collection = column_str(stmt, 1);
+    ret->key.space = column_str(stmt, 2);
+    ret->key.id = column_str(stmt, 3);
+    ret->revision = column_u64(stmt, 4);
+    ret->deleted = sqlite3_column_int(stmt, 5) != 0;
+    ret->seq = column_u64(stmt, 6);
+    ret->created_seq = column_u64(stmt, 7);
+    ret->created_ms = sqlite3_column_int64(stmt, 8);
+    ret->updated_ms = sqlite3_column_int64(stmt, 9);
+    ret->text_size = column_u64(stmt, 10);
+    ret->author = column_str(stmt, 11);
+    ret->action = column_str(stmt, 12);
+    ret->json = column_str(stmt, 13);
+    if (with_text) {
+        ret->text = column_str(stmt, 14);
+    }
+}
+
+/* What LOG_ROW, LOG_UP and LOG_DOWN say, laid over the present row. */
+static void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
+{
+    row->revision = column_u64(stmt, 0);
+    row->deleted = (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0;
+    row->seq = column_u64(stmt, 3);
+    row->updated_ms = sqlite3_column_int64(stmt, 4);
+    row->created_seq = column_u64(stmt, 5);
+    row->created_ms = sqlite3_column_int64(stmt, 6);
+    row->text_size = column_u64(stmt, 7);
+    row->author = column_str(stmt, 8);
+    row->action = column_str(stmt, 9);
+    row->json = row->text = str_of(NULL, 0);
+}
+
+static int fail_state(struct conn *conn, struct ng_call *call, uint64_t revision, int rc)
+{
+    if (rc == NG_EUNAVAILABLE) {
+        return ng_fail(call, rc,
+                       "revision %llu cannot be put together: %s is damaged; run `notegate "
+                       "verify` and restore from a backup",
+                       (unsigned long long)revision, conn->db->path);
+    }
+    if (rc == NG_ENOTFOUND) {
+        return ng_fail(call, rc, "revision %llu is not kept", (unsigned long long)revision);
+    }
+    return conn_fail(conn, call, "reading");
+}
+
+/* The present row of the key; the statement stands on it. */
+static int present(struct conn *conn, struct ng_call *call, const struct ng_key *key,
+                   sqlite3_stmt **ret)
+{
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_GET);
+    if (stmt == NULL) {
+        return conn_fail(conn, call, "reading");
+    }
+    (void)bind_text(stmt, 1, key->collection);
+    (void)bind_text(stmt, 2, key->space);
+    (void)bind_blob(stmt, 3, key->id);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) {
+        *ret = stmt;
+        return NG_OK;
+    }
+    if (rc != SQLITE_DONE) {
+        return conn_fail(conn, call, "reading");
+    }
+    return ng_fail(call, NG_ENOTFOUND, "there is no such document");
+}
+
+static int get_old(struct conn *conn, struct ng_call *call, sqlite3_stmt *newest,
+                   uint64_t revision, ng_row_fn *row, void *user)
+{
+    struct ng_doc doc;
+    row_from_stmt(newest, true, &doc);
+    int64_t number = sqlite3_column_int64(newest, 0);
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_ROW);
+    if (stmt == NULL) {
+        return conn_fail(conn, call, "reading");
+    }
+    (void)sqlite3_bind_int64(stmt, 1, number);
+    (void)bind_u64(stmt, 2, revision);
+    int step = sqlite3_step(stmt);
+    if (step != SQLITE_ROW && step != SQLITE_DONE) {
+        return conn_fail(conn, call, "reading");
+    }
+    if (step == SQLITE_DONE || sqlite3_column_int(stmt, 1) == LOG_NONE) {
+        return fail_state(conn, call, revision, NG_ENOTFOUND);
+    }
+    struct state state = {0};
+    int rc = state_load(conn, number, revision, &state);
+    if (rc == NG_OK) {
+        row_from_log(stmt, &doc);
+        doc.json = bytes_str(&state.json);
+        doc.text = bytes_str(&state.text);
+        (void)row(user, &doc);
+    } else {
+        rc = fail_state(conn, call, revision, rc);
+    }
+    state_done(&state);
+    return rc;
+}
+
+int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+             ng_row_fn *row, void *user)
+{
+    struct conn *conn = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int rc = reader_begin(self, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = present(conn, call, key, &stmt);
+    if (rc == NG_OK) {
+        if (revision == 0 || revision == column_u64(stmt, 4)) {
+            struct ng_doc doc;
+            row_from_stmt(stmt, true, &doc);
+            (void)row(user, &doc);
+        } else {
+            rc = get_old(conn, call, stmt, revision, row, user);
+        }
+    }
+    reader_end(conn);
+    return rc;
+}
+
+/* Hands one revision on. `row` holds the metadata. Not NG_OK: failed; *stop: enough. */
+static int history_row(struct conn *conn, struct ng_call *call, int64_t number, bool with_body,
+                       struct state *state, struct ng_doc *doc, ng_row_fn *row, void *user,
+                       bool *stop)
+{
+    if (with_body) {
+        int rc = state_load(conn, number, doc->revision, state);
+        if (rc != NG_OK) {
+            return fail_state(conn, call, doc->revision, rc);
+        }
+        doc->json = bytes_str(&state->json);
+        doc->text = bytes_str(&state->text);
+    }
+    *stop = row(user, doc) != 0;
+    return NG_OK;
+}
+
+struct walk {
+    struct conn *conn;
+    struct ng_call *call;
+    const struct ng_range *range;
+    ng_row_fn *row;
+    void *user;
+    int64_t number;
+    uint32_t left;
+    bool stop;
+};
+
+static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t to)
+{
+    struct conn *conn = walk->conn;
+    struct state state = {0};
+    sqlite3_stmt *stmt = conn_stmt(conn, walk->range->ascending ? STMT_LOG_UP : STMT_LOG_DOWN);
+    if (stmt == NULL) {
+        return conn_fail(conn, walk->call, "reading history");
+    }
+    (void)sqlite3_bind_int64(stmt, 1, walk->number);
+    (void)bind_u64(stmt, 2, walk->range->from);
+    (void)bind_u64(stmt, 3, to);
+    int rc = NG_OK;
+    int step = SQLITE_DONE;
+    while (rc == NG_OK && walk->left > 0 && !walk->stop &&
+           (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ng_doc doc = *newest;
+        row_from_log(stmt, &doc);
+        rc = history_row(conn, walk->call, walk->number, walk->range->with_body, &state, &doc,
+                         walk->row, walk->user, &walk->stop);
+        walk->left--;
+        step = SQLITE_DONE;
+    }
+    if (rc == NG_OK && step != SQLITE_DONE) {
+        rc = conn_fail(conn, walk->call, "reading history");
+    }
+    (void)sqlite3_reset(stmt);
+    state_done(&state);
+    return rc;
+}
+
+int read_history(void *self, struct ng_call *call, const struct ng_key *key,
+                 const struct ng_range *range, ng_row_fn *row, void *user)
+{
+    struct walk walk = {.call = call, .range = range, .row = row, .user = user};
+    walk.left = range->limit;
+    sqlite3_stmt *stmt = NULL;
+    int rc = reader_begin(self, call, &walk.conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = present(walk.conn, call, key, &stmt);
+    if (rc == NG_OK) {
+        struct ng_doc newest;
+        row_from_stmt(stmt, range->with_body, &newest);
+        walk.number = sqlite3_column_int64(stmt, 0);
+        if (!range->with_body) {
+            newest.json = str_of(NULL, 0);
+        }
+        /* The newest is always there, from its row; the log has those before it. */
+        uint64_t to = range->to == 0 || range->to > newest.revision ? newest.revision : range->to;
+        bool has_newest = to == newest.revision && range->from <= to;
+        uint64_t below = has_newest ? to - 1 : to;
+        if (has_newest && !range->ascending && walk.left > 0) {
+            walk.stop = row(user, &newest) != 0;
+            walk.left--;
+        }
+        rc = history_kept(&walk, &newest, below);
+        if (rc == NG_OK && has_newest && range->ascending && walk.left > 0 && !walk.stop) {
+            (void)row(user, &newest);
+        }
+    }
+    reader_end(walk.conn);
+    return rc;
+}
+
+int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
+                 ng_event_fn *event, void *user)
+{
+    struct conn *conn = NULL;
+    int rc = reader_begin(self, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_CHANGES);
+    int step = SQLITE_ERROR;
+    if (stmt != NULL) {
+        (void)bind_u64(stmt, 1, since);
+        (void)sqlite3_bind_int64(stmt, 2, limit);
+        while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+            struct ng_event one = {
+                .size = sizeof(one),
+                .seq = column_u64(stmt, 0),
+                .time_ms = sqlite3_column_int64(stmt, 1),
+                .key = {column_str(stmt, 2), column_str(stmt, 3), column_str(stmt, 4)},
+                .revision = column_u64(stmt, 5),
+                .agent = column_str(stmt, 6),
+                .tool = column_str(stmt, 7),
+                .action = column_str(stmt, 8),
+                .data = column_str(stmt, 9),
+            };
+            if (event(user, &one) != 0) {
+                step = SQLITE_DONE;
+                break;
+            }
+        }
+    }
+    if (step != SQLITE_DONE) {
+        rc = conn_fail(conn, call, "reading changes");
+    }
+    reader_end(conn);
+    return rc;
+}
+
+static int copy_str(struct ng_call *call, struct ng_str from, struct ng_str *ret)
+{
+    char *copy = ng_alloc(call, from.len + 1);
+    if (copy == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "no memory for a stored answer (%zu bytes)", from.len);
+    }
+    if (from.len > 0) {
+        memcpy(copy, from.data, from.len);
+    }
+    copy[from.len] = '\0';
+    *ret = str_of(copy, from.len);
+    return NG_OK;
+}
+
+int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret)
+{
+    struct conn *conn = NULL;
+    int rc = reader_begin(self, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    int step = SQLITE_ERROR;
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_ANSWER_GET);
+    if (stmt != NULL) {
+        (void)bind_blob(stmt, 1, scope);
+        step = sqlite3_step(stmt);
+    }
+    if (step == SQLITE_ROW && sqlite3_column_int64(stmt, 3) > call->host->now_ms()) {
+        struct ng_answer found = {.size = sizeof(found)};
+        found.time_ms = sqlite3_column_int64(stmt, 2);
+        found.expires_ms = sqlite3_column_int64(stmt, 3);
+        rc = copy_str(call, scope, &found.scope);
+        if (rc == NG_OK) {
+            rc = copy_str(call, column_str(stmt, 0), &found.body_hash);
+        }
+        if (rc == NG_OK) {
+            rc = copy_str(call, column_str(stmt, 1), &found.reply);
+        }
+        if (rc == NG_OK) {
+            *ret = found;
+        }
+    } else if (step == SQLITE_ROW || step == SQLITE_DONE) {
+        rc = ng_fail(call, NG_ENOTFOUND, "no answer is stored for this key");
+    } else {
+        rc = conn_fail(conn, call, "reading a stored answer");
+    }
+    reader_end(conn);
+    return rc;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* schema_sql.c - the tables: creation, upgrades step by step, and refusing what is not ours.
+ * backends/README.md explains the layout. */
+#include "db.h"
+
+#include <stdio.h>
+
+/* Step i brings a file from version i to i + 1. A released step is never changed. */
+static const char *const steps[] = {
+    "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE collections(collection INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " search TEXT NOT NULL DEFAULT '');"
+    "CREATE TABLE fields(field INTEGER PRIMARY KEY, collection INTEGER NOT NULL,"
+    " name TEXT NOT NULL, use INTEGER NOT NULL, UNIQUE(collection,name,use));"
+    "CREATE TABLE shelves(shelf INTEGER PRIMARY KEY, collection TEXT NOT NULL,"
+    " space TEXT NOT NULL, live INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,"
+    " UNIQUE(collection,space));"
+    "CREATE TABLE docs(doc INTEGER PRIMARY KEY, shelf INTEGER NOT NULL, id BLOB NOT NULL,"
+    " revision INTEGER NOT NULL, deleted INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " created_seq INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,"
+    " json_size INTEGER NOT NULL, text_size INTEGER NOT NULL, chain_count INTEGER NOT NULL,"
+    " chain_bytes INTEGER NOT NULL, author TEXT NOT NULL, action TEXT NOT NULL,"
+    " hash BLOB NOT NULL, fields BLOB NOT NULL, json BLOB NOT NULL, text BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX docs_key ON docs(shelf,id);"
+    "CREATE INDEX docs_created ON docs(shelf,deleted,created_seq);"
+    "CREATE INDEX docs_updated ON docs(shelf,deleted,updated_ms,created_seq);"
+    "CREATE INDEX docs_seq ON docs(shelf,deleted,seq);"
+    "CREATE TABLE log(seq INTEGER PRIMARY KEY, doc INTEGER NOT NULL, revision INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL, flags INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
+    " created_seq INTEGER NOT NULL, created_ms INTEGER NOT NULL, agent TEXT NOT NULL,"
+    " tool TEXT NOT NULL, action TEXT NOT NULL, data BLOB, hash BLOB NOT NULL,"
+    " json_at INTEGER, json_removed INTEGER, text_at INTEGER, text_removed INTEGER,"
+    " text_size INTEGER NOT NULL, json BLOB, text BLOB);"
+    "CREATE UNIQUE INDEX log_doc ON log(doc,revision,kind);"
+    "CREATE TABLE field_values(field INTEGER, shelf INTEGER, value, created_seq INTEGER,"
+    " doc INTEGER, PRIMARY KEY(field,shelf,value,created_seq,doc)) WITHOUT ROWID;"
+    "CREATE TABLE dirty(collection INTEGER NOT NULL, doc INTEGER NOT NULL,"
+    " PRIMARY KEY(collection,doc)) WITHOUT ROWID;"
+    "CREATE TABLE answers(answer INTEGER PRIMARY KEY, scope BLOB NOT NULL UNIQUE,"
+    " body_hash BLOB NOT NULL, reply BLOB NOT NULL, time_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL);"
+    "CREATE INDEX answers_expire ON answers(expires_ms);",
+    /* 2: lists by author and by creation time */
+    "CREATE INDEX docs_author ON docs(shelf,deleted,author,created_seq);"
+    "CREATE INDEX docs_created_ms ON docs(shelf,deleted,created_ms,created_seq);",
+};
+
+#define SCHEMA_VERSION ((int)NG_COUNT(steps))
+
+static int pragma_int(struct conn *conn, const char *sql, int64_t *ret)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(conn->sql, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(stmt);
+        if (rc == SQLITE_ROW) {
+            *ret = sqlite3_column_int64(stmt, 0);
+            rc = SQLITE_OK;
+        } else if (rc == SQLITE_DONE) {
+            rc = SQLITE_OK;
+        }
+    }
+    int end = sqlite3_finalize(stmt);
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static int upgrade(struct conn *conn, int version)
+{
+    char pragma[96];
+    int rc = sqlite3_exec(conn->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    for (int i = version; rc == SQLITE_OK && i < SCHEMA_VERSION; i++) {
+        rc = sqlite3_exec(conn->sql, steps[i], NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        (void)snprintf(pragma, sizeof(pragma), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+                       DB_APPLICATION_ID, SCHEMA_VERSION);
+        rc = sqlite3_exec(conn->sql, pragma, NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_exec(conn->sql, "COMMIT", NULL, NULL, NULL);
+    }
+    return rc;
+}
+
+/* Whose file is it, and how old? */
+static int check(struct db *db, int64_t *ret_version, char *error, size_t error_max)
+{
+    int64_t application = 0;
+    int64_t tables = 0;
+    int rc = pragma_int(db->writer, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (rc == SQLITE_OK) {
+        rc = pragma_int(db->writer, "PRAGMA application_id", &application);
+    }
+    if (rc == SQLITE_OK) {
+        rc = pragma_int(db->writer, "PRAGMA user_version", ret_version);
+    }
+    if (rc != SQLITE_OK) {
+        return conn_error(db->writer, "opening the store", error, error_max);
+    }
+    if (application != DB_APPLICATION_ID && (application != 0 || tables > 0)) {
+        (void)snprintf(error, error_max,
+                       "%s is a database of another program (application id %lld): move it away "
+                       "or choose another data_dir",
+                       db->path, (long long)application);
+        return NG_EUNAVAILABLE;
+    }
+    if (*ret_version > SCHEMA_VERSION || *ret_version < 0) {
+        (void)snprintf(error, error_max,
+                       "%s has the layout version %lld, this gateway knows up to %d: use the "
+                       "newer notegate that wrote it, or restore a backup made for this one",
+                       db->path, (long long)*ret_version, SCHEMA_VERSION);
+        return NG_EUNAVAILABLE;
+    }
+    return NG_OK;
+}
+
+int schema_open(struct db *db, char *error, size_t error_max)
+{
+    int64_t version = 0;
+    int rc = check(db, &version, error, error_max);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (version < SCHEMA_VERSION && upgrade(db->writer, (int)version) != SQLITE_OK) {
+        rc = conn_error(db->writer, "creating the tables", error, error_max);
+        (void)sqlite3_exec(db->writer->sql, "ROLLBACK", NULL, NULL, NULL);
+        return rc;
+    }
+    int64_t seq = 0;
+    int64_t doc = 0;
+    int64_t dirty = 0;
+    if (pragma_int(db->writer, "SELECT value FROM meta WHERE name='seq'", &seq) != SQLITE_OK ||
+        pragma_int(db->writer, "SELECT max(doc) FROM docs", &doc) != SQLITE_OK ||
+        pragma_int(db->writer, "SELECT 1 FROM dirty LIMIT 1", &dirty) != SQLITE_OK) {
+        return conn_error(db->writer, "opening the store", error, error_max);
+    }
+    db->next_doc = doc + 1;
+    atomic_store(&db->last_seq, (uint64_t)seq);
+    atomic_store(&db->dirty, dirty != 0);
+    return NG_OK;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* search.c - full-text search: words, phrases and prefixes of any text become a match that
+ * cannot be a syntax error. */
+#include "db.h"
+
+/* Words and phrases in one search, and its bytes. */
+#define SEARCH_WORDS_MAX 256
+#define SEARCH_BYTES_MAX 65536
+/* sqlite's most for a snippet, in words; a word is taken as so many characters. */
+#define SNIPPET_WORDS_MAX 64
+#define SNIPPET_WORD_CHARS 6
+
+static bool is_space(char c)
+{
+    return (unsigned char)c <= ' ';
+}
+
+/* One word or phrase in quotes, with what would end the quotes left out; `star`: a prefix. */
+static int add_phrase(struct bytes *match, struct ng_str phrase, bool star)
+{
+    int rc = bytes_add(match, "\"", 1);
+    for (size_t i = 0; i < phrase.len && rc == NG_OK; i++) {
+        char c = phrase.data[i];
+        rc = bytes_add(match, c == '"' || is_space(c) ? " " : &c, 1);
+    }
+    return rc == NG_OK ? bytes_add(match, star ? "\"* " : "\" ", star ? 3 : 2) : rc;
+}
+
+/* The next word or "phrase" of the text. */
+static bool next_phrase(struct ng_str text, size_t *at, struct ng_str *ret, bool *ret_star)
+{
+    size_t i = *at;
+    while (i < text.len && is_space(text.data[i])) {
+        i++;
+    }
+    if (i >= text.len) {
+        return false;
+    }
+    bool quoted = text.data[i] == '"';
+    size_t from = quoted ? i + 1 : i;
+    size_t to = from;
+    while (to < text.len && (quoted ? text.data[to] != '"'
+                                    : !is_space(text.data[to]) && text.data[to] != '"')) {
+        to++;
+    }
+    size_t end = quoted && to < text.len ? to + 1 : to;
+    *ret_star = false;
+    if (quoted && end < text.len && text.data[end] == '*') {
+        *ret_star = true;
+        end++;
+    }
+    while (!quoted && to > from && text.data[to - 1] == '*') {
+        *ret_star = true;
+        to--;
+    }
+    *ret = str_of(text.data + from, to - from);
+    *at = end;
+    return true;
+}
+
+static int make_match(struct ng_call *call, struct ng_str text, struct bytes *match)
+{
+    struct ng_str phrase;
+    bool star = false;
+    size_t at = 0;
+    size_t words = 0;
+    if (text.len > SEARCH_BYTES_MAX) {
+        return ng_fail(call, NG_ETOOLARGE, "the search text has %zu bytes, the most are %d",
+                       text.len, SEARCH_BYTES_MAX);
+    }
+    while (next_phrase(text, &at, &phrase, &star)) {
+        if (++words > SEARCH_WORDS_MAX) {
+            return ng_fail(call, NG_ETOOLARGE, "the search text has more than %d words",
+                           SEARCH_WORDS_MAX);
+        }
+        if (phrase.len > 0 && add_phrase(match, phrase, star) != NG_OK) {
+            return ng_fail(call, NG_EINTERNAL, "no memory for the search");
+        }
+    }
+    return NG_OK;
+}
+
+struct find {
+    const struct db_collection *collection;
+    const struct ng_search *search;
+    struct shelves shelves;
+    struct ng_str match;
+    struct subject sort;
+    bool by_rank;
+};
+
+static void add_table(struct sql *sql, const struct find *find)
+{
+    sql_add(sql, "search_");
+    sql_add_int(sql, find->collection->id);
+}
+
+static void add_score(struct sql *sql, const struct find *find)
+{
+    const struct db_collection *collection = find->collection;
+    sql_add(sql, "-bm25(");
+    add_table(sql, find);
+    for (size_t i = 0; i < collection->field_count; i++) {
+        if (collection->fields[i].column >= 0) {
+            struct bound weight = {.kind = BOUND_NUMBER, .number = collection->fields[i].weight};
+            sql_add(sql, ",");
+            sql_bind(sql, &weight);
+        }
+    }
+    sql_add(sql, collection->text_column ? ",1.0)" : ")");
+}
+
+/* " FROM ... WHERE ..." of the hits. */
+static void add_hits(struct sql *sql, const struct find *find)
+{
+    struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
+    sql_add(sql, " FROM ");
+    add_table(sql, find);
+    sql_add(sql, " CROSS JOIN docs d ON d.doc=");
+    add_table(sql, find);
+    sql_add(sql, ".rowid WHERE ");
+    add_table(sql, find);
+    sql_add(sql, " MATCH ");
+    sql_bind(sql, &match);
+    sql_add(sql, " AND d.deleted=0 AND +d.shelf");
+    shelves_add(sql, &find->shelves);
+    terms_add(sql, find->collection, &find->search->query, SIZE_MAX);
+}
+
+static void add_order(struct sql *sql, const struct find *find)
+{
+    bool down = find->search->query.descending;
+    sql_add(sql, " ORDER BY ");
+    if (find->by_rank) {
+        sql_add(sql, "4 DESC,2");
+        return;
+    }
+    if (find->sort.field != NULL) {
+        sql_add(sql, "ng_field(d.fields,");
+        sql_add_int(sql, find->sort.field->id);
+        sql_add(sql, ")");
+    } else {
+        sql_add(sql, find->sort.column);
+    }
+    sql_add(sql, down ? " DESC,2 DESC" : ",2");
+}
+
+/* The page of hits; snippets only for what is on it. */
+static void make_page(struct sql *sql, const struct find *find)
+{
+    const struct ng_query *query = &find->search->query;
+    uint32_t words = find->search->snippet_chars / SNIPPET_WORD_CHARS + 1;
+    struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
+    sql_add(sql, "SELECT h.doc,h.c,0,h.score,");
+    if (find->search->snippet_chars > 0) {
+        sql_add(sql, "(SELECT snippet(");
+        add_table(sql, find);
+        sql_add(sql, ",-1,'','','\xE2\x80\xA6',");
+        sql_add_int(sql, words < SNIPPET_WORDS_MAX ? words : SNIPPET_WORDS_MAX);
+        sql_add(sql, ") FROM ");
+        add_table(sql, find);
+        sql_add(sql, " WHERE ");
+        add_table(sql, find);
+        sql_add(sql, " MATCH ");
+        sql_bind(sql, &match);
+        sql_add(sql, " AND rowid=h.doc)");
+    } else {
+        sql_add(sql, "NULL");
+    }
+    sql_add(sql, " FROM (SELECT d.doc AS doc,d.created_seq AS c,0,");
+    add_score(sql, find);
+    sql_add(sql, " AS score");
+    add_hits(sql, find);
+    add_order(sql, find);
+    sql_add(sql, " LIMIT ");
+    sql_bind_int(sql, query->limit);
+    sql_add(sql, " OFFSET ");
+    sql_bind_int(sql, query->offset > INT64_MAX ? INT64_MAX : (int64_t)query->offset);
+    sql_add(sql, ") h");
+}
+
+static int search_page(struct conn *conn, struct ng_call *call, const struct find *find,
+                       ng_row_fn *row, void *user)
+{
+    struct sql sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    make_page(&sql, find);
+    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK
+                 ? query_rows(conn, call, stmt, &find->search->query,
+                              find->search->snippet_chars, row, user)
+                 : conn_fail(conn, call, "the search");
+    (void)sqlite3_finalize(stmt);
+    sql_done(&sql);
+    return rc;
+}
+
+static int search_total(struct conn *conn, struct ng_call *call, const struct find *find,
+                        uint64_t *ret)
+{
+    struct sql sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    sql_add(&sql, "SELECT count(*)");
+    add_hits(&sql, find);
+    int rc = NG_OK;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        *ret = column_u64(stmt, 0);
+    } else {
+        rc = conn_fail(conn, call, "counting hits");
+    }
+    (void)sqlite3_finalize(stmt);
+    sql_done(&sql);
+    return rc;
+}
+
+static int search_in(struct conn *conn, struct ng_call *call, struct find *find, ng_row_fn *row,
+                     void *user, uint64_t *ret_total)
+{
+    const struct ng_query *query = &find->search->query;
+    uint64_t total = 0;
+    int rc = NG_OK;
+    if (query_shelves(conn, query, &find->shelves) != NG_OK) {
+        return conn_fail(conn, call, "the search");
+    }
+    bool any = find->shelves.count > 0 && find->match.len > 0;
+    if (any && query->limit > 0) {
+        rc = search_page(conn, call, find, row, user);
+    }
+    if (any && rc == NG_OK && query->want_total) {
+        rc = search_total(conn, call, find, &total);
+    }
+    if (rc == NG_OK && query->want_total && ret_total != NULL) {
+        *ret_total = total;
+    }
+    return rc;
+}
+
+int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
+               void *user, uint64_t *ret_total)
+{
+    struct db *db = self;
+    struct find find = {.search = search};
+    const struct ng_query *query = &search->query;
+    find.collection = collection_find(db, query->collection);
+    if (find.collection == NULL || find.collection->columns == 0) {
+        return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
+    }
+    int rc = terms_check(call, find.collection, query);
+    find.by_rank = query->sort.data == NULL || query->sort.len == 0;
+    if (rc == NG_OK && !find.by_rank) {
+        (void)term_subject(find.collection, query->sort, true, &find.sort);
+    }
+    struct bytes match = {0};
+    rc = rc == NG_OK ? make_match(call, search->text, &match) : rc;
+    rc = rc == NG_OK ? fts_catch_up(db, call, find.collection->id) : rc;
+    find.match = bytes_str(&match);
+    struct conn *conn = NULL;
+    rc = rc == NG_OK ? reader_begin(db, call, &conn) : rc;
+    if (rc == NG_OK) {
+        rc = search_in(conn, call, &find, row, user, ret_total);
+        reader_end(conn);
+    }
+    free(find.shelves.ids);
+    bytes_done(&match);
+    return rc;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
+ * what it tells about itself. */
+#include "db.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int init_locks(struct db *db)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0 ||
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0) {
+        return NG_EINTERNAL;
+    }
+    int failed =
+        pthread_mutex_init(&db->turn.lock, NULL) | pthread_cond_init(&db->turn.moved, NULL);
+    failed |= pthread_mutex_init(&db->queue_lock, NULL);
+    failed |= pthread_mutex_init(&db->collections_lock, NULL);
+    failed |= pthread_mutex_init(&db->readers_lock, NULL);
+    failed |= pthread_mutex_init(&db->gate_lock, NULL);
+    failed |= pthread_cond_init(&db->queued, &monotonic);
+    failed |= pthread_cond_init(&db->reader_free, &monotonic);
+    failed |= pthread_cond_init(&db->gate_moved, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return failed == 0 ? NG_OK : NG_EINTERNAL;
+}
+
+static void db_free(struct db *db)
+{
+    readers_close(db);
+    conn_close(db->writer);
+    collections_free(db);
+    pthread_mutex_destroy(&db->turn.lock);
+    pthread_cond_destroy(&db->turn.moved);
+    pthread_mutex_destroy(&db->queue_lock);
+    pthread_mutex_destroy(&db->collections_lock);
+    pthread_mutex_destroy(&db->readers_lock);
+    pthread_mutex_destroy(&db->gate_lock);
+    pthread_cond_destroy(&db->queued);
+    pthread_cond_destroy(&db->reader_free);
+    pthread_cond_destroy(&db->gate_moved);
+    free(db);
+}
+
+/* The path as a URI file name: everything but the plainest characters as %XX. */
+static bool make_uri(struct db *db, const char *path)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t at = (size_t)snprintf(db->uri, sizeof(db->uri), "file:");
+    for (const unsigned char *c = (const unsigned char *)path; *c != '\0'; c++) {
+        if (at + 4 > sizeof(db->uri)) {
+            return false;
+        }
+        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+            *c == '/' || *c == '.' || *c == '-' || *c == '_') {
+            db->uri[at++] = (char)*c;
+        } else {
+            db->uri[at++] = '%';
+            db->uri[at++] = hex[*c >> 4];
+            db->uri[at++] = hex[*c & 15];
+        }
+    }
+    db->uri[at] = '\0';
+    return true;
+}
+
+/* Where the data is. */
+static int place(struct db *db, struct ng_call *call, const struct ng_conf *conf)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str dir = host->conf_text(conf, "data_dir");
+    db->memory = host->conf_bool(conf, "memory") || str_same(dir, ng_str_of(":memory:")) ||
+                 str_same(host->conf_text(conf, "documents"), ng_str_of("memory"));
+    if (db->memory) {
+        (void)snprintf(db->path, sizeof(db->path), "memory");
+        /* One name, one store: the address of this one is nobody else's. */
+        (void)snprintf(db->uri, sizeof(db->uri), "file:/notegate-%" PRIxPTR "?vfs=memdb",
+                       (uintptr_t)db);
+        return NG_OK;
+    }
+    if (dir.len == 0) {
+        return ng_fail(call, NG_EINVAL, "`data_dir` is not set: name the folder for the data");
+    }
+    if (dir.len > sizeof(db->path) - sizeof("/" DB_FILE) ||
+        memchr(dir.data, '\0', dir.len) != NULL) {
+        return ng_fail(call, NG_EINVAL, "`data_dir` is not a usable path (%zu bytes)", dir.len);
+    }
+    (void)snprintf(db->path, sizeof(db->path), "%.*s/%s", (int)dir.len, dir.data, DB_FILE);
+    if (!make_uri(db, db->path)) {
+        return ng_fail(call, NG_EINVAL, "`data_dir` is too long: %.*s", (int)dir.len, dir.data);
+    }
+    return NG_OK;
+}
+
+/* sqlite would open what it cannot write to read-only, and fail much later. */
+static int check_writable(struct db *db, struct ng_call *call)
+{
+    char dir[DB_PATH_MAX];
+    (void)snprintf(dir, sizeof(dir), "%s", db->path);
+    char *slash = strrchr(dir, '/');
+    if (slash == dir) {
+        slash++;
+    }
+    *slash = '\0';
+    struct stat status;
+    if (stat(dir, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "the folder %s is not there: make it, or set `data_dir` to another",
+                       dir);
+    }
+    if (access(dir, W_OK | X_OK) != 0) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "the gateway may not write in %s: change its owner or mode, or set "
+                       "`data_dir` to another",
+                       dir);
+    }
+    if (stat(db->path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return ng_fail(call, NG_EUNAVAILABLE, "%s is not a file: move it away", db->path);
+    }
+    if (access(db->path, F_OK) == 0 && access(db->path, R_OK | W_OK) != 0) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "the gateway may not write to %s: change its owner or mode", db->path);
+    }
+    return NG_OK;
+}
+
+static void sqlite_close(void *self)
+{
+    struct db *db = self;
+    if (db == NULL) {
+        return;
+    }
+    import_abandon(db);
+    queue_stop(db);
+    db_free(db);
+}
+
+static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
+{
+    char error[DB_ERROR_MAX] = "";
+    struct db *db = calloc(1, sizeof(*db));
+    if (db == NULL || init_locks(db) != NG_OK) {
+        free(db);
+        return ng_fail(call, NG_EINTERNAL, "no memory to open the store");
+    }
+    int rc = place(db, call, conf);
+    if (rc == NG_OK && !db->memory) {
+        rc = check_writable(db, call);
+    }
+    if (rc != NG_OK) {
+        db_free(db);
+        return rc;
+    }
+    rc = conn_open(db, false, &db->writer, error, sizeof(error));
+    if (rc == NG_OK) {
+        rc = schema_open(db, error, sizeof(error));
+    }
+    if (rc == NG_OK && queue_start(db) != NG_OK) {
+        (void)snprintf(error, sizeof(error), "the writer of %.400s could not be started",
+                       db->path);
+        rc = NG_EINTERNAL;
+    }
+    if (rc != NG_OK) {
+        db_free(db);
+        return ng_fail(call, rc, "%s", error);
+    }
+    *ret_db = db;
+    return NG_OK;
+}
+
+static int sqlite_declare(void *self, struct ng_call *call,
+                          const struct ng_collection *collection)
+{
+    return collection_declare(self, call, collection);
+}
+
+static int sqlite_health(void *self, struct ng_call *call)
+{
+    struct db *db = self;
+    struct conn *conn = NULL;
+    struct stat status;
+    if (!db->memory && stat(db->path, &status) != 0) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "%s is gone: stop the gateway and restore it from a backup", db->path);
+    }
+    int rc = reader_begin(db, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_META_GET);
+    if (stmt != NULL) {
+        (void)bind_text(stmt, 1, ng_str_of("seq"));
+    }
+    if (conn_run(conn, stmt) != SQLITE_OK) {
+        rc = conn_fail(conn, call, "reading");
+    }
+    reader_end(conn);
+    return rc;
+}
+
+static void sqlite_stats(void *self,
+                         void (*stat_fn)(void *user, const char *name, double value),
+                         void *user)
+{
+    struct db *db = self;
+    double transactions = (double)atomic_load(&db->stat_transactions);
+    double batches = (double)atomic_load(&db->stat_batches);
+    pthread_mutex_lock(&db->queue_lock);
+    double queued = (double)db->queue_batches;
+    double queued_bytes = (double)db->queue_bytes;
+    pthread_mutex_unlock(&db->queue_lock);
+    pthread_mutex_lock(&db->readers_lock);
+    double readers = (double)db->reader_count;
+    pthread_mutex_unlock(&db->readers_lock);
+    stat_fn(user, "transactions", transactions);
+    stat_fn(user, "batches", batches);
+    stat_fn(user, "batches_per_transaction", transactions > 0 ? batches / transactions : 0);
+    stat_fn(user, "puts", (double)atomic_load(&db->stat_puts));
+    stat_fn(user, "failed_transactions", (double)atomic_load(&db->stat_failures));
+    stat_fn(user, "queue_batches", queued);
+    stat_fn(user, "queue_bytes", queued_bytes);
+    stat_fn(user, "readers", readers);
+    stat_fn(user, "last_seq", (double)atomic_load(&db->last_seq));
+    if (!db->memory) {
+        struct stat status;
+        char wal[DB_PATH_MAX + 8];
+        (void)snprintf(wal, sizeof(wal), "%s-wal", db->path);
+        stat_fn(user, "file_bytes", stat(db->path, &status) == 0 ? (double)status.st_size : 0);
+        stat_fn(user, "wal_bytes", stat(wal, &status) == 0 ? (double)status.st_size : 0);
+    }
+}
+
+static uint64_t sqlite_last_seq(void *self)
+{
+    struct db *db = self;
+    return atomic_load(&db->last_seq);
+}
+
+static const struct ng_option sqlite_options[] = {
+    {
+        .name = "memory",
+        .type = NG_OPTION_BOOL,
+        .fallback = "false",
+        .help = "keep everything in memory; nothing survives the process",
+    },
+};
+
+static const struct ng_documents sqlite_documents = {
+    .name = "sqlite",
+    .version = NOTEGATE_VERSION,
+    .options = sqlite_options,
+    .option_count = NG_COUNT(sqlite_options),
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .declare = sqlite_declare,
+    .commit = queue_commit,
+    .get = read_get,
+    .query = query_run,
+    .history = read_history,
+    .changes = read_changes,
+    .answer = read_answer,
+    .search = search_run,
+    .health = sqlite_health,
+    .stats = sqlite_stats,
+    .maintain = maintain_run,
+    .export_all = export_all,
+    .import_begin = import_begin,
+    .import_record = import_record,
+    .import_end = import_end,
+    .verify = verify_run,
+    .last_seq = sqlite_last_seq,
+};
+
+NG_EXPORT_DOCUMENTS(sqlite_documents);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* terms.c - the conditions of a query as SQL: over a document's row, or over the index of
+ * values. */
+#include "db.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    const char *column;
+    bool number;
+} built_in[] = {
+    {"id", "d.id", false},
+    {"created", "d.created_ms", true},
+    {"updated", "d.updated_ms", true},
+    {"created_seq", "d.created_seq", true},
+    {"seq", "d.seq", true},
+    {"revision", "d.revision", true},
+    {"author", "d.author", false},
+};
+
+bool term_subject(const struct db_collection *collection, struct ng_str name, bool sortable,
+                  struct subject *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->field = collection_field(collection, name, sortable);
+    if (ret->field != NULL) {
+        ret->number = ret->field->use == NG_FIELD_NUMBER;
+        return true;
+    }
+    for (size_t i = 0; i < NG_COUNT(built_in); i++) {
+        if (str_same(name, ng_str_of(built_in[i].name))) {
+            ret->column = built_in[i].column;
+            ret->number = built_in[i].number;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ranges need a value with an order, so a tag of the same name is not meant. */
+static bool wants_order(enum ng_op op)
+{
+    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
+           op == NG_TERM_PREFIX;
+}
+
+static int clip(struct ng_str text)
+{
+    return text.len < 64 ? (int)text.len : 64;
+}
+
+static int term_check(struct ng_call *call, const struct db_collection *collection,
+                      const struct ng_term *term)
+{
+    struct subject subject;
+    const char *name = term->field.data != NULL ? term->field.data : "";
+    if (!term_subject(collection, term->field, wants_order(term->op), &subject)) {
+        return ng_fail(call, NG_EINVAL,
+                       "`%.*s` is not a field of %s that can be compared like this",
+                       clip(term->field), name, collection->name);
+    }
+    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
+        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
+                       (int)term->op, clip(term->field), name);
+    }
+    if (subject.number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
+        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list",
+                       clip(term->field), name);
+    }
+    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d",
+                       clip(term->field), name, term->value_count, NG_IN_MAX);
+    }
+    return NG_OK;
+}
+
+int terms_check(struct ng_call *call, const struct db_collection *collection,
+                const struct ng_query *query)
+{
+    struct subject subject;
+    if (query->term_count > NG_TERMS_MAX) {
+        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
+                       query->term_count, NG_TERMS_MAX);
+    }
+    if (query->sort.data != NULL && query->sort.len > 0 &&
+        !term_subject(collection, query->sort, true, &subject)) {
+        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", collection->name,
+                       clip(query->sort), query->sort.data);
+    }
+    for (size_t i = 0; i < query->term_count; i++) {
+        int rc = term_check(call, collection, &query->terms[i]);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
+static struct bound bound_of(const struct subject *subject, struct ng_str text, double number)
+{
+    struct bound bound = {.kind = BOUND_BLOB, .bytes = text, .number = number + 0.0};
+    if (subject->number) {
+        bound.kind = BOUND_NUMBER;
+    } else if (subject->column != NULL && strcmp(subject->column, "d.author") == 0) {
+        bound.kind = BOUND_TEXT;
+    }
+    return bound;
+}
+
+static void bind_value(struct sql *sql, const struct subject *subject, struct ng_str text,
+                       double number)
+{
+    struct bound bound = bound_of(subject, text, number);
+    sql_bind(sql, &bound);
+}
+
+static const char *sign_of(enum ng_op op)
+{
+    switch (op) {
+    case NG_TERM_LT:
+        return "<";
+    case NG_TERM_LE:
+        return "<=";
+    case NG_TERM_GT:
+        return ">";
+    case NG_TERM_GE:
+        return ">=";
+    case NG_TERM_NE:
+        return "<>";
+    default:
+        return "=";
+    }
+}
+
+/* "Begins with" is a range of bytes: from the prefix up to, and without, the next text of its
+ * length. */
+static void add_prefix(struct sql *sql, const char *left, const struct subject *subject,
+                       struct ng_str prefix)
+{
+    sql_add(sql, left);
+    sql_add(sql, ">=");
+    bind_value(sql, subject, prefix, 0);
+    size_t len = prefix.len;
+    while (len > 0 && (unsigned char)prefix.data[len - 1] == 0xFF) {
+        len--;
+    }
+    if (len == 0) {
+        return; /* nothing comes behind these */
+    }
+    char *end = malloc(len);
+    if (end == NULL) {
+        sql->rc = NG_EINTERNAL;
+        return;
+    }
+    memcpy(end, prefix.data, len);
+    end[len - 1] = (char)((unsigned char)end[len - 1] + 1);
+    struct bound bound = bound_of(subject, str_of(end, len), 0);
+    bound.owned = end;
+    sql_add(sql, " AND ");
+    sql_add(sql, left);
+    sql_add(sql, "<");
+    sql_bind(sql, &bound);
+}
+
+/* `column` OP value(s), for a plain column. */
+static void add_column(struct sql *sql, const char *column, const struct subject *subject,
+                       const struct ng_term *term)
+{
+    if (term->op == NG_TERM_PREFIX) {
+        add_prefix(sql, column, subject, term->value);
+    } else if (term->op == NG_TERM_IN) {
+        sql_add(sql, column);
+        sql_add(sql, " IN (");
+        for (size_t i = 0; i < term->value_count; i++) {
+            sql_add(sql, i > 0 ? "," : "");
+            bind_value(sql, subject, term->values[i], 0);
+        }
+        sql_add(sql, ")");
+    } else {
+        sql_add(sql, column);
+        sql_add(sql, sign_of(term->op));
+        bind_value(sql, subject, term->value, term->number);
+    }
+}
+
+static void add_has(struct sql *sql, const struct subject *subject, struct ng_str text,
+                    double number)
+{
+    sql_add(sql, "ng_has(d.fields,");
+    sql_add_int(sql, subject->field->id);
+    sql_add(sql, ",");
+    bind_value(sql, subject, text, number);
+    sql_add(sql, ")");
+}
+
+/* A condition on a declared field, looked up in the document's own blob of values. */
+static void add_field(struct sql *sql, const struct subject *subject, const struct ng_term *term)
+{
+    char left[64];
+    switch (term->op) {
+    case NG_TERM_EQ:
+        add_has(sql, subject, term->value, term->number);
+        break;
+    case NG_TERM_NE:
+        sql_add(sql, "NOT ");
+        add_has(sql, subject, term->value, term->number);
+        break;
+    case NG_TERM_IN:
+        sql_add(sql, "(0");
+        for (size_t i = 0; i < term->value_count; i++) {
+            sql_add(sql, " OR ");
+            add_has(sql, subject, term->values[i], 0);
+        }
+        sql_add(sql, ")");
+        break;
+    default:
+        (void)snprintf(left, sizeof(left), "ng_field(d.fields,%lld)",
+                       (long long)subject->field->id);
+        add_column(sql, left, subject, term);
+    }
+}
+
+void terms_add(struct sql *sql, const struct db_collection *collection,
+               const struct ng_query *query, size_t skip)
+{
+    for (size_t i = 0; i < query->term_count; i++) {
+        const struct ng_term *term = &query->terms[i];
+        struct subject subject;
+        if (i == skip ||
+            !term_subject(collection, term->field, wants_order(term->op), &subject)) {
+            continue;
+        }
+        sql_add(sql, " AND ");
+        if (subject.field != NULL) {
+            add_field(sql, &subject, term);
+        } else {
+            add_column(sql, subject.column, &subject, term);
+        }
+    }
+}
+
+void term_add_range(struct sql *sql, const struct subject *subject, const struct ng_term *term)
+{
+    sql_add(sql, " AND ");
+    add_column(sql, "v.value", subject, term);
+    if (subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
+        sql_add(sql, " AND v.value>-1e999"); /* not the documents without the field */
+    } else if (!subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
+        sql_add(sql, " AND v.value>=x''");
+    }
+}

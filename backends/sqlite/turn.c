@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* turn.c - who may use the writing connection: first come, first served, so that upkeep in small
+ * steps never keeps the writer out. */
+#include "db.h"
+
+void turn_take(struct db *db)
+{
+    struct turn *turn = &db->turn;
+    pthread_mutex_lock(&turn->lock);
+    uint64_t mine = turn->next++;
+    while (turn->serving != mine) {
+        pthread_cond_wait(&turn->moved, &turn->lock);
+    }
+    pthread_mutex_unlock(&turn->lock);
+}
+
+void turn_give(struct db *db)
+{
+    struct turn *turn = &db->turn;
+    pthread_mutex_lock(&turn->lock);
+    turn->serving++;
+    pthread_cond_broadcast(&turn->moved);
+    pthread_mutex_unlock(&turn->lock);
+}
+
+int work_begin(struct db *db, bool durable)
+{
+    turn_take(db);
+    gate_enter_writer(db);
+    int rc = SQLITE_OK;
+    if (!durable && !db->memory) {
+        rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = conn_exec(db->writer, STMT_BEGIN_WRITE);
+    }
+    return rc;
+}
+
+int work_end(struct db *db, bool keep)
+{
+    int rc = SQLITE_OK;
+    if (keep) {
+        rc = conn_exec(db->writer, STMT_COMMIT);
+    }
+    if (!sqlite3_get_autocommit(db->writer->sql)) {
+        (void)conn_exec(db->writer, STMT_ROLLBACK);
+        db->suspect = db->suspect || keep;
+    }
+    if (!db->memory) {
+        (void)sqlite3_exec(db->writer->sql, "PRAGMA synchronous=FULL", NULL, NULL, NULL);
+    }
+    gate_leave_writer(db);
+    turn_give(db);
+    return rc;
+}

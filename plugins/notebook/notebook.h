@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook.h - what the parts of the notebook plugin share. */
+#ifndef NOTEGATE_PLUGIN_NOTEBOOK_H
+#define NOTEGATE_PLUGIN_NOTEBOOK_H
+
+#include <notegate/plugin.h>
+
+#define NOTEBOOK_COLLECTION "notebooks"
+#define NOTEBOOK_DEFAULT "default"
+
+/* ---- notebook_name.c: names and failures ---- */
+
+bool notebook_same(struct ng_str a, struct ng_str b);
+bool notebook_is_default(struct ng_str name);
+struct ng_key notebook_key(struct ng_str space, struct ng_str name);
+/* The name the call is about. An absent one is the default notebook; "" is a name. */
+struct ng_str notebook_name(struct ng_call *call);
+/* There is such a notebook: it was written, or it is the default one, which always is. */
+bool notebook_exists(const struct ng_doc *doc, struct ng_str name);
+/* A failure whose sentence is pieces: names and texts may hold NUL, which a format would cut.
+ */
+int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, size_t count);
+/* Adds one violation to the failure's details, in the form of the schema's own. */
+void notebook_violation(struct ng_call *call, const char *path, struct ng_str expected,
+                        struct ng_str got);
+int notebook_not_found(struct ng_call *call, struct ng_str name);
+/* The same with a hint: the nearest name there is. Not inside a change: it makes a query. */
+int notebook_missing(struct ng_call *call, struct ng_str space, struct ng_str name);
+
+/* ---- notebook_read.c ---- */
+
+int notebook_read(struct ng_call *call, struct ng_str name);
+int notebook_list(struct ng_call *call);
+/* As resources, see struct ng_resources. */
+int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
+                           struct ng_listing *listing);
+int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                           struct ng_str id, uint64_t revision);
+
+/* ---- notebook_write.c ---- */
+
+/* Modes create, write and clear. max_size: bytes of one notebook. */
+int notebook_create(struct ng_call *call, struct ng_str name, uint64_t max_size);
+int notebook_edit(struct ng_call *call, struct ng_str name, uint64_t max_size);
+int notebook_clear(struct ng_call *call, struct ng_str name);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_read.c - reading and listing notebooks, for the tool and as resources. */
+#include <string.h>
+
+#include "notebook.h"
+#include "notebook_text.h"
+
+/* Notebooks read from the store at a time when listing. */
+#define NOTEBOOK_PAGE 256
+
+static int notebook_reply_range(struct ng_call *call, struct ng_str name, struct ng_str text)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *range = ng_arg(call, "readRange");
+    const struct ng_value *start = host->json_first(range);
+    int64_t a = 0;
+    int64_t b = 0;
+    if (host->json_integer(start, &a) != NG_OK ||
+        host->json_integer(host->json_next(start), &b) != NG_OK) {
+        return ng_fail(call, NG_EINVAL,
+                       "`readRange` must be a list of two integers: `[start, end]`");
+    }
+    int64_t lines = notebook_lines(text);
+    int64_t first = 0;
+    int64_t last = 0;
+    if (!notebook_range(lines, a, b, &first, &last)) {
+        const struct ng_str pieces[] = {
+            host->format(call, "No lines found in range [%lld, %lld]. Notebook '", (long long)a,
+                         (long long)b),
+            name, host->format(call, "' has %lld line(s).", (long long)lines)};
+        return host->reply_parts(call, pieces, NG_COUNT(pieces));
+    }
+    size_t len = notebook_number(text, first, last, NULL);
+    char *out = ng_alloc(call, len + 1);
+    if (out == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory for %zu bytes of lines", len);
+    }
+    (void)notebook_number(text, first, last, out);
+    struct ng_str numbered = {out, len};
+    return ng_reply(call, numbered);
+}
+
+int notebook_read(struct ng_call *call, struct ng_str name)
+{
+    const struct ng_host *host = call->host;
+    struct ng_key key = notebook_key(call->caller->space, name);
+    const struct ng_doc *doc = NULL;
+    int rc = host->get(call, &key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!notebook_exists(doc, name)) {
+        return notebook_missing(call, key.space, name);
+    }
+    rc = host->revision_number(call, doc->deleted ? 0 : doc->revision);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (ng_has_arg(call, "readRange")) {
+        return notebook_reply_range(call, name, doc->text);
+    }
+    if (doc->text.len > 0) {
+        return ng_reply(call, doc->text);
+    }
+    const struct ng_str pieces[] = {ng_str_of("Notebook '"), name, ng_str_of("' is empty")};
+    return host->reply_parts(call, pieces, NG_COUNT(pieces));
+}
+
+/* ---- listing ---- */
+
+/* What a list shows of one notebook, in call memory. */
+struct notebook_item {
+    struct ng_str name;
+    uint64_t bytes;
+    int64_t lines;
+    int64_t updated_ms;
+    struct notebook_item *next;
+};
+
+/* The notebooks of a space: the default one first, the others as they were created. */
+struct notebook_list {
+    struct ng_call *call;
+    struct notebook_item first; /* the default notebook */
+    struct notebook_item *last;
+    size_t count;
+    uint64_t last_seq;
+    uint32_t rows; /* of the present page */
+    int rc;
+};
+
+static int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
+{
+    const struct ng_value *body = row->body;
+    int64_t lines = 0;
+    if (body == NULL && call->host->json_parse(call, row->json, &body) != NG_OK) {
+        return 0;
+    }
+    (void)call->host->json_integer(call->host->json_get(body, "lines"), &lines);
+    return lines;
+}
+
+static int notebook_list_row(void *user, const struct ng_doc *row)
+{
+    struct notebook_list *list = user;
+    struct notebook_item *item = &list->first;
+    list->rows++;
+    list->last_seq = row->created_seq;
+    if (!notebook_is_default(row->key.id)) {
+        item = ng_alloc(list->call, sizeof(*item));
+        char *name = ng_alloc(list->call, row->key.id.len + 1);
+        if (item == NULL || name == NULL) {
+            list->rc = NG_EINTERNAL;
+            return 1;
+        }
+        memset(item, 0, sizeof(*item));
+        memcpy(name, row->key.id.data == NULL ? "" : row->key.id.data, row->key.id.len);
+        item->name.data = name;
+        item->name.len = row->key.id.len;
+        list->last->next = item;
+        list->last = item;
+        list->count++;
+    }
+    item->bytes = row->text_size;
+    item->lines = notebook_stored_lines(list->call, row);
+    item->updated_ms = row->updated_ms;
+    return 0;
+}
+
+static int notebook_collect(struct ng_call *call, struct ng_str space,
+                            struct notebook_list *list)
+{
+    *list = (struct notebook_list){.call = call, .count = 1};
+    list->first.name = ng_str_of(NOTEBOOK_DEFAULT);
+    list->last = &list->first;
+    struct ng_term after = {
+        .field = ng_str_of("created_seq"),
+        .op = NG_TERM_GT,
+    };
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(NOTEBOOK_COLLECTION),
+        .space = space,
+        .terms = &after,
+        .term_count = 1,
+        .sort = after.field,
+        .limit = NOTEBOOK_PAGE,
+    };
+    /* Nothing deletes notebooks and new ones sort last, so pages neither skip nor repeat. */
+    do {
+        list->rows = 0;
+        after.number = (double)list->last_seq;
+        int rc = call->host->query(call, &query, notebook_list_row, list, NULL);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (list->rc != NG_OK) {
+            return ng_fail(call, list->rc, "out of memory for the list of notebooks");
+        }
+        if (call->host->cancelled(call)) {
+            return ng_fail(call, NG_ECANCELLED, "the call was cancelled while listing");
+        }
+    } while (list->rows == NOTEBOOK_PAGE);
+    return NG_OK;
+}
+
+int notebook_list(struct ng_call *call)
+{
+    struct notebook_list list;
+    int rc = notebook_collect(call, call->caller->space, &list);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (list.count > SIZE_MAX / 3 / sizeof(struct ng_str) - 1) {
+        return ng_fail(call, NG_ETOOLARGE, "%zu notebooks are too many to list", list.count);
+    }
+    struct ng_str *pieces = ng_alloc(call, (list.count * 3 + 1) * sizeof(*pieces));
+    if (pieces == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory for a list of %zu notebooks",
+                       list.count);
+    }
+    size_t count = 0;
+    pieces[count++] = ng_str_of("Available notebooks:");
+    for (const struct notebook_item *item = &list.first; item != NULL; item = item->next) {
+        pieces[count++] = ng_str_of("\n- ");
+        pieces[count++] = item->name;
+        pieces[count++] =
+            item->bytes == 0 ? ng_str_of(": Empty")
+                             : call->host->format(call, ": %lld lines", (long long)item->lines);
+    }
+    return call->host->reply_parts(call, pieces, count);
+}
+
+/* ---- notebooks as resources ---- */
+
+int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
+                           struct ng_listing *listing)
+{
+    (void)self;
+    struct notebook_list list;
+    int rc = notebook_collect(call, space, &list);
+    for (const struct notebook_item *item = &list.first; rc == NG_OK && item != NULL;
+         item = item->next) {
+        struct ng_str none = {NULL, 0};
+        rc = call->host->list_add(listing, item->name, item->name, none, "text/plain",
+                                  item->bytes, item->updated_ms);
+    }
+    return rc;
+}
+
+int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                           struct ng_str id, uint64_t revision)
+{
+    (void)self;
+    struct ng_key key = notebook_key(space, id);
+    const struct ng_doc *doc = NULL;
+    int rc = call->host->get(call, &key, revision, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!notebook_exists(doc, id)) {
+        return notebook_missing(call, space, id);
+    }
+    rc = call->host->revision_number(call, doc->deleted ? 0 : doc->revision);
+    struct ng_str text = {"", 0};
+    return rc != NG_OK ? rc : ng_reply(call, doc->text.len > 0 ? doc->text : text);
+}

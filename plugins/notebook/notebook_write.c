@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_write.c - changes of a notebook: each is one function from the present text to the
+ * next. */
+#include <string.h>
+
+#include "notebook.h"
+#include "notebook_text.h"
+
+enum notebook_kind {
+    NOTEBOOK_CREATE,
+    NOTEBOOK_REPLACE,
+    NOTEBOOK_INSERT,
+    NOTEBOOK_APPEND,
+    NOTEBOOK_CLEAR
+};
+
+/* One write, in call memory: the change may run again after the tool returned. */
+struct notebook_write {
+    enum notebook_kind kind;
+    struct ng_str name;
+    struct ng_str old_text;
+    struct ng_str new_text;
+    bool by_text; /* INSERT: look for `line_text` */
+    struct ng_str line_text;
+    int64_t line;
+    uint64_t max_size;
+};
+
+/* `removed` bytes at `at` give way to `inserted` pieces. */
+struct notebook_splice {
+    uint64_t at;
+    uint64_t removed;
+    struct ng_str before, inserted, after;
+};
+
+static int notebook_reply_named(struct ng_call *call, struct ng_str before, struct ng_str name,
+                                const char *after)
+{
+    const struct ng_str pieces[] = {before, name, ng_str_of(after)};
+    return call->host->reply_parts(call, pieces, NG_COUNT(pieces));
+}
+
+static int notebook_replace(struct ng_call *call, const struct notebook_write *write,
+                            struct ng_str text, struct notebook_splice *splice)
+{
+    if (!notebook_find(text, write->old_text, &splice->at)) {
+        const struct ng_str pieces[] = {ng_str_of("String '"), write->old_text,
+                                        ng_str_of("' not found in notebook '"), write->name,
+                                        ng_str_of("'")};
+        return notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
+    }
+    splice->removed = write->old_text.len;
+    splice->inserted = write->new_text;
+    return NG_OK;
+}
+
+/* After which line the insertion goes, from its text or number. */
+static int notebook_insert_place(struct ng_call *call, const struct notebook_write *write,
+                                 struct ng_str text, int64_t *ret_after)
+{
+    int64_t number = write->line;
+    if (write->by_text) {
+        int64_t found = notebook_find_line(text, write->line_text);
+        if (found > 0) {
+            *ret_after = found;
+            return NG_OK;
+        }
+        /* Models send numbers as strings most of the time. */
+        if (!notebook_integer(write->line_text, &number)) {
+            const struct ng_str pieces[] = {ng_str_of("Text '"), write->line_text,
+                                            ng_str_of("' not found in notebook '"), write->name,
+                                            ng_str_of("'")};
+            return notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
+        }
+    }
+    int64_t lines = notebook_lines(text);
+    if (notebook_place(lines, number, ret_after)) {
+        return NG_OK;
+    }
+    (void)ng_fail(call, NG_EINVAL, "Line number out of range");
+    notebook_violation(call, "/insertLine",
+                       call->host->format(call, "an integer from %lld to %lld",
+                                          (long long)-(lines + 1), (long long)(lines + 1)),
+                       call->host->format(call, "%lld", (long long)number));
+    return NG_EINVAL;
+}
+
+static int notebook_insert(struct ng_call *call, const struct notebook_write *write,
+                           struct ng_str text, struct notebook_splice *splice,
+                           int64_t *ret_line)
+{
+    int64_t after = 0;
+    int rc = notebook_insert_place(call, write, text, &after);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    splice->inserted = write->new_text;
+    if (after == 0) {
+        splice->after = ng_str_of("\n");
+    } else {
+        splice->at = notebook_line_end(text, after);
+        splice->before = ng_str_of("\n");
+    }
+    *ret_line = after + 1;
+    return NG_OK;
+}
+
+/* The splice of this write on `text`, and its reply. */
+static int notebook_plan(struct ng_call *call, const struct notebook_write *write,
+                         struct ng_str text, struct notebook_splice *splice)
+{
+    int64_t line = 0;
+    int rc = NG_OK;
+    switch (write->kind) {
+    case NOTEBOOK_CREATE:
+        splice->removed = text.len;
+        splice->inserted = write->new_text;
+        return notebook_reply_named(call, ng_str_of("Created notebook '"), write->name,
+                                    write->new_text.len > 0 ? "' with specified content"
+                                                            : "' (empty)");
+    case NOTEBOOK_REPLACE:
+        rc = notebook_replace(call, write, text, splice);
+        return rc != NG_OK
+                   ? rc
+                   : notebook_reply_named(call, ng_str_of("Replaced text in notebook '"),
+                                          write->name, "'");
+    case NOTEBOOK_INSERT:
+        rc = notebook_insert(call, write, text, splice, &line);
+        return rc != NG_OK
+                   ? rc
+                   : notebook_reply_named(
+                         call,
+                         call->host->format(call, "Inserted text at line %lld in notebook '",
+                                            (long long)line),
+                         write->name, "'");
+    case NOTEBOOK_APPEND:
+        splice->at = text.len;
+        splice->inserted = write->new_text;
+        if (write->new_text.len == 0) {
+            return notebook_reply_named(call, ng_str_of("No changes made to notebook '"),
+                                        write->name, "'");
+        }
+        if (text.len > 0 && text.data[text.len - 1] != '\n') {
+            splice->before = ng_str_of("\n");
+        }
+        return notebook_reply_named(call, ng_str_of("Appended text to notebook '"), write->name,
+                                    "'");
+    case NOTEBOOK_CLEAR:
+        splice->removed = text.len;
+        return notebook_reply_named(call, ng_str_of("Cleared notebook '"), write->name, "'");
+    }
+    return ng_fail(call, NG_EINTERNAL, "unknown kind of write %d", (int)write->kind);
+}
+
+static int notebook_too_large(struct ng_call *call, const struct notebook_write *write,
+                              uint64_t bytes)
+{
+    const struct ng_str pieces[] = {
+        ng_str_of("Notebook '"), write->name,
+        call->host->format(call, "' content (%llu bytes) would exceed maximum of %llu bytes",
+                           (unsigned long long)bytes, (unsigned long long)write->max_size)};
+    return notebook_fail(call, NG_ETOOLARGE, pieces, NG_COUNT(pieces));
+}
+
+/* Stores the splice and the counts that lists show. */
+static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng_str text,
+                          const struct notebook_splice *splice, uint64_t bytes)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str inserted = splice->inserted;
+    if (splice->before.len + splice->after.len > 0) {
+        size_t len = splice->before.len + splice->inserted.len + splice->after.len;
+        char *whole = ng_alloc(call, len);
+        if (whole == NULL) {
+            return ng_fail(call, NG_EINTERNAL, "out of memory for %zu bytes", len);
+        }
+        /* One of the two is set, and it is one '\n'. */
+        whole[0] = '\n';
+        whole[len - 1] = '\n';
+        if (splice->inserted.len > 0) {
+            memcpy(whole + splice->before.len, splice->inserted.data, splice->inserted.len);
+        }
+        inserted.data = whole;
+        inserted.len = len;
+    }
+    struct ng_str cut = {text.data == NULL ? NULL : text.data + splice->at,
+                         (size_t)splice->removed};
+    int64_t lines = notebook_lines(text) - notebook_lines(cut) + notebook_lines(inserted);
+    struct ng_str json = host->format(call, "{\"lines\":%lld,\"bytes\":%llu}", (long long)lines,
+                                      (unsigned long long)bytes);
+    if (json.data == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = host->draft_splice(next, splice->at, splice->removed, inserted);
+    return rc != NG_OK ? rc : host->draft_json(next, json);
+}
+
+static int notebook_change(struct ng_call *call, const struct ng_doc *present,
+                           struct ng_draft *next, void *user)
+{
+    const struct notebook_write *write = user;
+    bool there = present->revision > 0 && !present->deleted;
+    struct ng_str text = {NULL, 0};
+    if (there) {
+        text = present->text;
+    }
+    if (write->kind != NOTEBOOK_CREATE && !notebook_exists(present, write->name)) {
+        return notebook_not_found(call, write->name);
+    }
+    struct notebook_splice splice = {0};
+    int rc = notebook_plan(call, write, text, &splice);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    uint64_t bytes =
+        text.len - splice.removed + splice.before.len + splice.inserted.len + splice.after.len;
+    if (write->kind != NOTEBOOK_CLEAR && bytes > write->max_size) {
+        return notebook_too_large(call, write, bytes);
+    }
+    if (write->kind == NOTEBOOK_APPEND && write->new_text.len == 0) {
+        return call->host->revision_number(call, there ? present->revision : 0);
+    }
+    return notebook_store(call, next, text, &splice, bytes);
+}
+
+static int notebook_submit(struct ng_call *call, struct notebook_write *write)
+{
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = notebook_key(call->caller->space, write->name),
+        .fn = notebook_change,
+        .user = write,
+    };
+    if (ng_has_arg(call, "expectedRevision")) {
+        change.has_expected = true;
+        change.expected_revision = (uint64_t)ng_arg_int(call, "expectedRevision", 0);
+    }
+    int rc = ng_change_one(call, &change);
+    /* The hint needs a query, which a change function must not make. */
+    return rc == NG_ENOTFOUND ? notebook_missing(call, change.key.space, write->name) : rc;
+}
+
+/* Which write the arguments of mode `write` ask for. */
+static int notebook_write_kind(struct ng_call *call, struct notebook_write *write)
+{
+    bool has_old = ng_has_arg(call, "oldStr");
+    const struct ng_value *line = ng_arg(call, "insertLine");
+    if (!ng_has_arg(call, "newStr") || (has_old && line != NULL)) {
+        (void)ng_fail(call, NG_EINVAL,
+                      "Write operation requires newStr, optionally with oldStr for replacement "
+                      "or insertLine for insertion; oldStr and insertLine cannot be combined");
+        if (!ng_has_arg(call, "newStr")) {
+            notebook_violation(call, "/newStr", ng_str_of("a string"), ng_str_of("nothing"));
+        } else {
+            notebook_violation(call, "/insertLine", ng_str_of("nothing, where oldStr is given"),
+                               ng_str_of("both"));
+        }
+        return NG_EINVAL;
+    }
+    write->new_text = ng_arg_text(call, "newStr");
+    write->kind = NOTEBOOK_APPEND;
+    if (has_old) {
+        write->kind = NOTEBOOK_REPLACE;
+        write->old_text = ng_arg_text(call, "oldStr");
+    } else if (line != NULL) {
+        write->kind = NOTEBOOK_INSERT;
+        write->by_text = call->host->json_type(line) == NG_TYPE_STRING;
+        if (write->by_text) {
+            write->line_text = call->host->json_text(line);
+        } else {
+            write->line = ng_arg_int(call, "insertLine", 0);
+        }
+    }
+    return NG_OK;
+}
+
+static struct notebook_write *notebook_write_new(struct ng_call *call, struct ng_str name,
+                                                 uint64_t max_size)
+{
+    struct notebook_write *write = ng_alloc(call, sizeof(*write));
+    if (write != NULL) {
+        *write = (struct notebook_write){.name = name, .max_size = max_size};
+    }
+    return write;
+}
+
+int notebook_create(struct ng_call *call, struct ng_str name, uint64_t max_size)
+{
+    struct notebook_write *write = notebook_write_new(call, name, max_size);
+    if (write == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    write->kind = NOTEBOOK_CREATE;
+    write->new_text = ng_arg_text(call, "newStr");
+    return notebook_submit(call, write);
+}
+
+int notebook_edit(struct ng_call *call, struct ng_str name, uint64_t max_size)
+{
+    struct notebook_write *write = notebook_write_new(call, name, max_size);
+    if (write == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = notebook_write_kind(call, write);
+    return rc != NG_OK ? rc : notebook_submit(call, write);
+}
+
+int notebook_clear(struct ng_call *call, struct ng_str name)
+{
+    struct notebook_write *write = notebook_write_new(call, name, 0);
+    if (write == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    write->kind = NOTEBOOK_CLEAR;
+    return notebook_submit(call, write);
+}

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: MIT
+"""The command line: words and exit codes, both ways of every command, backup and back."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from cli_support import BINARY, SOURCE, Gateway, environment, notegate, wait_for
+
+
+@pytest.fixture(name="data")
+def fixture_data(tmp_path):
+    return tmp_path / "data"
+
+
+def call(data, *words, **more):
+    return notegate("call", "notebook", *words, "--data-dir", data, **more)
+
+
+def fill(data, names=3, writes=5):
+    """Notebooks with some history."""
+    for name in range(names):
+        done = call(data, "mode=create", f"name=n{name}", "newStr=first \u00e9\n")
+        assert done.returncode == 0, done.stderr
+        for number in range(writes):
+            done = call(data, "mode=write", f"name=n{name}", f"newStr=line {number} \u00fc\U0001f600\n")
+            assert done.returncode == 0, done.stderr
+
+
+def contents(data):
+    listing = call(data, "mode=list").stdout
+    return [listing] + [
+        json.loads(call(data, "mode=read", f"name=n{n}", "--json").stdout) for n in range(3)]
+
+
+# ---- words ----
+
+
+@pytest.mark.parametrize("words, told", [
+    ([], "no command"),
+    (["srve"], 'did you mean "serve"'),
+    (["serve", "--lisen", "x"], 'did you mean "--listen"'),
+    (["call"], "needs TOOL"),
+    (["serve", "extra"], '"extra" is more than "serve" takes'),
+    (["tools", "--format"], "--format needs a value"),
+    (["tools", "--json=1"], "--json takes no value"),
+    (["tools", "--agent", "x"], '"tools" does not take --agent'),
+    (["tools", "--format", "opnai"], 'unknown format "opnai"'),
+    (["call", "notebook", "{"], "not JSON"),
+    (["call", "notebook", X),
+    (["call", "notebook", "{}", "x=1"], 'comes after the arguments'),
+])
+def test_usage_errors(words, told, tmp_path):
+    done = notegate(*words, env=environment(NOTEGATE_DATA_DIR=str(tmp_path / "d")))
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "--help" in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_and_version():
+    whole = notegate("--help")
+    assert whole.returncode == 0
+    for name in ("serve", "mcp", "call", "tools", "check", "verify", "backup", "restore"):
+        assert f"\n  {name} " in whole.stdout
+        one = notegate(name, "--help")
+        assert one.returncode == 0
+        assert one.stdout.startswith(f"Usage: notegate {name} [OPTIONS]")
+        for option in ("--config", "--set", "--listen", "--data-dir", "--root", "--help"):
+            assert option in one.stdout
+        version = notegate(name, "--version")
+        assert version.stdout == notegate("--version").stdout
+    assert notegate("--version").stdout.startswith("notegate ")
+
+
+def test_man_page_is_the_help():
+    page = (SOURCE / "packaging" / "notegate.1").read_text()
+    assert page == notegate("--help-man").stdout
+
+
+def test_unknown_key_names_the_nearest(data):
+    done = notegate("serve", "--data-dir", data, "--set", "limits.bodi=1")
+    assert done.returncode == 1
+    assert "limits.body" in done.stderr
+
+
+# ---- call ----
+
+
+def both_ways(data):
+    """Without a gateway, then through one."""
+    yield
+    with Gateway(data):
+        yield
+
+
+def test_call_both_ways(data):
+    for _ in both_ways(data):
+        assert call(data, "mode=create", "name=a", "newStr=one\ntwo\n").returncode == 0
+        done = call(data, '{"mode":"read","name":"a"}')
+        assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
+        done = call(data, "-", stdin='{"mode":"read","name":"a"}')
+        assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
+        answer = json.loads(call(data, "mode=read", "name=a", "--json").stdout)
+        assert answer["result"] == "one\ntwo\n"
+        assert isinstance(answer["revision"], int)
+        done = call(data, "mode=read", "name=a", "readRange=1,1")
+        assert done.returncode == 0
+        assert "one" in done.stdout and "two" not in done.stdout
+
+
+def test_call_errors_both_ways(data):
+    for _ in both_ways(data):
+        done = call(data, "mode=read", "name=nothing")
+        assert done.returncode == 1
+        assert done.stdout == "" and done.stderr.startswith("notegate: ")
+        done = call(data, "mode=read", "name=nothing", "--json")
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["error"] is True
+        done = notegate("call", "notebok", "mode=read", "--data-dir", data)
+        assert done.returncode == 1
+        assert "notebook" in done.stderr
+        done = call(data, "mode=read", "readRange=a,b")
+        assert done.returncode == 2
+        assert '"readRange" is an integer; "a" is not' in done.stderr
+        done = call(data, "mode=read", "mode=list")
+        assert done.returncode == 2
+        done = call(data, "mode=create", "name=x", "--mode", "ask")
+        assert done.returncode == 1
+        assert "MODE_FORBIDDEN" in done.stderr
+
+
+def test_spaces(data):
+    for _ in both_ways(data):
+        assert call(data, "mode=create", "name=s", "newStr=mine", "--agent", "ada").returncode == 0
+        assert call(data, "mode=read", "name=s", "--agent", "ada").stdout == "mine\n"
+        assert call(data, "mode=read", "name=s", "--agent", "bob").returncode == 1
+
+
+def test_tools_both_ways(data):
+    seen = []
+    for _ in both_ways(data):
+        for form in ("mcp", "openai", "openai-responses", "anthropic", "gemini"):
+            done = notegate("tools", "--format", form, "--data-dir", data)
+            assert done.returncode == 0, done.stderr
+            seen.append(json.loads(done.stdout))
+    assert seen[:5] == seen[5:]
+
+
+# ---- serve ----
+
+
+def test_serve_starts_and_stops(data):
+    with Gateway(data) as gateway:
+        assert gateway.line.startswith(notegate("--version").stdout.strip() + " listening on http://127.0.0.1:")
+        assert (data / "notegate.sock").is_socket()
+        assert (data / "notegate.sock").stat().st_mode & 0o777 == 0o600
+        code, errors = gateway.stop()
+        assert code == 0
+        assert "curl" in errors
+    with Gateway(data) as gateway:
+        assert gateway.stop(signal.SIGINT)[0] == 0
+
+
+def test_second_serve_and_restore_refuse(data, tmp_path):
+    (tmp_path / "backup").write_text("x\n")
+    with Gateway(data) as gateway:
+        for words in (["serve", "--listen", "127.0.0.1:0"], ["restore", tmp_path / "backup"]):
+            done = notegate(*words, "--data-dir", data)
+            assert done.returncode == 1
+            assert f"process {gateway.process.pid}" in done.stderr
+
+
+def test_reload(data, tmp_path):
+    config = tmp_path / "notegate.yaml"
+    config.write_text("log.level: info\nlimits.body: 1MiB\nlimits.workers: 4\n")
+    with Gateway(data, "--config", str(config)) as gateway:
+        config.write_text("log.level: info\nlimits.body: 64\nlimits.workers: 5\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: call(data, "mode=write", "newStr=" + "x" * 100).returncode == 1,
+                 "the new limit holds")
+        config.write_text("limits.bodi: 1\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        code, errors = gateway.stop()
+        assert code == 0
+        assert "limits.body: the new value holds now" in errors
+        assert "limits.workers: changed, but it needs a restart" in errors
+
+
+# ---- mcp ----
+
+
+def test_mcp_both_ways(data):
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+         "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                    "clientInfo": {"name": "t", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": "w", "method": "tools/call",
+         "params": {"name": "notebook", "arguments": {"mode": "list"}}},
+        {"jsonrpc": "2.0", "id": 9, "method": "no/such"},
+    ]
+    for _ in both_ways(data):
+        done = notegate("mcp", "--data-dir", data, stdin="".join(json.dumps(x) + "\n" for x in lines))
+        assert done.returncode == 0, done.stderr
+        answers = {x["id"]: x for x in map(json.loads, done.stdout.splitlines())}
+        assert set(answers) == {1, "w", 9}
+        assert answers[1]["result"]["protocolVersion"] == "2025-11-25"
+        assert answers["w"]["result"]["content"][0]["type"] == "text"
+        assert answers[9]["error"]["code"] == -32601
+
+
+def test_mcp_answers_when_the_gateway_is_gone(data):
+    with Gateway(data) as gateway:
+        with subprocess.Popen([str(BINARY), "mcp", "--data-dir", str(data)], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=environment(), cwd="/") as relay:
+            ping = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "server/discover", "params": {
+                "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                          "io.modelcontextprotocol/clientCapabilities": {}}}})
+            relay.stdin.write(ping + "\n")
+            relay.stdin.flush()
+            assert "result" in json.loads(relay.stdout.readline())
+            gateway.stop()
+            relay.stdin.write(ping + "\n")
+            relay.stdin.flush()
+            answer = json.loads(relay.stdout.readline())
+            assert answer["id"] == 5 and answer["error"]["code"] == -32603
+            relay.stdin.close()
+            assert relay.wait(timeout=20) == 0
+
+
+# ---- check ----
+
+
+def test_check(data):
+    for _ in both_ways(data):
+        done = notegate("check", "--data-dir", data)
+        assert done.returncode == 0, done.stdout
+        assert all(line.startswith("ok ") for line in done.stdout.splitlines())
+        report = json.loads(notegate("check", "--json", "--data-dir", data).stdout)
+        assert report["ok"] is True
+    os.chmod(data, 0o755)
+    done = notegate("check", "--data-dir", data)
+    assert done.returncode == 1
+    assert "chmod 700" in done.stdout
+    done = notegate("check", "--data-dir", data, "--set", "plugins=nothing")
+    assert done.returncode == 1
+
+
+def test_help_config():
+    done = notegate("check", "--help-config")
+    assert done.returncode == 0
+    assert "limits.body" in done.stdout and "notebook.max_size" in done.stdout
+
+
+# ---- backup, restore, verify ----
+
+
+def test_backup_and_back(data, tmp_path):
+    fill(data)
+    before = contents(data)
+    for number, _ in enumerate(both_ways(data)):
+        copy = tmp_path / f"copy{number}"
+        again = tmp_path / f"again{number}"
+        done = notegate("backup", copy, "--data-dir", data, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["revisions"] >= 18
+        assert copy.stat().st_mode & 0o777 == 0o600
+        assert not (tmp_path / f"copy{number}.tmp").exists()
+        done = notegate("restore", copy, "--data-dir", again)
+        assert done.returncode == 0, done.stderr
+        assert contents(again) == before
+        done = notegate("verify", "--data-dir", again)
+        assert (done.returncode, done.stdout) == (0, "everything is in order\n")
+        done = notegate("verify", "--data-dir", data)
+        assert done.returncode == 0
+        # The copy of the copy is the same but for the header and the hashes.
+        second = tmp_path / f"second{number}"
+        assert notegate("backup", second, "--data-dir", again).returncode == 0
+
+        def bare(path):
+            rows = [json.loads(x) for x in path.read_text().splitlines()[1:]]
+            for row in rows:
+                row.pop("h", None)
+                row.pop("sha256", None)
+            return [r for r in rows if r["kind"] == "revision" and "n0" in json.dumps(r)]
+
+        assert bare(second) == bare(copy)
+
+
+def test_backup_never_replaces(data, tmp_path):
+    fill(data, names=1, writes=1)
+    copy = tmp_path / "copy"
+    copy.write_text("mine")
+    done = notegate("backup", copy, "--data-dir", data)
+    assert done.returncode == 1 and "--force" in done.stderr
+    assert copy.read_text() == "mine"
+    assert notegate("backup", copy, "--data-dir", data, "--force").returncode == 0
+    assert copy.read_text().startswith('{"kind":"notegate backup"')
+    done = notegate("backup", "/dev/full/x", "--data-dir", data)
+    assert done.returncode == 1
+
+
+def test_restore_refuses(data, tmp_path):
+    fill(data, names=1, writes=2)
+    copy = tmp_path / "copy"
+    assert notegate("backup", copy, "--data-dir", data).returncode == 0
+    done = notegate("restore", copy, "--data-dir", data)
+    assert done.returncode == 1 and "not empty" in done.stderr
+    lines = copy.read_text().splitlines(keepends=True)
+    for number in range(len(lines)):
+        damaged = list(lines)
+        middle = len(damaged[number]) // 2
+        changed = "x" if damaged[number][middle] != "x" else "y"
+        damaged[number] = damaged[number][:middle] + changed + damaged[number][middle + 1:]
+        (tmp_path / "bad").write_text("".join(damaged))
+        target = tmp_path / "target"
+        done = notegate("restore", tmp_path / "bad", "--data-dir", target)
+        assert done.returncode == 1
+        assert f"line {number + 1}: " in done.stderr
+    (tmp_path / "bad").write_text("".join(lines)[:-10])
+    done = notegate("restore", tmp_path / "bad", "--data-dir", target)
+    assert done.returncode == 1 and "cut off" in done.stderr
+    # What refused damaged ones takes the whole one.
+    assert notegate("restore", copy, "--data-dir", target).returncode == 0
+
+
+def test_killed_restore_and_backup(data, tmp_path):
+    fill(data, names=3, writes=10)
+    before = contents(data)
+    copy = tmp_path / "copy"
+    assert notegate("backup", copy, "--data-dir", data).returncode == 0
+    for number in range(12):
+        again = tmp_path / f"again{number}"
+        part = tmp_path / f"part{number}"
+        for words in (["restore", copy, "--data-dir", again], ["backup", part, "--data-dir", data]):
+            with subprocess.Popen([str(BINARY), *map(str, words)], env=environment(), cwd="/",
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                try:
+                    process.wait(timeout=0.002 * number)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+        if part.exists():  # then it is whole
+            assert notegate("restore", part, "--data-dir", tmp_path / f"of{number}").returncode == 0
+        done = notegate("restore", copy, "--data-dir", again)
+        assert done.returncode == 0 or "not empty" in done.stderr
+        assert contents(again) == before
