@@ -424,6 +424,100 @@ static void test_kills_lose_nothing(void **state)
     harness_close(&harness);
 }
 
+struct ended {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+};
+
+static void call_ended(struct call *call, void *user)
+{
+    struct ended *ended = user;
+    (void)call;
+    (void)pthread_mutex_lock(&ended->lock);
+    ended->done = true;
+    (void)pthread_cond_signal(&ended->wake);
+    (void)pthread_mutex_unlock(&ended->lock);
+}
+
+/* One edit under an idempotency key; the answer's text, malloc'd. */
+static char *edit_once(struct harness *harness, const char *key, const char *line)
+{
+    struct ended ended = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    char args[PATH_SIZE];
+    (void)snprintf(args, sizeof(args),
+                   "{\"path\":\"%s/files/f\",\"command\":\"insert\",\"insert_line\":0,"
+                   "\"new_str\":\"%s\"}",
+                   harness->dir, line);
+    struct call *call = call_new(harness->gateway);
+    if (call == NULL) {
+        abort();
+    }
+    call->tool_name = ng_str_of("fileEditor");
+    call->args_text = ng_str_of(args);
+    call->idempotency_key = ng_str_of(key);
+    call->done = call_ended;
+    call->done_user = &ended;
+    if (dispatch(call) == NG_PENDING) {
+        (void)pthread_mutex_lock(&ended.lock);
+        while (!ended.done) {
+            (void)pthread_cond_wait(&ended.wake, &ended.lock);
+        }
+        (void)pthread_mutex_unlock(&ended.lock);
+    }
+    struct ng_str text = call->result.rc == NG_OK ? call->result.text : call->result.message;
+    char *copy = strndup(text.data, text.len);
+    call_unref(call);
+    return copy;
+}
+
+/* A call that was cut off by a kill and is repeated with its key is done once, whenever the
+ * kill came. */
+static void test_kills_and_repeats(void **state)
+{
+    (void)state;
+    struct harness harness;
+    unsigned seed = 815;
+    harness_open(&harness, sets);
+    put(&harness, "f", "end\n");
+    for (int round = 0; round < KILLS; round++) {
+        char line[64];
+        int pipes[2];
+        char byte = 0;
+        close_gateway(&harness);
+        (void)snprintf(line, sizeof(line), "round %d.", round);
+        assert_int_equal(pipe(pipes), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            open_gateway(&harness);
+            (void)!write(pipes[1], "x", 1);
+            free(edit_once(&harness, line, line));
+            (void)pause();
+            _exit(0);
+        }
+        assert_int_equal(read(pipes[0], &byte, 1), 1);
+        seed = seed * 1103515245U + 12345U;
+        pause_us((long)(seed >> 8) % 6000);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        (void)close(pipes[0]);
+        (void)close(pipes[1]);
+        open_gateway(&harness);
+        char *answer = edit_once(&harness, line, line);
+        assert_non_null(strstr(answer, "has been edited. Here's the result"));
+        assert_non_null(strstr(answer, line));
+        free(answer);
+        char *text = get(&harness, "f");
+        assert_non_null(text);
+        const char *first = strstr(text, line);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, line));
+        free(text);
+    }
+    harness_close(&harness);
+}
+
 /* ---- what the system refuses */
 
 static void test_full_disk(void **state)
@@ -668,6 +762,55 @@ static void test_stat_and_read(void **state)
     call_unref(call);
 }
 
+struct told {
+    char text[4096];
+    size_t len;
+};
+
+static int tell(void *user, const struct ng_event *event)
+{
+    struct told *told = user;
+    const char *name = strrchr(event->key.id.data, '/');
+    size_t len = event->key.id.len - (size_t)(name - event->key.id.data);
+    if (str_is(event->key.collection, FILES_EVENTS)) {
+        told->len += (size_t)snprintf(
+            told->text + told->len, sizeof(told->text) - told->len, "%.*s %.*s%s\n", (int)len,
+            name, (int)event->action.len, event->action.data,
+            event->data.len > 0 && strstr(event->data.data, "\"revision\":\"") != NULL
+                ? " with revision"
+                : "");
+    }
+    return 0;
+}
+
+static void test_events(void **state)
+{
+    struct harness *harness = *state;
+    struct told told = {.len = 0};
+    char args[PATH_SIZE];
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    edit_works(harness, CREATE, "f");
+    edit_works(harness, APPEND, "f");
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s/files/g\"",
+                   harness->dir);
+    edit_works(harness, args, "f");
+    edit_works(harness, UNDO, "g");
+    edit_works(harness, UNDO, "f");
+    edit_works(harness, UNDO, "f");
+    put(harness, "old", "x");
+    edit_works(harness, APPEND, "old");
+    assert_int_equal(store_changes(harness->gateway->store, call, 0, 1000, tell, &told), NG_OK);
+    assert_string_equal(told.text, "/f created with revision\n"
+                                   "/f updated with revision\n"
+                                   "/g moved with revision\n/f deleted\n"
+                                   "/f moved with revision\n/g deleted\n"
+                                   "/f updated with revision\n"
+                                   "/f deleted\n"
+                                   "/old updated with revision\n");
+    call_unref(call);
+}
+
 static void test_roots_of_other_spaces(void **state)
 {
     struct harness *harness = *state;
@@ -714,6 +857,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
         cmocka_unit_test(test_kills_lose_nothing),
+        cmocka_unit_test(test_kills_and_repeats),
         cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_only_disk, setup, teardown),
         cmocka_unit_test(test_no_permission),
@@ -721,6 +865,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_waits_for_other_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_blocks_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stat_and_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
