@@ -21,6 +21,10 @@
     "Review the changes and make sure they are as expected (correct indentation, no "          \
     "duplicate lines, etc). Edit the file again if necessary."
 
+#define REPLACE(path, old, new)                                                                \
+    "{\"command\":\"str_replace\",\"path\":\"" path "\",\"old_str\":\"" old                    \
+    "\",\"new_str\":\"" new "\"}"
+
 struct test {
     struct harness harness;
     char roots[300]; /* folder of the two roots, or "" */
@@ -291,6 +295,18 @@ static void test_paths(void **state)
     fails(test, VIEW("/etc/passwd"), "PATH_OUTSIDE_ROOTS",
           "The path /etc/passwd is outside the roots: @.");
     fails(test, VIEW("@x/f"), "PATH_OUTSIDE_ROOTS", "The path @x/f is outside the roots: @.");
+    put(test, "@/Readme.md", "");
+    struct answer near = call(test, VIEW("@/README.mb"));
+    assert_string_equal(near.code, "NOT_FOUND");
+    assert_non_null(strstr(near.hint, "Did you mean "));
+    assert_non_null(strstr(near.hint, "/files/Readme.md?"));
+    answer_free(&near);
+    near = call(test, REPLACE("@/Readme", "a", "b"));
+    assert_non_null(strstr(near.hint, "/files/Readme.md?"));
+    answer_free(&near);
+    near = call(test, VIEW("@/quite another name"));
+    assert_string_equal(near.hint, "");
+    answer_free(&near);
     struct answer answer = call(test, VIEW("/etc/passwd"));
     assert_non_null(strstr(answer.hint, test->root));
     answer_free(&answer);
@@ -427,10 +443,6 @@ static void test_create_in_a_link(void **state)
 }
 
 /* ---- str_replace */
-
-#define REPLACE(path, old, new)                                                                \
-    "{\"command\":\"str_replace\",\"path\":\"" path "\",\"old_str\":\"" old                    \
-    "\",\"new_str\":\"" new "\"}"
 
 static void test_str_replace(void **state)
 {
