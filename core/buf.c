@@ -90,6 +90,17 @@ int buf_add_char(struct buf *buf, char c)
     return buf_add(buf, &c, 1);
 }
 
+int buf_add_number(struct buf *buf, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return buf_add(buf, digits + at, sizeof(digits) - at);
+}
+
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
     va_list again;

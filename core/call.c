@@ -12,10 +12,11 @@
 
 struct call *call_new(struct gateway *gateway)
 {
-    struct call *call = alloc_zeroed(1, sizeof(*call));
+    struct call *call = alloc_bytes(sizeof(*call));
     if (call == NULL) {
         return NULL;
     }
+    memset(call, 0, offsetof(struct call, late_text));
     arena_init(&call->arena, CALL_MEMORY_MAX);
     call->gateway = gateway;
     call->pub.host = gateway != NULL ? &gateway->host : &call_host;

@@ -43,9 +43,12 @@ struct gateway {
     atomic_bool upkeep_runs;
     /* Limits, read once from the configuration (reload writes them). */
     struct {
-        size_t body, result, buffered;
-        unsigned depth, connections, streams, queue, workers, stream_backlog;
-        int64_t call_timeout_ms;
+        /* These four a reload changes while calls read them. */
+        atomic_size_t body, result;
+        atomic_uint depth;
+        _Atomic int64_t call_timeout_ms;
+        size_t buffered;
+        unsigned connections, streams, queue, workers, stream_backlog;
     } limits;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */

@@ -102,9 +102,8 @@ static int64_t number_of(struct conn *conn, const char *find, const char *add,
 
 static int store_numbers(struct conn *conn, struct db_collection *collection)
 {
-    collection->id =
-        number_of(conn, "SELECT collection FROM collections WHERE name=?1",
-                  "INSERT INTO collections(name) VALUES(?1)", collection, NULL);
+    collection->id = number_of(conn, "SELECT collection FROM collections WHERE name=?1",
+                               "INSERT INTO collections(name) VALUES(?1)", collection, NULL);
     if (collection->id == 0) {
         return NG_EINTERNAL;
     }
@@ -124,7 +123,8 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
 {
     size_t len = decl->name != NULL ? strlen(decl->name) : 0;
     if (len == 0 || len > NG_COLLECTION_MAX) {
-        return ng_fail(call, NG_EINVAL, "a collection's name has 1 to %d bytes, this one has %zu",
+        return ng_fail(call, NG_EINVAL,
+                       "a collection's name has 1 to %d bytes, this one has %zu",
                        NG_COLLECTION_MAX, len);
     }
     struct db_collection *collection = collection_copy(decl);
@@ -137,8 +137,8 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
         rc = conn_fail(db->writer, call, "declaring a collection");
     }
     if (work_end(db, rc == NG_OK) != SQLITE_OK) {
-        rc = ng_fail(call, NG_EUNAVAILABLE, "declaring the collection %s failed: %s", decl->name,
-                     db->path);
+        rc = ng_fail(call, NG_EUNAVAILABLE, "declaring the collection %s failed: %s",
+                     decl->name, db->path);
     }
     if (rc != NG_OK) {
         collection_free(collection);

@@ -107,13 +107,12 @@ struct db_collection {
       "action,data,hash,json_at,json_removed,text_at,text_removed,text_size,json,text)"        \
       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)")        \
     X(VALUE_ADD, "INSERT OR IGNORE INTO field_values VALUES(?1,?2,?3,?4,?5)")                  \
-    X(VALUE_DROP, "DELETE FROM field_values WHERE field=?1 AND shelf=?2 AND value=?3 AND "  \
+    X(VALUE_DROP, "DELETE FROM field_values WHERE field=?1 AND shelf=?2 AND value=?3 AND "     \
                   "created_seq=?4 AND doc=?5")                                                 \
     X(DIRTY_ADD, "INSERT OR IGNORE INTO dirty VALUES(?1,?2)")                                  \
     X(META_SET, "INSERT OR REPLACE INTO meta VALUES(?1,?2)")                                   \
     X(META_GET, "SELECT value FROM meta WHERE name=?1")                                        \
-    X(ANSWER_GET,                                                                              \
-      "SELECT body_hash,reply,time_ms,expires_ms FROM answers WHERE scope=?1")                 \
+    X(ANSWER_GET, "SELECT body_hash,reply,time_ms,expires_ms FROM answers WHERE scope=?1")     \
     X(ANSWER_SET, "INSERT OR REPLACE INTO answers(scope,body_hash,reply,time_ms,expires_ms)"   \
                   "VALUES(?1,?2,?3,?4,?5)")                                                    \
     X(GET, "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,d.created_seq,"  \
@@ -179,8 +178,8 @@ struct db {
     struct turn turn;
     struct conn *writer;
     int64_t next_doc;
-    uint64_t txn_seq; /* last number given inside the present transaction */
-    atomic_bool suspect; /* a commit failed: its pages may lie behind the end of the log */
+    uint64_t txn_seq;      /* last number given inside the present transaction */
+    atomic_bool suspect;   /* a commit failed: its pages may lie behind the end of the log */
     struct import *import; /* one is going on, and has the turn */
     atomic_uint_fast64_t last_seq;
 
@@ -371,10 +370,11 @@ struct shelves {
 };
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret);
 void shelves_add(struct sql *sql, const struct shelves *shelves);
-/* The rows the statement names in its first column, in its order; score and snippet from columns
- * `score` and `score` + 1 unless that is 0. */
+/* The rows the statement names in its first column, in its order; score and snippet from
+ * columns `score` and `score` + 1 unless that is 0. */
 int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
-               const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row, void *user);
+               const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row,
+               void *user);
 int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng_row_fn *row,
               void *user, uint64_t *ret_total);
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,

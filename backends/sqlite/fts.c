@@ -57,8 +57,8 @@ static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
 static int set_layout(struct conn *conn, int64_t collection, struct ng_str layout)
 {
     sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(conn->sql, "UPDATE collections SET search=?2 WHERE collection=?1", -1,
-                           &stmt, NULL) != SQLITE_OK) {
+    if (sqlite3_prepare_v2(conn->sql, "UPDATE collections SET search=?2 WHERE collection=?1",
+                           -1, &stmt, NULL) != SQLITE_OK) {
         return NG_EINTERNAL;
     }
     (void)sqlite3_bind_int64(stmt, 1, collection);
@@ -86,9 +86,10 @@ static int remake(struct conn *conn, const struct db_collection *collection)
         sql_add(&make, ",");
     }
     sql_add(&make, "tokenize='unicode61 remove_diacritics 2')");
-    sql_add(&mark, "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN shelves "
-                   "s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE d.deleted=0 "
-                   "AND c.collection=");
+    sql_add(&mark,
+            "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN shelves "
+            "s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE d.deleted=0 "
+            "AND c.collection=");
     sql_add_int(&mark, collection->id);
     int rc = run_sql(conn, &drop);
     rc = rc == NG_OK ? run_sql(conn, &clean) : rc;
@@ -205,9 +206,10 @@ static int add_doc(struct step *step)
         const struct db_field *field = &collection->fields[i];
         if (field->column >= 0) {
             rc = field_text(fields, field->id, &part);
-            if (rc == NG_OK && sqlite3_bind_text64(step->add, field->column + 2,
-                                                   part.data != NULL ? part.data : "", part.len,
-                                                   SQLITE_TRANSIENT, SQLITE_UTF8) != SQLITE_OK) {
+            if (rc == NG_OK &&
+                sqlite3_bind_text64(step->add, field->column + 2,
+                                    part.data != NULL ? part.data : "", part.len,
+                                    SQLITE_TRANSIENT, SQLITE_UTF8) != SQLITE_OK) {
                 rc = NG_EINTERNAL;
             }
         }
@@ -294,9 +296,10 @@ int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, siz
     }
     if (work_end(db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
         atomic_store(&db->dirty, true);
-        (void)snprintf(error, error_max,
-                       "indexing for search failed: %.300s could not be written; check the disk",
-                       db->path);
+        (void)snprintf(
+            error, error_max,
+            "indexing for search failed: %.300s could not be written; check the disk",
+            db->path);
         rc = NG_EUNAVAILABLE;
     }
     return rc;
@@ -309,9 +312,10 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
     while (more) {
         if (call->host->cancelled(call)) {
             return call->host->remaining_ms(call) <= 0
-                       ? ng_fail(call, NG_ETIMEOUT,
-                                 "the search index could not be brought up to date in the call's "
-                                 "time; it goes on by itself, try again")
+                       ? ng_fail(
+                             call, NG_ETIMEOUT,
+                             "the search index could not be brought up to date in the call's "
+                             "time; it goes on by itself, try again")
                        : ng_fail(call, NG_ECANCELLED, "the search was cancelled");
         }
         int rc = fts_step(db, collection, &more, error, sizeof(error));

@@ -136,9 +136,12 @@ static const char *index_of(const struct plan *plan)
         const char *column;
         const char *index;
     } sorted[] = {
-        {"d.id", "docs_key"},           {"d.created_ms", "docs_created_ms"},
-        {"d.updated_ms", "docs_updated"}, {"d.created_seq", "docs_created"},
-        {"d.seq", "docs_seq"},          {"d.author", "docs_author"},
+        {"d.id", "docs_key"},
+        {"d.created_ms", "docs_created_ms"},
+        {"d.updated_ms", "docs_updated"},
+        {"d.created_seq", "docs_created"},
+        {"d.seq", "docs_seq"},
+        {"d.author", "docs_author"},
     };
     for (size_t i = 0; i < plan->query->term_count; i++) {
         const struct ng_term *term = &plan->query->terms[i];
@@ -221,8 +224,9 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
         sql_add(sql, index != NULL ? index : "");
         sql_add(sql, " WHERE d.shelf");
         shelves_add(sql, shelves);
-        sql_add(sql, deleted < 0 ? " AND d.deleted IN (0,1)" : deleted > 0 ? " AND d.deleted=1"
-                                                                           : " AND d.deleted=0");
+        sql_add(sql, deleted < 0   ? " AND d.deleted IN (0,1)"
+                     : deleted > 0 ? " AND d.deleted=1"
+                                   : " AND d.deleted=0");
     }
     terms_add(sql, plan->collection, query, plan->lead);
 }
@@ -315,8 +319,8 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
     return step == SQLITE_DONE ? NG_OK : conn_fail(conn, call, "the query");
 }
 
-static int list(struct conn *conn, struct ng_call *call, const struct plan *plan, ng_row_fn *row,
-                void *user)
+static int list(struct conn *conn, struct ng_call *call, const struct plan *plan,
+                ng_row_fn *row, void *user)
 {
     const struct ng_query *query = plan->query;
     struct sql sql = {0};
@@ -382,8 +386,9 @@ int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str sort =
-        query->sort.data != NULL && query->sort.len > 0 ? query->sort : ng_str_of("created_seq");
+    struct ng_str sort = query->sort.data != NULL && query->sort.len > 0
+                             ? query->sort
+                             : ng_str_of("created_seq");
     (void)term_subject(plan.collection, sort, true, &plan.sort);
     plan.by_created =
         plan.sort.column != NULL && strcmp(plan.sort.column, "d.created_seq") == 0;

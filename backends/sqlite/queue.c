@@ -43,8 +43,8 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
         return NG_OK;
     }
     if (put->revision != put->base_revision + 1) {
-        (void)snprintf(batch->error, sizeof(batch->error),
-                       "revision %llu cannot follow %llu", (unsigned long long)put->revision,
+        (void)snprintf(batch->error, sizeof(batch->error), "revision %llu cannot follow %llu",
+                       (unsigned long long)put->revision,
                        (unsigned long long)put->base_revision);
         return NG_EINVAL;
     }
@@ -61,17 +61,15 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
 
 static size_t put_bytes(const struct ng_put *put)
 {
-    return sizeof(*put) + put->json.len + put->text.len + put->key.id.len +
-           put->event_data.len;
+    return sizeof(*put) + put->json.len + put->text.len + put->key.id.len + put->event_data.len;
 }
 
 /* Puts the job into the queue, or refuses. */
 static int enqueue(struct db *db, struct job *job)
 {
     pthread_mutex_lock(&db->queue_lock);
-    bool full =
-        db->queue_batches >= QUEUE_BATCHES_MAX ||
-        (db->queue_batches > 0 && db->queue_bytes + job->bytes > QUEUE_BYTES_MAX);
+    bool full = db->queue_batches >= QUEUE_BATCHES_MAX ||
+                (db->queue_batches > 0 && db->queue_bytes + job->bytes > QUEUE_BYTES_MAX);
     bool closing = db->closing;
     if (!full && !closing) {
         if (db->last != NULL) {

@@ -211,7 +211,8 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
             newest.json = str_of(NULL, 0);
         }
         /* The newest is always there, from its row; the log has those before it. */
-        uint64_t to = range->to == 0 || range->to > newest.revision ? newest.revision : range->to;
+        uint64_t to =
+            range->to == 0 || range->to > newest.revision ? newest.revision : range->to;
         bool has_newest = to == newest.revision && range->from <= to;
         uint64_t below = has_newest ? to - 1 : to;
         if (has_newest && !range->ascending && walk.left > 0) {
@@ -269,7 +270,8 @@ static int copy_str(struct ng_call *call, struct ng_str from, struct ng_str *ret
 {
     char *copy = ng_alloc(call, from.len + 1);
     if (copy == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "no memory for a stored answer (%zu bytes)", from.len);
+        return ng_fail(call, NG_EINTERNAL, "no memory for a stored answer (%zu bytes)",
+                       from.len);
     }
     if (from.len > 0) {
         memcpy(copy, from.data, from.len);

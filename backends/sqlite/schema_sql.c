@@ -72,8 +72,9 @@ static int upgrade(struct conn *conn, int version)
         rc = sqlite3_exec(conn->sql, steps[i], NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
-        (void)snprintf(pragma, sizeof(pragma), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-                       DB_APPLICATION_ID, SCHEMA_VERSION);
+        (void)snprintf(pragma, sizeof(pragma),
+                       "PRAGMA application_id=%d; PRAGMA user_version=%d;", DB_APPLICATION_ID,
+                       SCHEMA_VERSION);
         rc = sqlite3_exec(conn->sql, pragma, NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
@@ -98,10 +99,11 @@ static int check(struct db *db, int64_t *ret_version, char *error, size_t error_
         return conn_error(db->writer, "opening the store", error, error_max);
     }
     if (application != DB_APPLICATION_ID && (application != 0 || tables > 0)) {
-        (void)snprintf(error, error_max,
-                       "%s is a database of another program (application id %lld): move it away "
-                       "or choose another data_dir",
-                       db->path, (long long)application);
+        (void)snprintf(
+            error, error_max,
+            "%s is a database of another program (application id %lld): move it away "
+            "or choose another data_dir",
+            db->path, (long long)application);
         return NG_EUNAVAILABLE;
     }
     if (*ret_version > SCHEMA_VERSION || *ret_version < 0) {

@@ -39,8 +39,8 @@ static bool next_phrase(struct ng_str text, size_t *at, struct ng_str *ret, bool
     bool quoted = text.data[i] == '"';
     size_t from = quoted ? i + 1 : i;
     size_t to = from;
-    while (to < text.len && (quoted ? text.data[to] != '"'
-                                    : !is_space(text.data[to]) && text.data[to] != '"')) {
+    while (to < text.len &&
+           (quoted ? text.data[to] != '"' : !is_space(text.data[to]) && text.data[to] != '"')) {
         to++;
     }
     size_t end = quoted && to < text.len ? to + 1 : to;
@@ -102,7 +102,8 @@ static void add_score(struct sql *sql, const struct find *find)
     add_table(sql, find);
     for (size_t i = 0; i < collection->field_count; i++) {
         if (collection->fields[i].column >= 0) {
-            struct bound weight = {.kind = BOUND_NUMBER, .number = collection->fields[i].weight};
+            struct bound weight = {.kind = BOUND_NUMBER,
+                                   .number = collection->fields[i].weight};
             sql_add(sql, ",");
             sql_bind(sql, &weight);
         }

@@ -195,7 +195,8 @@ static void add_has(struct sql *sql, const struct subject *subject, struct ng_st
 }
 
 /* A condition on a declared field, looked up in the document's own blob of values. */
-static void add_field(struct sql *sql, const struct subject *subject, const struct ng_term *term)
+static void add_field(struct sql *sql, const struct subject *subject,
+                      const struct ng_term *term)
 {
     char left[64];
     switch (term->op) {

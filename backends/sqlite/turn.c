@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* turn.c - who may use the writing connection: first come, first served, so that upkeep in small
- * steps never keeps the writer out. */
+/* turn.c - who may use the writing connection: first come, first served, so that upkeep in
+ * small steps never keeps the writer out. */
 #include "db.h"
 
 void turn_take(struct db *db)

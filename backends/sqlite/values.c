@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* An entry: field (8 bytes), kind (1), length (8), bytes. Numbers are 8 bytes. Little-endian. */
+/* An entry: field (8 bytes), kind (1), length (8), bytes. Numbers are 8 bytes. Little-endian.
+ */
 #define ENTRY_HEAD 17
 
 static void put_le(unsigned char *at, uint64_t number)
@@ -152,7 +153,7 @@ void value_bind(sqlite3_stmt *stmt, int index, const struct value *value)
         break;
     case VALUE_NULL:
         /* The smallest of all values, which no JSON number is: a primary key has no NULL. */
-        (void)sqlite3_bind_double(stmt, index, -INFINITY);
+        (void)sqlite3_bind_double(stmt, index, -HUGE_VAL);
         break;
     default:
         (void)bind_blob(stmt, index, value->bytes);

@@ -12,7 +12,7 @@
 
 /* A document inside the transaction. */
 struct touched {
-    struct touched *next; /* in its bucket */
+    struct touched *next;  /* in its bucket */
     struct touched *later; /* in the order of touching */
     struct ng_key key;     /* lent by the first put */
     int64_t doc, shelf;
@@ -169,8 +169,8 @@ static bool splice_fits(const struct ng_splice *splice, uint64_t before, struct 
     return splice->at <= before && splice->removed <= before - splice->at &&
            before - splice->removed + splice->inserted.len == after.len &&
            splice->at + splice->inserted.len <= after.len &&
-           (splice->inserted.len == 0 || memcmp(after.data + splice->at, splice->inserted.data,
-                                                splice->inserted.len) == 0);
+           (splice->inserted.len == 0 ||
+            memcmp(after.data + splice->at, splice->inserted.data, splice->inserted.len) == 0);
 }
 
 static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put)
@@ -179,8 +179,8 @@ static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put
         return LOG_NONE;
     }
     uint64_t cost = put->json_splice.inserted.len + put->text_splice.inserted.len;
-    bool splice = doc->revision > 0 && !doc->deleted && !put->deleted &&
-                  doc->chain_count > 0 && doc->chain_count < WHOLE_EVERY &&
+    bool splice = doc->revision > 0 && !doc->deleted && !put->deleted && doc->chain_count > 0 &&
+                  doc->chain_count < WHOLE_EVERY &&
                   doc->chain_bytes + cost < put->json.len + put->text.len + CHAIN_SLACK &&
                   splice_fits(&put->json_splice, doc->json_size, put->json) &&
                   splice_fits(&put->text_splice, doc->text_size, put->text);
@@ -246,10 +246,10 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
     enum log_kind kind = kind_of(doc, put);
     put->seq = ++db->txn_seq;
     doc->seq = put->seq;
-    if (put->created_seq == 0) {
+    if (put->created_seq == 0 || (put->created_seq == NG_SEQ_KEEP && doc->created_seq == 0)) {
         doc->created_seq = put->seq;
     } else if (put->created_seq != NG_SEQ_KEEP) {
-        doc->created_seq = put->created_seq;
+        doc->created_seq = put->created_seq; /* an import's */
     }
     if (kind != LOG_NONE || !put->quiet) {
         int rc = log_put(txn, doc, put, prepared, kind);
@@ -509,8 +509,8 @@ static bool writes_nothing(const struct job *jobs)
 }
 
 /* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. */
-static int run_transaction(struct db *db, struct job *jobs, const struct job *until, char *error,
-                           size_t error_max)
+static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
+                           char *error, size_t error_max)
 {
     struct txn *txn = txn_new(db);
     int rc = txn != NULL && conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK ? NG_OK

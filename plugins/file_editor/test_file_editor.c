@@ -1196,6 +1196,7 @@ static void *save_outside(void *user)
         assert_int_equal(fclose(file), 0);
         assert_int_equal(rename(temp, real), 0);
         outsider->saves = i;
+        (void)usleep(4000); /* a program that never pauses leaves no room for an edit */
     }
     return NULL;
 }
@@ -1213,6 +1214,7 @@ static void test_another_program_saves(void **state)
         struct answer answer = call(test, INSERT("@/g", 1, "ours"));
         assert_true(answer.rc == NG_OK || strcmp(answer.code, "CONFLICT") == 0);
         edited += answer.rc == NG_OK;
+        assert_true(answer.rc != NG_OK || strstr(answer.text, "     1  save ") != NULL);
         answer_free(&answer);
     }
     atomic_store(&outsider.stop, true);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* export.c - everything, as one consistent snapshot: revisions whole, events, answers. */
+#include "db.h"
+
+struct export
+{
+    struct conn *conn;
+    struct ng_call *call;
+    ng_record_fn *record;
+    void *user;
+    struct state state;
+    bool stop;
+};
+
+static int prepare(struct conn *conn, const char *text, sqlite3_stmt **ret)
+{
+    return sqlite3_prepare_v2(conn->sql, text, -1, ret, NULL);
+}
+
+/* The kept revisions of the document that `docs` (columns of GET) stands on. */
+static int export_doc(struct export *out, sqlite3_stmt *docs)
+{
+    struct ng_doc newest;
+    struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_REVISION};
+    row_from_stmt(docs, true, &newest);
+    int64_t number = sqlite3_column_int64(docs, 0);
+    sqlite3_stmt *stmt = conn_stmt(out->conn, STMT_LOG_UP);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, number);
+    (void)sqlite3_bind_int64(stmt, 2, 0);
+    (void)bind_u64(stmt, 3, newest.revision - 1);
+    int step = SQLITE_DONE;
+    int rc = NG_OK;
+    while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ng_doc doc = newest;
+        rc = state_load(out->conn, number, column_u64(stmt, 0), &out->state);
+        if (rc != NG_OK) {
+            break;
+        }
+        doc.revision = column_u64(stmt, 0);
+        doc.deleted = (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0;
+        doc.seq = column_u64(stmt, 3);
+        doc.updated_ms = sqlite3_column_int64(stmt, 4);
+        doc.created_seq = column_u64(stmt, 5);
+        doc.created_ms = sqlite3_column_int64(stmt, 6);
+        doc.text_size = column_u64(stmt, 7);
+        doc.author = column_str(stmt, 8);
+        doc.action = column_str(stmt, 9);
+        doc.json = bytes_str(&out->state.json);
+        doc.text = bytes_str(&out->state.text);
+        record.doc = &doc;
+        out->stop = out->record(out->user, &record) != 0;
+        step = SQLITE_DONE;
+    }
+    (void)sqlite3_reset(stmt);
+    if (rc == NG_OK && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    if (rc == NG_OK && !out->stop) {
+        record.doc = &newest;
+        record.newest = true;
+        out->stop = out->record(out->user, &record) != 0;
+    }
+    return rc;
+}
+
+static int export_docs(struct export *out)
+{
+    sqlite3_stmt *stmt = NULL;
+    int step = prepare(out->conn,
+                       "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
+                       "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
+                       "d.json,d.text FROM docs d JOIN shelves s ON s.shelf=d.shelf ORDER BY "
+                       "d.doc",
+                       &stmt);
+    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        rc = export_doc(out, stmt);
+    }
+    if (rc == NG_OK && !out->stop && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int export_events(struct export *out)
+{
+    sqlite3_stmt *stmt = conn_stmt(out->conn, STMT_CHANGES);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, 0);
+    (void)sqlite3_bind_int64(stmt, 2, -1);
+    int step = SQLITE_DONE;
+    while (!out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ng_event event = {
+            .size = sizeof(event),
+            .seq = column_u64(stmt, 0),
+            .time_ms = sqlite3_column_int64(stmt, 1),
+            .key = {column_str(stmt, 2), column_str(stmt, 3), column_str(stmt, 4)},
+            .revision = column_u64(stmt, 5),
+            .agent = column_str(stmt, 6),
+            .tool = column_str(stmt, 7),
+            .action = column_str(stmt, 8),
+            .data = column_str(stmt, 9),
+        };
+        struct ng_record record = {
+            .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
+        out->stop = out->record(out->user, &record) != 0;
+    }
+    (void)sqlite3_reset(stmt);
+    return out->stop || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+}
+
+static int export_answers(struct export *out)
+{
+    sqlite3_stmt *stmt = NULL;
+    int step = prepare(out->conn,
+                       "SELECT scope,body_hash,reply,time_ms,expires_ms FROM answers ORDER BY "
+                       "answer",
+                       &stmt);
+    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ng_answer answer = {
+            .size = sizeof(answer),
+            .scope = column_str(stmt, 0),
+            .body_hash = column_str(stmt, 1),
+            .reply = column_str(stmt, 2),
+            .time_ms = sqlite3_column_int64(stmt, 3),
+            .expires_ms = sqlite3_column_int64(stmt, 4),
+        };
+        struct ng_record record = {
+            .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
+        out->stop = out->record(out->user, &record) != 0;
+    }
+    if (rc == NG_OK && !out->stop && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int export_seq(struct export *out)
+{
+    struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_SEQ};
+    sqlite3_stmt *stmt = conn_stmt(out->conn, STMT_META_GET);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)bind_text(stmt, 1, ng_str_of("seq"));
+    int step = sqlite3_step(stmt);
+    record.seq = step == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    (void)sqlite3_reset(stmt);
+    if (step != SQLITE_ROW && step != SQLITE_DONE) {
+        return NG_EINTERNAL;
+    }
+    (void)out->record(out->user, &record);
+    return NG_OK;
+}
+
+/* In memory a reader keeps the writer out, so an export reads from a copy there. */
+static int copy_memory(struct conn *from, struct conn *ret)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int rc = sqlite3_open_v2(":memory:", &ret->sql, flags, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_backup *copy = sqlite3_backup_init(ret->sql, "main", from->sql, "main");
+        if (copy == NULL) {
+            return SQLITE_NOMEM;
+        }
+        rc = sqlite3_backup_step(copy, -1);
+        int end = sqlite3_backup_finish(copy);
+        rc = rc == SQLITE_DONE ? end : rc;
+    }
+    return rc;
+}
+
+static int run(struct export *out)
+{
+    int rc = export_docs(out);
+    rc = rc == NG_OK && !out->stop ? export_events(out) : rc;
+    rc = rc == NG_OK && !out->stop ? export_answers(out) : rc;
+    rc = rc == NG_OK && !out->stop ? export_seq(out) : rc;
+    if (rc == NG_EINTERNAL) {
+        rc = conn_fail(out->conn, out->call, "the export");
+    } else if (rc != NG_OK) {
+        rc = ng_fail(
+            out->call, NG_EUNAVAILABLE,
+            "a revision in %s cannot be put together: run `notegate verify` and restore "
+            "from a backup",
+            out->conn->db->path);
+    }
+    state_done(&out->state);
+    return rc;
+}
+
+int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *user)
+{
+    struct db *db = self;
+    struct conn *conn = NULL;
+    int rc = reader_begin(db, call, &conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct export out = {.conn = conn, .call = call, .record = record, .user = user};
+    if (!db->memory) {
+        rc = run(&out);
+        reader_end(conn);
+        return rc;
+    }
+    struct conn *copy = calloc(1, sizeof(*copy));
+    if (copy == NULL) {
+        reader_end(conn);
+        return ng_fail(call, NG_EINTERNAL, "no memory for the export");
+    }
+    copy->db = db;
+    /* The backup interface begins a read of its own. */
+    (void)conn_exec(conn, STMT_COMMIT);
+    rc = copy_memory(conn, copy);
+    reader_end(conn);
+    out.conn = copy;
+    rc = rc == SQLITE_OK ? run(&out) : conn_fail(copy, call, "the export");
+    conn_close(copy);
+    return rc;
+}

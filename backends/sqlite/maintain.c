@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
+ * the search index. Always in short transactions, so that commits go on between them. */
+#include "db.h"
+
+/* Documents looked at in one read, revisions worked on and answers dropped in one step. */
+#define LOOK_DOCS 256
+#define THIN_ROWS 256
+#define ANSWERS_STEP 500
+#define DAY_MS INT64_C(86400000)
+
+typedef bool pinned_fn(void *user, const struct ng_key *key, uint64_t revision);
+
+struct old_revision {
+    uint64_t revision;
+    int64_t seq, time_ms;
+    bool drop, quiet;
+};
+
+struct thinning {
+    struct db *db;
+    struct ng_call *call;
+    int64_t cutoff_ms;
+    pinned_fn *pinned;
+    void *user;
+    int64_t doc;
+    struct old_revision *list;
+    size_t count, cap;
+};
+
+static int64_t day_of(int64_t time_ms)
+{
+    return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
+}
+
+/* Marks what goes: not the first one, not the last one of a day, not what is pinned. The newest
+ * revision is not in the list. */
+static size_t mark(struct thinning *thin, const struct ng_key *key)
+{
+    size_t dropped = 0;
+    for (size_t i = 1; i < thin->count; i++) {
+        struct old_revision *row = &thin->list[i];
+        bool last_of_day =
+            i + 1 == thin->count || day_of(thin->list[i + 1].time_ms) != day_of(row->time_ms);
+        row->drop = !last_of_day && row->time_ms < thin->cutoff_ms &&
+                    (thin->pinned == NULL || !thin->pinned(thin->user, key, row->revision));
+        dropped += row->drop ? 1 : 0;
+    }
+    return dropped;
+}
+
+static int list_add(struct thinning *thin, const struct old_revision *row)
+{
+    if (thin->count == thin->cap) {
+        size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
+        struct old_revision *grown = realloc(thin->list, cap * sizeof(*grown));
+        if (grown == NULL) {
+            return NG_EINTERNAL;
+        }
+        thin->list = grown;
+        thin->cap = cap;
+    }
+    thin->list[thin->count++] = *row;
+    return NG_OK;
+}
+
+/* The kept revisions of the document that `docs` stands on, but the newest. */
+static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
+{
+    thin->doc = sqlite3_column_int64(docs, 0);
+    thin->count = 0;
+    uint64_t newest = column_u64(docs, 4);
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, thin->doc);
+    (void)sqlite3_bind_int64(stmt, 2, 0);
+    (void)bind_u64(stmt, 3, newest - 1);
+    int step;
+    int rc = NG_OK;
+    while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct old_revision row = {
+            .revision = column_u64(stmt, 0),
+            .seq = sqlite3_column_int64(stmt, 3),
+            .time_ms = sqlite3_column_int64(stmt, 4),
+            .quiet = (sqlite3_column_int(stmt, 2) & LOG_QUIET) != 0,
+        };
+        rc = list_add(thin, &row);
+    }
+    (void)sqlite3_reset(stmt);
+    return rc == NG_OK && step != SQLITE_DONE ? NG_EINTERNAL : rc;
+}
+
+/* The next document with something to drop. 0 in thin->doc: none. */
+static int find_next(struct thinning *thin)
+{
+    int64_t after = thin->doc;
+    bool more = true;
+    int rc = NG_OK;
+    thin->doc = 0;
+    while (rc == NG_OK && more) {
+        struct conn *conn = NULL;
+        sqlite3_stmt *docs = NULL;
+        rc = reader_begin(thin->db, thin->call, &conn);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        struct sql sql = {0};
+        sql_add(&sql, "SELECT d.doc,s.collection,s.space,d.id,d.revision FROM docs d JOIN "
+                      "shelves s ON s.shelf=d.shelf WHERE d.doc>");
+        sql_bind_int(&sql, after);
+        sql_add(&sql, " AND d.revision>2 ORDER BY d.doc LIMIT ");
+        sql_bind_int(&sql, LOOK_DOCS);
+        int step = sql_prepare(conn, &sql, &docs) == SQLITE_OK ? SQLITE_ROW : SQLITE_ERROR;
+        more = false;
+        bool found = false;
+        while (step == SQLITE_ROW && !found && (step = sqlite3_step(docs)) == SQLITE_ROW) {
+            struct ng_key key = {column_str(docs, 1), column_str(docs, 2), column_str(docs, 3)};
+            more = true;
+            after = sqlite3_column_int64(docs, 0);
+            if (look_at(thin, conn, docs) != NG_OK) {
+                step = SQLITE_ERROR;
+            }
+            found = step == SQLITE_ROW && mark(thin, &key) > 0;
+        }
+        if (step != SQLITE_ROW && step != SQLITE_DONE) {
+            rc = conn_fail(conn, thin->call, "thinning history");
+        }
+        (void)sqlite3_finalize(docs);
+        sql_done(&sql);
+        reader_end(conn);
+        if (found) {
+            return rc;
+        }
+        thin->doc = 0;
+    }
+    return rc;
+}
+
+static int drop_row(struct conn *conn, const struct old_revision *row)
+{
+    struct sql sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    /* A change that made an event stays one; only its body goes. */
+    sql_add(&sql, row->quiet ? "DELETE FROM log WHERE seq="
+                             : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
+                               "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
+    sql_bind_int(&sql, row->seq);
+    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
+                 ? NG_OK
+                 : NG_EINTERNAL;
+    (void)sqlite3_finalize(stmt);
+    sql_done(&sql);
+    return rc;
+}
+
+/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
+                      const struct state *state)
+{
+    struct sql sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    struct bound json = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->json)};
+    struct bound text = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->text)};
+    sql_add(&sql, "UPDATE log SET kind=1,json_at=NULL,json_removed=NULL,text_at=NULL,"
+                  "text_removed=NULL,json=");
+    sql_bind(&sql, &json);
+    sql_add(&sql, ",text=");
+    sql_bind(&sql, &text);
+    sql_add(&sql, " WHERE kind=2 AND doc=");
+    sql_bind_int(&sql, doc);
+    sql_add(&sql, " AND revision=");
+    sql_bind_int(&sql, (int64_t)revision);
+    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
+                 ? NG_OK
+                 : NG_EINTERNAL;
+    (void)sqlite3_finalize(stmt);
+    sql_done(&sql);
+    return rc;
+}
+
+/* Drops a run of marked revisions, at most THIN_ROWS, after making the one behind them stand
+ * alone. */
+static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+{
+    struct conn *conn = thin->db->writer;
+    if (work_begin(thin->db, true) != SQLITE_OK) {
+        int failed = conn_fail(conn, thin->call, "thinning history");
+        (void)work_end(thin->db, false);
+        return failed;
+    }
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
+    int rc = stmt != NULL ? NG_OK : NG_EINTERNAL;
+    uint64_t behind = 0;
+    if (stmt != NULL) {
+        /* There may be none: then nothing lies on what is dropped. */
+        (void)sqlite3_bind_int64(stmt, 1, thin->doc);
+        (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
+        (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
+        behind = sqlite3_step(stmt) == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+        (void)sqlite3_reset(stmt);
+    }
+    if (rc == NG_OK && behind > 0) {
+        rc = state_load(conn, thin->doc, behind, state);
+        rc = rc == NG_OK ? make_whole(conn, thin->doc, behind, state) : rc;
+    }
+    for (size_t i = first; i <= last && rc == NG_OK; i++) {
+        rc = drop_row(conn, &thin->list[i]);
+    }
+    if (rc != NG_OK) {
+        rc = rc == NG_EINTERNAL
+                 ? conn_fail(conn, thin->call, "thinning history")
+                 : ng_fail(
+                       thin->call, NG_EUNAVAILABLE,
+                       "the history in %s is damaged: run `notegate verify` and restore from "
+                       "a backup",
+                       thin->db->path);
+    }
+    if (work_end(thin->db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
+        rc = ng_fail(thin->call, NG_EUNAVAILABLE,
+                     "thinning history failed: %s could not be written; check the disk",
+                     thin->db->path);
+    }
+    return rc;
+}
+
+static int thin_doc(struct thinning *thin)
+{
+    struct state state = {0};
+    int rc = NG_OK;
+    size_t i = 0;
+    while (i < thin->count && rc == NG_OK) {
+        if (!thin->list[i].drop) {
+            i++;
+            continue;
+        }
+        size_t last = i;
+        while (last + 1 < thin->count && thin->list[last + 1].drop &&
+               last + 1 - i < THIN_ROWS) {
+            last++;
+        }
+        rc = drop_run(thin, i, last, &state);
+        i = last + 1;
+        if (rc == NG_OK && thin->call->host->cancelled(thin->call)) {
+            rc = ng_fail(thin->call, NG_ETIMEOUT,
+                         "upkeep ran out of its time; it goes on at the next one");
+        }
+    }
+    state_done(&state);
+    return rc;
+}
+
+static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
+{
+    int changed = ANSWERS_STEP;
+    int rc = NG_OK;
+    while (rc == NG_OK && changed == ANSWERS_STEP) {
+        struct sql sql = {0};
+        sqlite3_stmt *stmt = NULL;
+        sql_add(&sql, "DELETE FROM answers WHERE answer IN (SELECT answer FROM answers WHERE "
+                      "expires_ms<=");
+        sql_bind_int(&sql, now_ms);
+        sql_add(&sql, " LIMIT ");
+        sql_bind_int(&sql, ANSWERS_STEP);
+        sql_add(&sql, ")");
+        bool ok = work_begin(db, true) == SQLITE_OK &&
+                  sql_prepare(db->writer, &sql, &stmt) == SQLITE_OK &&
+                  conn_run(db->writer, stmt) == SQLITE_OK;
+        changed = ok ? sqlite3_changes(db->writer->sql) : 0;
+        if (!ok) {
+            rc = conn_fail(db->writer, call, "dropping old answers");
+        }
+        (void)sqlite3_finalize(stmt);
+        sql_done(&sql);
+        if (work_end(db, ok) != SQLITE_OK) {
+            rc = ng_fail(call, NG_EUNAVAILABLE,
+                         "dropping old answers failed: %s could not be written; check the disk",
+                         db->path);
+        }
+    }
+    return rc;
+}
+
+int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
+                 pinned_fn *pinned, void *user)
+{
+    struct db *db = self;
+    int rc = drop_answers(db, call, now_ms);
+    if (rc == NG_OK && keep_ms > 0) {
+        struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+        thin.cutoff_ms = now_ms - keep_ms;
+        do {
+            rc = find_next(&thin);
+            if (rc == NG_OK && thin.doc != 0) {
+                rc = thin_doc(&thin);
+            }
+        } while (rc == NG_OK && thin.doc != 0);
+        free(thin.list);
+    }
+    return rc == NG_OK ? fts_catch_up(db, call, 0) : rc;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* verify.c - is everything as it was written? The file, every revision's hash, the index of
+ * values, the search index, events. */
+#include "db.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FINDING_MAX 1024
+
+struct check {
+    struct conn *conn;
+    struct ng_call *call;
+    ng_finding_fn *finding;
+    void *user;
+    struct state state;
+};
+
+static void report(struct check *check, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void report(struct check *check, const char *format, ...)
+{
+    char text[FINDING_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    check->finding(check->user, text);
+}
+
+/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the connection's error. */
+static int for_each(struct check *check, const char *text,
+                    int (*each)(struct check *check, sqlite3_stmt *stmt))
+{
+    sqlite3_stmt *stmt = NULL;
+    int step = sqlite3_prepare_v2(check->conn->sql, text, -1, &stmt, NULL);
+    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        rc = each(check, stmt);
+    }
+    if (rc == NG_OK && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int file_line(struct check *check, sqlite3_stmt *stmt)
+{
+    struct ng_str line = column_str(stmt, 0);
+    if (!str_same(line, ng_str_of("ok"))) {
+        report(check, "%.300s: %.*s", check->conn->db->path,
+               line.len < 500 ? (int)line.len : 500, line.data);
+    }
+    return NG_OK;
+}
+
+static void name_of(sqlite3_stmt *stmt, char *ret, size_t max)
+{
+    struct ng_str collection = column_str(stmt, 1);
+    struct ng_str space = column_str(stmt, 2);
+    struct ng_str id = column_str(stmt, 3);
+    (void)snprintf(ret, max, "%.*s/%.*s/%.*s", (int)collection.len, collection.data,
+                   (int)space.len, space.data, id.len < 120 ? (int)id.len : 120, id.data);
+}
+
+static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *name)
+{
+    int64_t doc = sqlite3_column_int64(docs, 0);
+    uint64_t newest = column_u64(docs, 4);
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(check->conn->sql,
+                           "SELECT revision,kind,flags,hash,seq FROM log WHERE doc=?1 ORDER BY "
+                           "revision",
+                           -1, &stmt, NULL) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, doc);
+    int rc = NG_OK;
+    int step;
+    while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        uint64_t revision = column_u64(stmt, 0);
+        unsigned char hash[HASH_BYTES];
+        if (revision > newest) {
+            report(check, "%s: revision %llu is in the log, the newest is %llu", name,
+                   (unsigned long long)revision, (unsigned long long)newest);
+        } else if (revision == newest && column_u64(stmt, 4) != column_u64(docs, 6)) {
+            report(check, "%s: the event of revision %llu has another sequence number", name,
+                   (unsigned long long)revision);
+        }
+        if (sqlite3_column_int(stmt, 1) == LOG_NONE) {
+            continue;
+        }
+        rc = state_load(check->conn, doc, revision, &check->state);
+        if (rc == NG_EUNAVAILABLE || rc == NG_ENOTFOUND) {
+            report(check, "%s: revision %llu cannot be put together", name,
+                   (unsigned long long)revision);
+            rc = NG_OK;
+            continue;
+        }
+        content_hash(bytes_str(&check->state.json), bytes_str(&check->state.text),
+                     (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
+        if (rc == NG_OK &&
+            !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
+            report(check, "%s: revision %llu is not what was written", name,
+                   (unsigned long long)revision);
+        }
+    }
+    if (rc == NG_OK && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* Every value of the document's blob is in the index. Docs columns 16: fields, 17: shelf. */
+static int check_values(struct check *check, sqlite3_stmt *docs, const char *name)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(
+            check->conn->sql,
+            "SELECT 1 FROM field_values WHERE field=?1 AND shelf=?2 AND value=?3 "
+            "AND created_seq=?4 AND doc=?5",
+            -1, &stmt, NULL) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    struct ng_str blob = column_str(docs, 16);
+    struct value value;
+    size_t at = 0;
+    bool missing = false;
+    while (values_next(blob, &at, &value)) {
+        if (value.kind == VALUE_TEXT) {
+            continue;
+        }
+        (void)sqlite3_reset(stmt);
+        (void)sqlite3_bind_int64(stmt, 1, value.field);
+        (void)sqlite3_bind_int64(stmt, 2, sqlite3_column_int64(docs, 17));
+        value_bind(stmt, 3, &value);
+        (void)sqlite3_bind_int64(stmt, 4, sqlite3_column_int64(docs, 7));
+        (void)sqlite3_bind_int64(stmt, 5, sqlite3_column_int64(docs, 0));
+        missing = missing || sqlite3_step(stmt) != SQLITE_ROW;
+    }
+    if (missing || at == SIZE_MAX) {
+        report(check, "%s: the index of its fields is not right", name);
+    }
+    (void)sqlite3_finalize(stmt);
+    return NG_OK;
+}
+
+static int check_doc(struct check *check, sqlite3_stmt *docs)
+{
+    char name[512];
+    unsigned char hash[HASH_BYTES];
+    name_of(docs, name, sizeof(name));
+    if (check->call->host->cancelled(check->call)) {
+        return NG_ETIMEOUT;
+    }
+    content_hash(column_str(docs, 13), column_str(docs, 14), sqlite3_column_int(docs, 5) != 0,
+                 hash);
+    if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
+        report(check, "%s: its present state is not what was written", name);
+    }
+    int rc = check_revisions(check, docs, name);
+    return rc == NG_OK ? check_values(check, docs, name) : rc;
+}
+
+static int stray_event(struct check *check, sqlite3_stmt *stmt)
+{
+    report(check, "the event %lld belongs to no document",
+           (long long)sqlite3_column_int64(stmt, 0));
+    return NG_OK;
+}
+
+static int stray_value(struct check *check, sqlite3_stmt *stmt)
+{
+    report(check, "the index of fields names the document %lld, which is not there or deleted",
+           (long long)sqlite3_column_int64(stmt, 0));
+    return NG_OK;
+}
+
+static int wrong_count(struct check *check, sqlite3_stmt *stmt)
+{
+    struct ng_str collection = column_str(stmt, 0);
+    struct ng_str space = column_str(stmt, 1);
+    report(check, "%.*s/%.*s: the number of documents is not right", (int)collection.len,
+           collection.data, (int)space.len, space.data);
+    return NG_OK;
+}
+
+static int late_seq(struct check *check, sqlite3_stmt *stmt)
+{
+    report(check, "the change %lld is later than the last sequence number",
+           (long long)sqlite3_column_int64(stmt, 0));
+    return NG_OK;
+}
+
+static int unindexed(struct check *check, sqlite3_stmt *stmt)
+{
+    report(check, "the search index and the document %lld do not agree",
+           (long long)sqlite3_column_int64(stmt, 0));
+    return NG_OK;
+}
+
+/* Documents that the search table should have and has not, or the other way round. */
+static int check_search(struct check *check, const struct db_collection *collection)
+{
+    char text[1024];
+    long long id = (long long)collection->id;
+    (void)snprintf(
+        text, sizeof(text),
+        "SELECT d.doc FROM docs d JOIN shelves s ON s.shelf=d.shelf JOIN collections c ON "
+        "c.name=s.collection WHERE c.collection=%lld AND d.deleted=0 AND NOT EXISTS(SELECT 1 "
+        "FROM "
+        "dirty WHERE collection=%lld AND doc=d.doc) AND NOT EXISTS(SELECT 1 FROM "
+        "search_%lld_content WHERE id=d.doc) UNION ALL SELECT f.id FROM search_%lld_content f "
+        "LEFT JOIN docs d ON d.doc=f.id WHERE (d.doc IS NULL OR d.deleted=1) AND NOT "
+        "EXISTS(SELECT 1 FROM dirty WHERE collection=%lld AND doc=f.id) LIMIT 100",
+        id, id, id, id, id);
+    return for_each(check, text, unindexed);
+}
+
+static int check_tables(struct check *check)
+{
+    int rc = for_each(check, "PRAGMA integrity_check", file_line);
+    rc = rc == NG_OK
+             ? for_each(check,
+                        "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
+                        "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
+                        "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
+                        "s.shelf=d.shelf ORDER BY d.doc",
+                        check_doc)
+             : rc;
+    rc = rc == NG_OK ? for_each(check,
+                                "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
+                                "d.doc IS NULL LIMIT 100",
+                                stray_event)
+                     : rc;
+    rc = rc == NG_OK
+             ? for_each(check,
+                        "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
+                        "WHERE d.doc IS NULL OR d.deleted=1 LIMIT 100",
+                        stray_value)
+             : rc;
+    rc = rc == NG_OK
+             ? for_each(
+                   check,
+                   "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
+                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
+                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
+                   wrong_count)
+             : rc;
+    return rc == NG_OK
+               ? for_each(check,
+                          "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
+                          "WHERE name='seq'),0) LIMIT 100",
+                          late_seq)
+               : rc;
+}
+
+int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user)
+{
+    struct db *db = self;
+    struct check check = {.call = call, .finding = finding, .user = user};
+    int rc = reader_begin(db, call, &check.conn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = check_tables(&check);
+    pthread_mutex_lock(&db->collections_lock);
+    const struct db_collection *at = db->collections;
+    pthread_mutex_unlock(&db->collections_lock);
+    for (; at != NULL && rc == NG_OK; at = at->next) {
+        if (at->columns > 0 && collection_find(db, str_of(at->name, at->name_len)) == at) {
+            rc = check_search(&check, at);
+        }
+    }
+    if (rc == NG_ETIMEOUT) {
+        rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
+    } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
+        /* That it cannot be read to its end is the finding. */
+        report(&check, "%.300s is damaged: %s; restore from a backup", db->path,
+               sqlite3_errmsg(check.conn->sql));
+        rc = NG_OK;
+    } else if (rc != NG_OK) {
+        rc = conn_fail(check.conn, call, "verifying");
+    }
+    state_done(&check.state);
+    reader_end(check.conn);
+    return rc;
+}
