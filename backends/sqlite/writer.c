@@ -246,10 +246,17 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
     enum log_kind kind = kind_of(doc, put);
     put->seq = ++db->txn_seq;
     doc->seq = put->seq;
+<<<<<<< HEAD
     if (put->created_seq == 0) {
         doc->created_seq = put->seq;
     } else if (put->created_seq != NG_SEQ_KEEP) {
         doc->created_seq = put->created_seq;
+=======
+    if (put->created_seq == 0 || (put->created_seq == NG_SEQ_KEEP && doc->created_seq == 0)) {
+        doc->created_seq = put->seq;
+    } else if (put->created_seq != NG_SEQ_KEEP) {
+        doc->created_seq = put->created_seq; /* an import's */
+>>>>>>> sqlite
     }
     if (kind != LOG_NONE || !put->quiet) {
         int rc = log_put(txn, doc, put, prepared, kind);
