@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_backend_example.c - the example of backends/README.md does what the guide says. */
-#include "backend_fixture.h"
-
+/* First: cmocka has a macro by the name of a host service. */
 #include "../sdk/backend_example/ram.c"
+
+#include "backend_fixture.h"
 
 static void test_example(void **state)
 {
