@@ -154,15 +154,49 @@ void http_request_begin(struct http_request *request, const char *target)
     (void)http_check_target(target, &request->target, &request->fault);
 }
 
+/* A walk over the headers; `end` is where the line of the one before ended. */
+struct header_walk {
+    struct http_request *request;
+    const char *end;
+};
+
+/*
+ * libmicrohttpd gives a value's length up to its first NUL. The lines still lie one behind the
+ * other where they were received, so what is hidden behind a NUL shows as a gap; folded lines
+ * and lines that end without CR show so too.
+ */
 static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const char *key,
                                    size_t key_size, const char *value, size_t value_size)
 {
-    struct http_request *request = cls;
+    struct header_walk *walk = cls;
+    struct http_request *request = walk->request;
     (void)kind;
-    int rc =
-        http_check_header(&request->headers, str_make(key, key_size),
-                          str_make(value == NULL ? "" : value, value_size), &request->fault);
+    bool gap = value == NULL || (walk->end != NULL && walk->end != key) ||
+               (value[value_size + 1] != '\n' && value[value_size + 1] != '\0');
+    if (gap) {
+        request->fault.fatal = true;
+        fault(request, NG_EINVAL,
+              "A header has a NUL in its value, is folded over several lines "
+              "or does not end with CR LF");
+        return MHD_NO;
+    }
+    walk->end = value + value_size + 2;
+    int rc = http_check_header(&request->headers, str_make(key, key_size),
+                               str_make(value, value_size), &request->fault);
     return rc == NG_OK ? MHD_YES : MHD_NO;
+}
+
+/* Behind the last line comes the empty one. */
+static void check_headers_end(struct http_request *request, const char *end)
+{
+    bool whole = end == NULL ||
+                 ((end[0] == '\r' || end[0] == '\0') && (end[1] == '\n' || end[1] == '\0'));
+    if (!whole && request->fault.rc == NG_OK) {
+        request->fault.fatal = true;
+        fault(request, NG_EINVAL,
+              "The last header has a NUL in its value or does not end with "
+              "CR LF");
+    }
 }
 
 /* The caller's id if it is sane, else one that is unique to this process. */
@@ -262,8 +296,10 @@ void http_request_headers(struct http_request *request, const char *method)
 {
     request->begun = true;
     request->method = http_check_method(method);
+    struct header_walk walk = {request, NULL};
     (void)MHD_get_connection_values_n(request->connection->mhd, MHD_HEADER_KIND, each_header,
-                                      request);
+                                      &walk);
+    check_headers_end(request, walk.end);
     if (request->fault.rc == NG_OK) {
         (void)http_check_headers(&request->headers, &request->fault);
     }

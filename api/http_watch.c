@@ -109,6 +109,18 @@ static bool has_left(struct http_connection *connection)
     return (poll_fd.revents & POLLRDHUP) != 0 && half_closed_has_left(connection);
 }
 
+/*
+ * The client has ended its side in the middle of a request, which can never be whole any more.
+ * libmicrohttpd misses that where data and end came together (it polls for edges).
+ */
+static bool cut_off(struct http_connection *connection, long long age)
+{
+    char byte;
+    struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
+    return age > 2 * HTTP_WATCH_MS && poll(&poll_fd, 1, 0) > 0 &&
+           recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* A connection between two requests may rest; one that has begun to send a request line may not
  * take for ever over it. The time is counted from the first round that saw bytes come. */
 static bool dawdles_before_head(struct http_connection *connection, long long now,
@@ -134,11 +146,11 @@ static bool dawdles(struct http_connection *connection, long long now)
     long long age = now - since;
     switch ((enum http_phase)atomic_load(&connection->phase)) {
     case HTTP_PHASE_WAITING:
-        return dawdles_before_head(connection, now, since);
+        return cut_off(connection, age) || dawdles_before_head(connection, now, since);
     case HTTP_PHASE_HEAD:
-        return age > HTTP_HEAD_MAX_MS;
+        return age > HTTP_HEAD_MAX_MS || cut_off(connection, age);
     case HTTP_PHASE_BODY:
-        return age > HTTP_RECEIVE_MAX_MS;
+        return age > HTTP_RECEIVE_MAX_MS || cut_off(connection, age);
     case HTTP_PHASE_SENDING:
         return age > HTTP_SEND_MAX_MS;
     case HTTP_PHASE_WORKING:

@@ -100,7 +100,8 @@ static bool accepts(struct ng_str list, const char *type, const char *subtype)
             from++;
         }
         size_t to = from;
-        while (to < end && strchr("; \t", list.data[to]) == NULL) {
+        while (to < end && list.data[to] != ';' && list.data[to] != ' ' &&
+               list.data[to] != '\t') {
             to++;
         }
         struct ng_str item = str_make(list.data + from, to - from);

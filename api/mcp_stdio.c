@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mcp_server.h"
@@ -18,6 +19,9 @@
  * around it. */
 #define MCP_STDIO_ANSWER_FACTOR 8
 #define MCP_STDIO_ANSWER_ROOM ((size_t)16 * 1024 * 1024)
+
+/* How often it is looked whether the client still reads, after its input has ended. */
+#define MCP_STDIO_STEP_NS 200000000
 
 struct line {
     struct line *next;
@@ -120,7 +124,7 @@ static void *run_writer(void *user)
         alive = alive && write_all(state->config->out_fd, line->data, line->len);
         (void)pthread_mutex_lock(&state->lock);
         state->queued -= line->len;
-        state->broken = !alive;
+        state->broken = state->broken || !alive;
         (void)pthread_cond_broadcast(&state->changed);
         (void)pthread_mutex_unlock(&state->lock);
         free(line->data);
@@ -405,19 +409,40 @@ static void read_all(struct stdio_state *state)
     buf_done(&reader.buf);
 }
 
-/* Lets what runs finish; nobody to answer: cancels it. */
+/* Nobody reads the answers any more, and nobody will. */
+static bool client_left(const struct mcp_stdio *config)
+{
+    struct pollfd out = {.fd = config->out_fd, .events = 0};
+    return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
+static void wait_a_step(struct stdio_state *state)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MCP_STDIO_STEP_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(&state->changed, &state->lock, &until);
+}
+
+/* Lets what runs finish; nobody to answer: cancels it. Only looking tells that the client left
+ * while there is nothing to write. */
 static void wait_idle(struct stdio_state *state)
 {
     bool cancelled = false;
     (void)pthread_mutex_lock(&state->lock);
     while (state->in_flight > 0) {
+        state->broken = state->broken || client_left(state->config);
         if (state->broken && !cancelled) {
             cancelled = true;
             (void)pthread_mutex_unlock(&state->lock);
             mcp_session_cancel(state->session, NULL);
             (void)pthread_mutex_lock(&state->lock);
         } else {
-            (void)pthread_cond_wait(&state->changed, &state->lock);
+            wait_a_step(state);
         }
     }
     state->closing = true;

@@ -49,6 +49,9 @@ int mcp_tools_list(struct mcp_exchange *exchange)
 
 /* ---- an answer's parts ---- */
 
+/* Of a number of 64 bits. */
+#define REVISION_DIGITS_MAX 20
+
 static void print_base64(struct buf *out, struct ng_str bytes)
 {
     static const char letters[] =
@@ -159,8 +162,16 @@ static void print_content(struct buf *out, const struct result *result)
 static void print_revision(struct buf *meta, const struct result *result)
 {
     if (result->revision_kind == REVISION_NUMBER) {
-        buf_printf(meta, "\"notegate/revision\":%llu",
-                   (unsigned long long)result->revision_number);
+        /* Not with printf: every read comes by here. */
+        char digits[REVISION_DIGITS_MAX];
+        size_t at = sizeof(digits);
+        uint64_t left = result->revision_number;
+        do {
+            digits[--at] = (char)('0' + left % 10);
+            left /= 10;
+        } while (left > 0);
+        buf_add_c(meta, "\"notegate/revision\":");
+        buf_add(meta, digits + at, sizeof(digits) - at);
     } else if (result->revision_kind == REVISION_TEXT) {
         buf_add_c(meta, "\"notegate/revision\":");
         buf_add_json(meta, result->revision_text);
@@ -223,7 +234,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct result *r
     struct buf both;
     buf_init(&data, exchange->job->out->max);
     (void)call_print_error(exchange->call, &data);
-    join_hint(&both, result, "; ");
+    join_hint(&both, result, ". ");
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }

@@ -105,17 +105,16 @@ static int reload_roots(struct gateway *gateway, const struct config *config,
     return rc;
 }
 
-/* Calls read these without a lock; each is one word. */
 static void reload_limits(struct gateway *gateway, const struct config *config)
 {
     size_t body = (size_t)config_int(config, "limits.body");
     size_t result = (size_t)config_int(config, "limits.result");
     unsigned depth = (unsigned)config_int(config, "limits.depth");
     int64_t timeout = config_int(config, "limits.call_timeout");
-    __atomic_store_n(&gateway->limits.body, body, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.result, result, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.depth, depth, __ATOMIC_RELAXED);
-    __atomic_store_n(&gateway->limits.call_timeout_ms, timeout, __ATOMIC_RELAXED);
+    atomic_store(&gateway->limits.body, body);
+    atomic_store(&gateway->limits.result, result);
+    atomic_store(&gateway->limits.depth, depth);
+    atomic_store(&gateway->limits.call_timeout_ms, timeout);
     metrics_limit(gateway->metrics, METRICS_BODY, (int64_t)body);
     metrics_limit(gateway->metrics, METRICS_RESULT, (int64_t)result);
     metrics_limit(gateway->metrics, METRICS_DEPTH, (int64_t)depth);

@@ -169,8 +169,8 @@ static void print_result(const struct result *result, struct buf *out)
         }
     }
     if (result->revision_kind == REVISION_NUMBER) {
-        (void)buf_printf(out, ",\"revision\":%llu",
-                         (unsigned long long)result->revision_number);
+        (void)buf_add_c(out, ",\"revision\":");
+        (void)buf_add_number(out, result->revision_number);
     } else if (result->revision_kind == REVISION_TEXT) {
         (void)buf_add_c(out, ",\"revision\":");
         (void)buf_add_json(out, result->revision_text);

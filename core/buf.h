@@ -24,6 +24,7 @@ int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_add_str(struct buf *buf, struct ng_str text);
 int buf_add_c(struct buf *buf, const char *text);
 int buf_add_char(struct buf *buf, char c);
+int buf_add_number(struct buf *buf, uint64_t number); /* in decimal */
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

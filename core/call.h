@@ -124,8 +124,6 @@ struct call {
     atomic_int
         answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
     atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
-    char failed_text[512];
-    char late_text[160]; /* the sentence of a deadline */
     struct pin *pins;
     struct idem *idem;    /* this call holds an idempotency key, see idem.h */
     bool idem_stored;     /* its answer is in the store, or on the way */
@@ -142,6 +140,10 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
+
+    /* Not zeroed in a new call. */
+    char late_text[160];   /* the sentence of a deadline */
+    char failed_text[512]; /* that of failed_rc */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -158,6 +160,9 @@ static inline struct call *call_of(struct ng_call *pub)
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
 void call_ref(struct call *call);
+
+/* Frees the memory that is kept for the next call. */
+void call_free_spare(struct gateway *gateway);
 
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */

@@ -96,11 +96,13 @@ static int dispatch_authorize(struct call *call, const struct tool *tool)
 static int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
-    struct ng_str own =
-        arena_printf(&call->arena, "~%.*s", (int)caller->agent.len, caller->agent.data);
-    if (own.data == NULL) {
+    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
+    if (text == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    text[0] = '~';
+    memcpy(text + 1, caller->agent.data, caller->agent.len);
+    struct ng_str own = str_make(text, caller->agent.len + 1);
     if (!caller->space_named) {
         bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
         caller->space = shared ? ng_str_of("shared") : own;
@@ -616,11 +618,7 @@ int dispatch(struct call *call)
         return dispatch_end_now(call);
     }
     if (call->args_text.len == 0 && call->pub.args->count > 0) {
-        struct buf text;
-        buf_init(&text, CALL_MEMORY_MAX);
-        json_print(&text, call->pub.args);
-        call->args_text = arena_copy(&call->arena, buf_str(&text));
-        buf_done(&text);
+        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
     }
     if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;

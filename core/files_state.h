@@ -26,7 +26,7 @@
 #define FILES_TEMP_COMPLETE ".tmp"  /* behind it when all of it is on disk */
 #define FILES_BLOCK ((size_t)65536) /* bytes of one read */
 #define FILES_PATH_MAX 4096         /* the kernel's own limit */
-#define FILES_RETRIES_MAX 200       /* another program saved meanwhile */
+#define FILES_RETRIES_MAX 60        /* another program saved meanwhile; bounds the memory too */
 #define FILES_LOCK_WAIT_MS 10000    /* for another process' flock */
 #define FILES_WAITERS_MAX 4096      /* calls that wait for one file */
 #define FILES_LOCK_BUCKETS 256

@@ -41,11 +41,15 @@ struct gateway {
     atomic_int active;    /* calls under way */
     atomic_bool stopping; /* new calls are refused */
     atomic_bool upkeep_runs;
+    _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
     /* Limits, read once from the configuration (reload writes them). */
     struct {
-        size_t body, result, buffered;
-        unsigned depth, connections, streams, queue, workers, stream_backlog;
-        int64_t call_timeout_ms;
+        /* These four a reload changes while calls read them. */
+        atomic_size_t body, result;
+        atomic_uint depth;
+        _Atomic int64_t call_timeout_ms;
+        size_t buffered;
+        unsigned connections, streams, queue, workers, stream_backlog;
     } limits;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */

@@ -28,7 +28,8 @@ struct journal_front;
  * are declared, before the first call; gateway->store must be set. backend: a journal module's
  * descriptor, which must outlive the front, or NULL: kept in documents. conf: the module's view
  * of the configuration (for documents: any view; "timezone" is read from it). A module whose
- * server is away at start may fail here only for a bad configuration.
+ * server is away at start may fail here only for a bad configuration. *ret may be set also on
+ * failure: then it is closed as after a success.
  */
 int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,
                  const struct ng_conf *conf, struct journal_front **ret);

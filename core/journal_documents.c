@@ -9,8 +9,8 @@
 #include "journal_entry.h"
 #include "str.h"
 
-/* Entries of one change: each makes two documents, the pointer is held beside them. Half of what
- * is allowed: every document of a change is locked meanwhile. */
+/* Entries of one change: each makes two documents, the pointer is held beside them. Half of
+ * what is allowed: every document of a change is locked meanwhile. */
 #define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
 #define JOURNAL_SUMMARY "summary"
 

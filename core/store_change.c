@@ -181,8 +181,12 @@ static struct version *piece_version(struct operation *op, struct piece *piece, 
     next->doc.deleted = draft->deleted;
     next->doc.updated_ms = clock_unix_ms();
     next->doc.created_ms = creates ? next->doc.updated_ms : base->created_ms;
-    next->doc.created_seq = creates ? 0 : base->created_seq;
+    next->doc.created_seq =
+        creates ? 0 : base->created_seq; /* 0 as well: of one that is queued */
     *rc = version_name(next, op->call->caller.agent, ng_str_of(change_action(piece)));
+    if (*rc == NG_OK) {
+        *rc = version_reserve(next);
+    }
     if (*rc != NG_OK) {
         version_unref(next);
         return NULL;
@@ -401,7 +405,8 @@ static bool operation_publish(struct operation *op)
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < op->count; i++) {
         const struct piece *piece = &op->pieces[i];
-        good = good && piece->entry->failing == 0 && piece->entry->newest == piece->base;
+        good = good && piece->entry->failing == 0 &&
+               version_same(piece->entry->newest, piece->base);
     }
     for (size_t i = 0; i < op->count && good; i++) {
         struct piece *piece = &op->pieces[i];
@@ -451,10 +456,16 @@ static void operation_settle(struct operation *op, int rc)
         entry->queued--;
         if (rc == NG_OK && piece->next != NULL) {
             bool creates = piece->base->doc.revision == 0 || piece->base->doc.deleted;
-            piece->next->doc.seq = op->puts[i].seq;
-            piece->next->doc.created_seq =
-                creates ? op->puts[i].seq : piece->base->doc.created_seq;
-            table_set_committed(table, entry, version_ref(piece->next));
+            uint64_t seq = op->puts[i].seq;
+            /* What it was made of was committed before it, in this order. */
+            uint64_t created_seq =
+                creates || entry->committed == NULL ? seq : entry->committed->doc.created_seq;
+            struct version *form = version_commit(piece->next, seq, created_seq);
+            table_set_committed(table, entry, form);
+            if (entry->newest == piece->next) {
+                version_unref(entry->newest);
+                entry->newest = version_ref(form);
+            }
         } else if (rc != NG_OK) {
             entry->failing = rc;
         }

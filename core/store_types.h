@@ -25,15 +25,18 @@ static inline struct ng_str blob_str(const struct blob *blob)
     return str;
 }
 
-/* One revision of a document in memory. Immutable but for seq and created_seq, which the commit
- * sets before the version becomes the committed one. */
+/* One revision of a document in memory. Immutable: what only the commit knows (seq,
+ * created_seq) is in the version's committed form, which shares everything else. */
 struct version {
     atomic_uint refs;
-    struct ng_doc doc; /* points into the blobs, the arena and the entry's key copy */
+    struct ng_doc doc; /* points into the blobs and the arena */
     struct blob *key;  /* collection, space and id, one behind the other */
     struct blob *json;
     struct blob *text;
-    struct arena arena; /* the parsed body, author, action */
+    struct arena arena;     /* the parsed body, author, action */
+    struct version *origin; /* of a committed form: the version it shares with; a reference */
+    struct version
+        *committed; /* memory for the committed form, so that a commit needs none; or NULL */
 };
 
 struct version *version_ref(struct version *version);
@@ -46,6 +49,12 @@ struct version *version_new(struct blob *key, size_t collection_len, size_t spac
 struct version *version_of_row(const struct ng_key *key, const struct ng_doc *row, int *rc);
 /* "There is no such document." */
 struct version *version_of_nothing(const struct ng_key *key);
+/* Memory for the committed form, before the version is queued. */
+int version_reserve(struct version *version);
+/* The committed form, once: a reference for the caller. */
+struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq);
+/* Are these the same revision, one perhaps in its committed form? */
+bool version_same(const struct version *a, const struct version *b);
 size_t version_bytes(const struct version *version);
 int version_name(struct version *version, struct ng_str author, struct ng_str action);
 

@@ -57,17 +57,48 @@ void version_unref(void *object)
         atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    struct version *origin = version->origin;
+    free(version->committed);
     blob_unref(version->key);
     blob_unref(version->json);
     blob_unref(version->text);
     arena_done(&version->arena);
     free(version);
+    version_unref(origin);
+}
+
+int version_reserve(struct version *version)
+{
+    version->committed = alloc_zeroed(1, sizeof(*version->committed));
+    return version->committed == NULL ? NG_EINTERNAL : NG_OK;
+}
+
+struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq)
+{
+    struct version *form = version->committed;
+    version->committed = NULL;
+    atomic_init(&form->refs, 1);
+    arena_init(&form->arena, 0);
+    form->doc = version->doc;
+    form->doc.seq = seq;
+    form->doc.created_seq = created_seq;
+    form->key = blob_ref(version->key);
+    form->json = blob_ref(version->json);
+    form->text = blob_ref(version->text);
+    form->origin = version_ref(version);
+    return form;
+}
+
+bool version_same(const struct version *a, const struct version *b)
+{
+    return a == b || (a != NULL && b != NULL && (a->origin == b || b->origin == a));
 }
 
 size_t version_bytes(const struct version *version)
 {
+    size_t shared = version->origin != NULL ? version->origin->arena.used : 0;
     return sizeof(*version) + version->key->len + version->json->len + version->text->len +
-           version->arena.used;
+           version->arena.used + shared;
 }
 
 /* The tree is copied out of the parser's arena, so that a version holds no more than its body.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "listing.h"
 #include "str.h"
 
 #define WRITE_SENTENCE                                                                         \
@@ -812,6 +813,77 @@ static void test_restart(void **state)
     assert_int_equal(revision_of(h, "{\"mode\":\"write\",\"name\":\"z\",\"newStr\":\"x\"}"), 2);
 }
 
+/* ---- as resources ---- */
+
+struct shown {
+    struct ng_listing listing; /* first */
+    struct buf text;
+};
+
+static int shown_add(struct ng_listing *listing, const struct listing_item *item)
+{
+    struct shown *shown = (struct shown *)(void *)listing;
+    buf_add_str(&shown->text, item->id);
+    buf_printf(&shown->text, ":%llu ", (unsigned long long)item->bytes);
+    return NG_OK;
+}
+
+static const struct ng_resources *find_resources(struct harness *h, void **ret_self)
+{
+    struct plugin *const *plugins = NULL;
+    assert_int_equal(registry_plugins(h->gateway->registry, &plugins), 1);
+    assert_int_equal(plugins[0]->desc.resource_count, 1);
+    *ret_self = plugins[0]->self;
+    return &plugins[0]->desc.resources[0];
+}
+
+static void expect_resource(struct harness *h, const char *id, uint64_t revision, int rc,
+                            const char *text)
+{
+    void *self = NULL;
+    const struct ng_resources *resources = find_resources(h, &self);
+    struct call *call = harness_new_call(h);
+    call->may_block = true;
+    assert_int_equal(
+        resources->read(self, &call->pub, ng_str_of("team"), ng_str_of(id), revision), rc);
+    if (rc == NG_OK) {
+        assert_true(str_is(call->work.text, text));
+    }
+    call_unref(call);
+}
+
+static void test_resources(void **state)
+{
+    struct harness *h = *state;
+    void *self = NULL;
+    const struct ng_resources *resources = find_resources(h, &self);
+    assert_string_equal(resources->kind, "notebook");
+    assert_string_equal(resources->collection, "notebooks");
+    static const char *const writes[] = {
+        "{\"mode\":\"create\",\"name\":\"b\",\"newStr\":\"one\"}",
+        "{\"mode\":\"create\",\"name\":\"a\"}",
+        "{\"mode\":\"write\",\"name\":\"b\",\"newStr\":\"two\"}",
+    };
+    for (size_t i = 0; i < NG_COUNT(writes); i++) {
+        struct answer answer = harness_call_as(h, "ann", "team", "notebook", writes[i]);
+        assert_int_equal(answer.rc, NG_OK);
+        answer_free(&answer);
+    }
+    struct shown shown = {.listing = {shown_add}};
+    buf_init(&shown.text, 4096);
+    struct call *call = harness_new_call(h);
+    call->may_block = true;
+    assert_int_equal(resources->list(self, &call->pub, ng_str_of("team"), &shown.listing),
+                     NG_OK);
+    call_unref(call);
+    assert_string_equal(buf_cstr(&shown.text), "default:0 b:7 a:0 ");
+    buf_done(&shown.text);
+    expect_resource(h, "b", 0, NG_OK, "one\ntwo");
+    expect_resource(h, "b", 1, NG_OK, "one");
+    expect_resource(h, "default", 0, NG_OK, "");
+    expect_resource(h, "nope", 0, NG_ENOTFOUND, NULL);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -846,6 +918,7 @@ int main(void)
         TEST(test_spaces),
         TEST(test_many_writers),
         TEST(test_restart),
+        TEST(test_resources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -368,6 +368,34 @@ static void test_at_once(void **state)
     free(rows);
 }
 
+/* Each allocation of a delivery and of a reading fails once: an error and no harm. */
+static void test_out_of_memory(void **state)
+{
+    struct suite *suite = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    assert_non_null(rows);
+    struct ng_entry entries[] = {
+        journal_reference("team", "e1", "p1", 1, 10),
+        journal_memory("team", "e2", "text", 20),
+    };
+    bool delivered = false;
+    for (long fails = 0; !delivered; fails++) {
+        struct call *call = harness_new_call(&suite->harness);
+        alloc_fail_after(fails);
+        int rc = suite->journal->deliver(suite->db, &call->pub, entries, NG_COUNT(entries));
+        alloc_fail_after(-1);
+        delivered = rc == NG_OK;
+        assert_true(rc == NG_OK || rc == NG_EINTERNAL || rc == NG_EUNAVAILABLE);
+        call_unref(call);
+        assert_true(fails < 10000);
+    }
+    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
+    assert_int_equal(rows->count, 2);
+    collected_done(rows);
+    free(rows);
+}
+
 /* ---- recall ---- */
 
 static void test_recall(void **state)
@@ -668,6 +696,7 @@ int journal_contract(const char *name, const char *const *sets)
         CONTRACT(test_reference_moves_forward),
         CONTRACT(test_bad_entries),
         CONTRACT(test_at_once),
+        CONTRACT(test_out_of_memory),
         CONTRACT(test_recall),
         CONTRACT(test_summary),
         CONTRACT(test_restore),

@@ -2,6 +2,7 @@
 /* test_journal_documents.c - the journal kept in documents, and the relay that feeds it. */
 #include "journal_contract.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,6 +188,56 @@ static void test_many_papers(void **state)
     free(rows);
 }
 
+#define WRITERS 8
+#define PAPERS 40
+
+struct writer {
+    struct harness *harness;
+    int number;
+};
+
+static void *write_papers(void *user)
+{
+    const struct writer *writer = user;
+    for (int i = 0; i < PAPERS; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof(id), "p%d", writer->number);
+        change_paper(writer->harness, id, NULL);
+    }
+    return NULL;
+}
+
+/* While the relay runs: every change is one reference, and the count comes back to nothing. */
+static void test_writers_at_once(void **state)
+{
+    struct harness *harness = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    uint64_t last[WRITERS] = {0};
+    assert_non_null(rows);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){harness, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_papers, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(flush(harness, harness->gateway->journal), NG_OK);
+    assert_int_equal(journal_backlog(harness->gateway->journal), 0);
+    journal_collect_timeline(harness, "team", NULL, NULL, 1000, rows);
+    assert_int_equal(rows->count, WRITERS * PAPERS);
+    for (size_t i = rows->count; i > 0; i--) {
+        const struct ng_entry *entry = &rows->entries[i - 1];
+        int number = entry->id.data[1] - '0';
+        assert_in_range(number, 0, WRITERS - 1);
+        assert_int_equal(entry->version, last[number] + 1);
+        last[number] = entry->version;
+    }
+    collected_done(rows);
+    free(rows);
+}
+
 /* ---- a journal that is away, and comes back ---- */
 
 #define HEARD_MAX 1024
@@ -358,6 +409,55 @@ static void test_poison(void **state)
     harness_open(harness, sets);
 }
 
+/* A restore that ends in the middle changes nothing, and leaves nothing for the next one. */
+static void test_restore_cut_off(void **state)
+{
+    struct harness *harness = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    assert_non_null(rows);
+    void *db = NULL;
+    const struct ng_journal *journal = journal_vtable(harness->gateway->journal, &db);
+    struct ng_str space = ng_str_of("team");
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    struct ng_entry entries[] = {
+        journal_memory("team", "e1", "one", 1),
+        journal_memory("team", "e2", "two", 2),
+    };
+    assert_int_equal(journal->deliver(db, &call->pub, entries, 2), NG_OK);
+    struct ng_str dumped = {NULL, 0};
+    assert_int_equal(journal->dump(db, &call->pub, space, &dumped), NG_OK);
+    static const char member[] = "\"memories\":[";
+    const char *at = memmem(dumped.data, dumped.len, member, sizeof(member) - 1);
+    assert_non_null(at);
+    size_t before = (size_t)(at - dumped.data) + sizeof(member) - 1;
+    struct buf damaged;
+    buf_init(&damaged, 1024 * 1024);
+    buf_add(&damaged, dumped.data, before);
+    buf_add_c(&damaged, "{},");
+    buf_add(&damaged, dumped.data + before, dumped.len - before);
+
+    struct ng_entry later = journal_memory("team", "e3", "three", 3);
+    assert_int_equal(journal->deliver(db, &call->pub, &later, 1), NG_OK);
+    assert_int_equal(journal->restore(db, &call->pub, space, buf_str(&damaged)), NG_EINVAL);
+    journal_collect_timeline(harness, "team", journal_day, NULL, 0, rows);
+    assert_int_equal(rows->count, 3);
+    collected_done(rows);
+    /* The day's lines of the damaged one were written beside: an empty dump must not show
+     * them. */
+    assert_int_equal(
+        journal->restore(db, &call->pub, space,
+                         ng_str_of("{\"format\":\"notegate-journal-1\",\"days\":[],"
+                                   "\"references\":[],\"memories\":[],\"summary\":null}")),
+        NG_OK);
+    journal_collect_timeline(harness, "team", journal_day, NULL, 0, rows);
+    assert_int_equal(rows->count, 0);
+    collected_done(rows);
+    call_unref(call);
+    buf_done(&damaged);
+    free(rows);
+}
+
 static void test_zone(void **state)
 {
     (void)state;
@@ -385,10 +485,10 @@ static void test_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_references),     TEST(test_long_summary),
-        TEST(test_not_referenced), TEST(test_many_papers),
-        TEST(test_away),           TEST(test_backlog_of_before),
-        TEST(test_poison),         cmocka_unit_test(test_zone),
+        TEST(test_references),        TEST(test_long_summary),    TEST(test_not_referenced),
+        TEST(test_many_papers),       TEST(test_writers_at_once), TEST(test_away),
+        TEST(test_backlog_of_before), TEST(test_poison),          TEST(test_restore_cut_off),
+        cmocka_unit_test(test_zone),
     };
     int failed = journal_contract("journal in documents", sets);
     return failed + cmocka_run_group_tests_name("relay", tests, NULL, NULL);

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("NOTEGATE_TEST_BUILD", SOURCE / "build" / "dev"))
-BINARY = BUILD / "bin" / "notegate"
+BINARY = Path(os.environ.get("NOTEGATE_TEST_BINARY", SOURCE / "build" / "dev" / "bin" / "notegate"))
+BUILD = BINARY.parents[1]
 WAIT_S = 20
 
 

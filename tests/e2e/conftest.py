@@ -22,15 +22,15 @@ LISTENING = re.compile(r"listening on (http://\S+)")
 
 
 def binary():
-    """The program under test: NOTEGATE_BIN, else the release, else the development build."""
-    named = os.environ.get("NOTEGATE_BIN")
+    """The program under test: NOTEGATE_TEST_BINARY, else the release, else the development build."""
+    named = os.environ.get("NOTEGATE_TEST_BINARY")
     candidates = [pathlib.Path(named)] if named else [
         SOURCE / "build" / kind / "bin" / "notegate" for kind in ("release", "dev")]
     for path in candidates:
         if path.exists():
             return str(path)
     pytest.fail(f"no notegate binary at {', '.join(map(str, candidates))}: build it first, "
-                "or name it in NOTEGATE_BIN")
+                "or name it in NOTEGATE_TEST_BINARY")
 
 
 def environment():

@@ -50,7 +50,7 @@ def contents(data):
     (["tools", "--agent", "x"], '"tools" does not take --agent'),
     (["tools", "--format", "opnai"], 'unknown format "opnai"'),
     (["call", "notebook", "{"], "not JSON"),
-    (["call", "notebook", X),
+    (["call", "notebook", "[]"], "nor a JSON object"),
     (["call", "notebook", "{}", "x=1"], 'comes after the arguments'),
 ])
 def test_usage_errors(words, told, tmp_path):

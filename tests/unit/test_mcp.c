@@ -44,7 +44,7 @@ static struct fixture fixture;
 static int set_up(void **state)
 {
     static const char *const sets[] = {"limits.body=64KiB", "limits.result=256KiB",
-                                       "limits.workers=8", NULL};
+                                       "limits.workers=8", "limits.buffered=1MiB", NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
     fixture.gateway = test_gateway_open(sets);
@@ -835,6 +835,14 @@ static void stdio_end(struct pipes *pipes)
     (void)close(pipes->stdio.in_fd);
 }
 
+static void stdio_release_and_expect(struct pipes *pipes, int count)
+{
+    test_tools_release(true);
+    for (int i = 0; i < count; i++) {
+        stdio_expect(pipes, "\"waited\"");
+    }
+}
+
 static void stdio_speaks_both_eras(void **state)
 {
     struct pipes pipes;
@@ -1003,6 +1011,39 @@ static void stdio_outlives_its_client(void **state)
     (void)close(pipes.stdio.in_fd);
 }
 
+/* More requests than are taken at once: the rest is told so, and none is lost. */
+static void stdio_bounds_what_is_under_way(void **state)
+{
+    struct pipes pipes;
+    int more = 6;
+    (void)state;
+    stdio_start(&pipes);
+    for (int i = 0; i < MCP_STDIO_IN_FLIGHT_MAX + more; i++) {
+        stdio_send(&pipes, CALL("1", "t_wait", "{}") "\n");
+    }
+    for (int i = 0; i < more; i++) {
+        stdio_expect(&pipes, "\"error\":{\"code\":503");
+    }
+    stdio_release_and_expect(&pipes, MCP_STDIO_IN_FLIGHT_MAX);
+    stdio_end(&pipes);
+}
+
+/* A client that asks and does not read holds up itself only; it gets every answer later. */
+static void stdio_waits_for_slow_readers(void **state)
+{
+    struct pipes pipes;
+    int count = 300;
+    (void)state;
+    stdio_start(&pipes);
+    for (int i = 0; i < count; i++) {
+        stdio_send(&pipes, CALL("1", "t_big", "{\"bytes\":20000}") "\n");
+    }
+    for (int i = 0; i < count; i++) {
+        stdio_expect(&pipes, "\\u0001\\u0001");
+    }
+    stdio_end(&pipes);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -1037,6 +1078,8 @@ int main(void)
         TEST(stdio_bounds_lines),
         TEST(stdio_ends_when_told),
         TEST(stdio_outlives_its_client),
+        TEST(stdio_bounds_what_is_under_way),
+        TEST(stdio_waits_for_slow_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,9 @@ enum ng_file_type {
 /* Links followed on the way to one file. */
 #define NG_FILE_LINKS_MAX 40
 
-/* A file as it was found. Lent for the call. */
+/* A file as it was found. Lent for the call. file_stat answers NG_OK for what is not there
+ * (NG_FILE_NONE); file_read and file_stream fail: NG_ENOTFOUND, or NG_EFAILED for what is no
+ * regular file. The revision of a stream is known only where it was read to its end. */
 struct ng_file {
     size_t size;
     enum ng_file_type

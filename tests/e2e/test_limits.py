@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: MIT
+"""Every limit: its key, its default, what is said when it is reached, and that others are not affected."""
+
+import concurrent.futures
+import contextlib
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import httpx
+import pytest
+from conftest import SOURCE, Gateway, binary, environment, eventually
+
+JSON = {"Content-Type": "application/json"}
+DEFAULTS = {
+    "body": "4MiB",
+    "buffered": "256MiB",
+    "call_timeout": "120s",
+    "connections": "4096",
+    "depth": "128",
+    "queue": "1024",
+    "result": "8MiB",
+    "stream_backlog": "10000",
+    "streams": "2000",
+    "workers": None,
+}
+# A call that would hang the tests is cut off by its own end.
+STUCK_MS = 60000
+
+
+@pytest.fixture(scope="session")
+def stuck(tmp_path_factory):
+    """The module of tests/bench/stuck.c: a tool that holds its worker."""
+    module = tmp_path_factory.mktemp("stuck") / "stuck.so"
+    source = SOURCE / "tests" / "bench" / "stuck.c"
+    flags = shlex.split(f"-shared -fPIC -D_GNU_SOURCE -DNG_ABI=1 -I{SOURCE}/core/include")
+    subprocess.run(["cc", *flags, "-o", str(module), str(source)], check=True, timeout=60)
+    return module
+
+
+@pytest.fixture
+def workers(start, stuck):
+    """workers(sets) gives a gateway with the stuck tool, two workers and room for two calls that wait."""
+
+    def begin(*sets):
+        return start(sets=[f"plugins=+{stuck}", "limits.workers=2", "limits.queue=2", *sets])
+
+    return begin
+
+
+class Calls:
+    """Calls under way, of any agents, each on a connection of its own."""
+
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.pool = concurrent.futures.ThreadPoolExecutor(32)
+        self.open = []
+
+    def start(self, agent, ms=STUCK_MS):
+        client = httpx.Client(base_url=self.gateway.url, timeout=90, trust_env=False)
+        self.open.append(client)
+        headers = {"X-Notegate-Agent": agent}
+        return self.pool.submit(client.post, "/v1/tools/stuck", json={"ms": ms}, headers=headers)
+
+    def running(self, count):
+        eventually(lambda: self.gateway.in_use("workers") == count, what=f"{count} busy workers")
+
+    def waiting(self, count):
+        eventually(lambda: self.gateway.in_use("queue") == count, what=f"{count} waiting calls")
+
+
+@contextlib.contextmanager
+def calls_of(gateway):
+    calls = Calls(gateway)
+    try:
+        yield calls
+    finally:
+        # Nobody waits for what is stuck: a second signal does not wait for calls.
+        for number in (signal.SIGTERM, signal.SIGTERM):
+            if gateway.process.poll() is None:
+                gateway.process.send_signal(number)
+        calls.pool.shutdown(wait=True)
+        for client in calls.open:
+            client.close()
+
+
+def fails(answer, status, code):
+    """The answer is the error object of this status and code; returns it."""
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert (body["error"], body["code"]) == (True, code), body
+    assert len(body["message"]) > 20
+    return body
+
+
+def post(gateway, tool, text, **headers):
+    return gateway.client.post(f"/v1/tools/{tool}", content=text, headers={**JSON, **headers})
+
+
+# ---- keys and defaults ----
+
+
+def test_every_limit_is_a_key_with_a_default():
+    shown = subprocess.run([binary(), "check", "--help-config"], capture_output=True, text=True, env=environment(),
+                           timeout=60, check=True).stdout
+    for name, default in DEFAULTS.items():
+        found = re.search(rf"^\s*limits\.{name}\b(.*\n(?:\s+.*\n)?)", shown, re.M)
+        assert found, f"limits.{name} is not in:\n{shown}"
+        assert default is None or default in found.group(1), found.group(0)
+
+
+def test_every_limit_is_in_the_metrics(gateway):
+    text = gateway.client.get("/metrics").text
+    limits = dict(re.findall(r'^notegate_limit{name="(\w+)"} (\S+)$', text, re.M))
+    assert set(DEFAULTS) <= set(limits)
+    assert float(limits["body"]) == 4 << 20
+    assert float(limits["result"]) == 8 << 20
+    assert float(limits["buffered"]) == 256 << 20
+    assert float(limits["depth"]) == 128
+    assert float(limits["queue"]) == 1024
+    assert float(limits["stream_backlog"]) == 10000
+
+
+@pytest.mark.parametrize("setting, says", [
+    ("limits.body=0", "limits.body"),
+    ("limits.depth=-1", "limits.depth"),
+    ("limits.workers=many", "many"),
+    ("limits.call_timeout=10x", "10x"),
+    ("limits.bdy=4MiB", "limits.body"),
+])
+def test_a_bad_limit_stops_the_start(tmp_path, setting, says):
+    done = subprocess.run([binary(), "serve", "--data-dir", str(tmp_path / "d"), "--listen", "127.0.0.1:0", "--set",
+                           setting], capture_output=True, text=True, env=environment(), timeout=60, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert says in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+# ---- sizes ----
+
+
+def test_body(start):
+    gateway = start(sets=["limits.body=1000"])
+    frame = len(json.dumps({"mode": "create", "name": "n", "newStr": ""}))
+    fits = json.dumps({"mode": "create", "name": "n", "newStr": "x" * (1000 - frame)})
+    assert len(fits) == 1000
+    assert post(gateway, "notebook", fits).status_code == 200
+    body = fails(post(gateway, "notebook", fits[:-2] + 'x"}'), 413, "TOO_LARGE")
+    assert "1000" in body["message"] and "limits.body" in str(body)
+    assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+
+
+def nested(depth):
+    return '{"mode":"list","name":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+
+def test_depth(start):
+    gateway = start(sets=["limits.depth=10"])
+    # The deepest that is read is refused by the tool's schema only.
+    fails(post(gateway, "notebook", nested(10)), 400, "INVALID_INPUT")
+    body = fails(post(gateway, "notebook", nested(11)), 400, "INVALID_JSON")
+    assert "10" in body["message"] and "limits.depth" in str(body)
+
+
+def test_depth_default(gateway):
+    fails(post(gateway, "notebook", nested(128)), 400, "INVALID_INPUT")
+    fails(post(gateway, "notebook", nested(129)), 400, "INVALID_JSON")
+
+
+def test_result(start):
+    gateway = start(sets=["limits.result=1000"])
+    wrote = gateway.call("notebook", {"mode": "create", "name": "long", "newStr": "x" * 2000})
+    assert wrote.status_code == 200
+    body = fails(gateway.call("notebook", {"mode": "read", "name": "long"}), 413, "TOO_LARGE")
+    assert "limits.result" in str(body) and "1000" in str(body)
+    # A part of it can be had, and what was written is there.
+    gateway.call("notebook", {"mode": "create", "name": "lines", "newStr": "\n".join("y" * 100 for _ in range(20))})
+    part = gateway.call("notebook", {"mode": "read", "name": "lines", "readRange": [1, 2]})
+    assert part.status_code == 200 and "y" * 100 in part.json()["result"]
+
+
+def test_buffered(start):
+    gateway = start(sets=["limits.buffered=200KiB"])
+    text = json.dumps({"mode": "create", "name": "n", "newStr": "x" * 150000})
+    # One body fits; beside another that is still coming it does not.
+    assert post(gateway, "notebook", text).status_code == 200
+    with gateway.connect() as raw:
+        raw.send(b"POST /v1/tools/notebook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 b"Content-Length: 150000\r\n\r\n" + b" " * 140000)
+        eventually(lambda: gateway.in_use("buffered") >= 140000, what="the other body")
+        answer = post(gateway, "notebook", text)
+        assert "limits.buffered" in str(fails(answer, 503, "BUSY"))
+        assert int(answer.headers["retry-after"]) >= 1
+        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")
+    assert post(gateway, "notebook", text).status_code == 200
+
+
+# ---- connections ----
+
+
+def test_connections(start):
+    gateway = start(sets=["limits.connections=20"])
+    gateway.client.close()
+    with contextlib.ExitStack() as held:
+        good = [held.enter_context(gateway.connect()) for _ in range(20)]
+        for raw in good:
+            raw.request("GET /healthz HTTP/1.1")
+            assert raw.answer().status == 200
+        for _ in range(5):
+            with gateway.connect() as raw:
+                raw.socket.settimeout(10)
+                assert raw.ended()
+        for raw in good:
+            raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], b'{"mode":"list"}')
+            assert raw.answer().status == 200
+        # The owner's socket is not what strangers can fill.
+        with gateway.connect_local() as raw:
+            raw.request("GET /healthz HTTP/1.1")
+            assert raw.answer().status == 200
+
+    def again():
+        with gateway.connect() as raw:
+            raw.request("GET /healthz HTTP/1.1")
+            answer = raw.answer()
+            return answer is not None and answer.status == 200
+
+    eventually(again, what="a place once others left")
+
+
+# ---- workers and their queue ----
+
+
+def test_queue(workers):
+    gateway = workers()
+    with calls_of(gateway) as calls:
+        # One agent has half of the workers: one runs, two wait, the next is refused at once.
+        first = calls.start("busy")
+        calls.running(1)
+        more = [calls.start("busy"), calls.start("busy")]
+        calls.waiting(2)
+        began = time.monotonic()
+        answer = calls.start("busy").result(20)
+        assert time.monotonic() - began < 10
+        assert "limits.queue" in str(fails(answer, 503, "BUSY"))
+        assert int(answer.headers["retry-after"]) >= 1
+        assert not first.done() and not any(call.done() for call in more)
+        # What is answered from memory needs no worker.
+        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+
+
+def test_one_agent_has_half_of_the_workers(workers):
+    gateway = workers("limits.queue=100")
+    with calls_of(gateway) as calls:
+        for _ in range(20):
+            calls.start("busy")
+        calls.running(1)
+        calls.waiting(19)
+        answer = calls.start("other", ms=10).result(20)
+        assert answer.json()["result"] == "done"
+
+
+def test_call_timeout(workers):
+    gateway = workers("limits.call_timeout=500ms")
+    with calls_of(gateway) as calls:
+        held = calls.start("busy")
+        calls.running(1)
+        others = [calls.start("other", ms=20).result(20).status_code for _ in range(3)]
+        assert others == [200] * 3
+        body = fails(held.result(20), 504, "TIMEOUT")
+        assert "limits.call_timeout" in str(body) or "500" in str(body)
+        eventually(lambda: gateway.in_use("workers") == 0, what="the worker given back")
+        assert calls.start("busy", ms=10).result(20).status_code == 200
+
+
+def test_call_timeout_of_calls_that_wait(workers):
+    gateway = workers("limits.call_timeout=500ms")
+    with calls_of(gateway) as calls:
+        answers = [calls.start("busy") for _ in range(3)]
+        for answer in answers:
+            fails(answer.result(20), 504, "TIMEOUT")
+        eventually(lambda: gateway.in_use("queue") == 0, what="an empty queue")
+
+
+def test_calls_of_clients_that_left_give_their_worker_back(workers):
+    gateway = workers()
+    body = json.dumps({"ms": STUCK_MS}).encode()
+    for _ in range(3):
+        with gateway.connect() as raw:
+            raw.request("POST /v1/tools/stuck HTTP/1.1", ["Content-Type: application/json"], body)
+            eventually(lambda: gateway.in_use("workers") == 1, what="a busy worker")
+        eventually(lambda: gateway.in_use("workers") == 0, what="the worker given back")
+    answer = gateway.call("stuck", {"ms": 10})
+    assert answer.json()["result"] == "done"
+
+
+def test_a_write_whose_client_left_is_whole_or_not_there(gateway):
+    revisions = []
+    for n in range(50):
+        name = f"left-{n}"
+        with gateway.connect() as raw:
+            body = json.dumps({"mode": "create", "name": name, "newStr": "whole " * 100}).encode()
+            raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], body)
+        read = gateway.call("notebook", {"mode": "read", "name": name})
+        assert read.status_code in (200, 404)
+        if read.status_code == 200:
+            assert read.json()["result"] == "whole " * 100
+            revisions.append(read.json()["revision"])
+    assert all(revision == 1 for revision in revisions)
+
+
+# ---- stopping ----
+
+
+def test_stop_answers_running_calls(workers):
+    gateway = workers("limits.workers=8", "limits.queue=100")
+    with calls_of(gateway) as calls:
+        running = [calls.start(f"agent-{n}", ms=1500) for n in range(4)]
+        calls.running(4)
+        gateway.process.send_signal(signal.SIGTERM)
+        answers = [call.result(30) for call in running]
+        assert [answer.status_code for answer in answers] == [200] * 4
+        assert gateway.process.wait(30) == 0
+
+
+def test_stop_does_not_wait_for_ever(workers):
+    gateway = workers("shutdown_timeout=500ms")
+    with calls_of(gateway) as calls:
+        held = calls.start("busy")
+        calls.running(1)
+        began = time.monotonic()
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(20) == 0
+        assert time.monotonic() - began < 15
+        answer = held.exception(10) or held.result().status_code
+        assert isinstance(answer, httpx.HTTPError) or answer >= 500
+
+
+def test_a_second_signal_does_not_wait(workers):
+    gateway = workers("shutdown_timeout=5min")
+    with calls_of(gateway) as calls:
+        calls.start("busy")
+        calls.running(1)
+        gateway.process.send_signal(signal.SIGTERM)
+        eventually(lambda: any("stopping" in line for line in gateway.errors), what="the first signal taken")
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(20) == 0
+
+
+# ---- streams ----
+
+
+def test_streams(start):
+    gateway = start(sets=["limits.streams=2"])
+    if gateway.client.get("/v1/events", params={"since": "x"}).status_code == 404:
+        pytest.skip("this gateway has no event streams")
+    with contextlib.ExitStack() as held:
+        for _ in range(2):
+            stream = held.enter_context(gateway.client.stream("GET", "/v1/events"))
+            assert stream.status_code == 200
+        answer = gateway.client.get("/v1/events")
+        assert "limits.streams" in str(fails(answer, 503, "BUSY"))
+        assert int(answer.headers["retry-after"]) >= 1
+
+
+# ---- who may do what ----
+
+
+@pytest.mark.parametrize("tool, arguments", [
+    ("notebook", {"mode": "create", "name": "x", "newStr": "y"}),
+    ("notebook", {"mode": "write", "newStr": "y"}),
+    ("notebook", {"mode": "clear"}),
+    ("fileEditor", {"command": "create", "path": "/x", "file_text": ""}),
+    ("fileEditor", {"command": "str_replace", "path": "/x", "old_str": "a", "new_str": "b"}),
+    ("fileEditor", {"command": "undo_edit", "path": "/x"}),
+])
+def test_ask_mode_changes_nothing(gateway, tool, arguments):
+    body = fails(gateway.call(tool, arguments, {"X-Notegate-Mode": "ask"}), 403, "MODE_FORBIDDEN")
+    assert tool in body["message"] and "ask" in body["message"]
+
+
+def test_ask_mode_reads(gateway):
+    gateway.call("notebook", {"mode": "create", "name": "asked", "newStr": "text"})
+    ask = {"X-Notegate-Mode": "ask"}
+    assert gateway.call("notebook", {"mode": "read", "name": "asked"}, ask).json()["result"] == "text"
+    assert gateway.call("notebook", {"mode": "list"}, ask).status_code == 200
+    root = gateway.data_dir / "files"
+    assert gateway.call("fileEditor", {"command": "view", "path": str(root)}, ask).status_code == 200
+    fails(gateway.call("notebook", {"mode": "list"}, {"X-Notegate-Mode": "askk"}), 400, "INVALID_INPUT")
+
+
+@pytest.mark.parametrize("wrong, right", [("notebok", "notebook"), ("Notebook", "notebook"), ("fileeditor", "fileEditor")])
+def test_unknown_tool(gateway, wrong, right):
+    answer = gateway.call(wrong, {"mode": "list"})
+    if answer.status_code == 200:
+        pytest.skip(f"{wrong} is an alias")
+    body = fails(answer, 404, "UNKNOWN_TOOL")
+    assert wrong in body["message"] and right in body["hint"]
+
+
+# ---- what one agent does, another does not feel ----
+
+
+def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
+    gateway.call("notebook", {"mode": "create", "name": "large", "newStr": "z" * 1000000})
+    body = json.dumps({"mode": "read", "name": "large"}).encode()
+    with contextlib.ExitStack() as held:
+        for _ in range(20):
+            raw = held.enter_context(gateway.connect())
+            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], body)
+        took = []
+        for n in range(50):
+            began = time.monotonic()
+            assert gateway.call("notebook", {"mode": "write", "name": "other", "newStr": f"{n}"}).status_code in (200, 404)
+            took.append(time.monotonic() - began)
+        assert sorted(took)[25] < 1
+    eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")
+
+
+def test_signals_while_calls_come(start):
+    gateway = start()
+    stop = threading.Event()
+    outcomes = []
+
+    def write(n):
+        while not stop.is_set():
+            try:
+                answer = gateway.call("notebook", {"mode": "create", "name": f"s-{n}", "newStr": "x"})
+                outcomes.append(answer.status_code)
+            except httpx.HTTPError:
+                return
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for n in range(8):
+            pool.submit(write, n)
+        eventually(lambda: len(outcomes) > 50, what="calls under way")
+        gateway.process.send_signal(signal.SIGHUP)
+        count = len(outcomes)
+        eventually(lambda: len(outcomes) > count + 50, what="calls after the reload")
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(30) == 0
+        stop.set()
+    assert set(outcomes) <= {200, 503}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* test_http_check.c - request target, headers, Host and Origin as pure functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http_check.h"
+#include "str.h"
+
+static struct http_target target;
+static struct http_fault fault;
+
+static void assert_str(struct ng_str got, const char *wanted)
+{
+    assert_int_equal(got.len, strlen(wanted));
+    assert_memory_equal(got.data, wanted, got.len);
+}
+
+static void test_target(void **state)
+{
+    (void)state;
+    assert_int_equal(http_check_target("/v1/a%20b?x=%00&y", &target, &fault), NG_OK);
+    assert_str(target.path, "/v1/a b");
+    assert_str(target.query, "x=%00&y");
+    static const char *const bad[] = {"/a%00",   "/a%",        "/a%4", "/%zz",   "/%ff",
+                                      "a",       "",           "/a b", "/a\x01", "http://x/",
+                                      "/%c0%af", "/%ed%a0%80", "/%7f"};
+    for (size_t i = 0; i < NG_COUNT(bad); i++) {
+        assert_int_equal(http_check_target(bad[i], &target, &fault), NG_EINVAL);
+        assert_true(fault.text[0] != '\0');
+    }
+    char longest[HTTP_TARGET_MAX + 2];
+    memset(longest, 'a', sizeof(longest));
+    longest[0] = '/';
+    longest[HTTP_TARGET_MAX + 1] = '\0';
+    assert_int_equal(http_check_target(longest, &target, &fault), NG_ETOOLARGE);
+    longest[HTTP_TARGET_MAX] = '\0';
+    assert_int_equal(http_check_target(longest, &target, &fault), NG_OK);
+}
+
+static void test_query(void **state)
+{
+    struct ng_str query = ng_str_of("&a=1&&b&c=");
+    struct ng_str name;
+    struct ng_str value;
+    (void)state;
+    assert_true(http_query_next(&query, &name, &value));
+    assert_str(name, "a");
+    assert_str(value, "1");
+    assert_true(http_query_next(&query, &name, &value));
+    assert_str(name, "b");
+    assert_int_equal(value.len, 0);
+    assert_true(http_query_next(&query, &name, &value));
+    assert_str(name, "c");
+    assert_false(http_query_next(&query, &name, &value));
+}
+
+/* Lines "Name:value"; NULL at the end. */
+static int check_all(const char *const *lines)
+{
+    struct http_headers headers;
+    memset(&headers, 0, sizeof(headers));
+    memset(&fault, 0, sizeof(fault));
+    for (size_t i = 0; lines[i] != NULL; i++) {
+        const char *colon = strchr(lines[i], ':');
+        int rc = http_check_header(&headers, str_make(lines[i], (size_t)(colon - lines[i])),
+                                   ng_str_of(colon + 1), &fault);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return http_check_headers(&headers, &fault);
+}
+
+static void test_framing(void **state)
+{
+    (void)state;
+    assert_int_equal(check_all((const char *[]){"Host:a", "content-LENGTH:5", NULL}), NG_OK);
+    assert_int_equal(check_all((const char *[]){"Host:a", "Transfer-Encoding:Chunked", NULL}),
+                     NG_OK);
+    static const char *const bad[][4] = {
+        {"Host:a", "Content-Length:5", "Content-Length:5", NULL},
+        {"Host:a", "Content-Length:5", "Transfer-Encoding:chunked", NULL},
+        {"Host:a", "Transfer-Encoding:gzip", NULL, NULL},
+        {"Host:a", "Content-Length:+5", NULL, NULL},
+        {"Host:a", "Content-Length:", NULL, NULL},
+        {"Host:a", "Content-Length:99999999999999999999", NULL, NULL},
+        {"Host:a", "Host:a", NULL, NULL},
+        {"Accept:a", NULL, NULL, NULL},
+        {"Host:", NULL, NULL, NULL},
+        {"Host:a", "Content-Length :5", NULL, NULL},
+        {"Host:a", "X:a\x01", NULL, NULL},
+    };
+    for (size_t i = 0; i < NG_COUNT(bad); i++) {
+        assert_int_equal(check_all(bad[i]), NG_EINVAL);
+        assert_true(fault.fatal);
+    }
+}
+
+static void test_content_type(void **state)
+{
+    (void)state;
+    assert_true(http_is_json(ng_str_of("Application/JSON ; charset=\"UTF-8\"")));
+    assert_true(http_is_json(ng_str_of("application/problem+json")));
+    assert_false(http_is_json(ng_str_of("application/+json")));
+    assert_false(http_is_json(ng_str_of("application/jsonx")));
+    assert_false(http_is_json(ng_str_of("application/json;charset=latin1")));
+    assert_false(http_is_json(ng_str_of("")));
+}
+
+static void test_names(void **state)
+{
+    static const struct ng_str hosts[] = {{"gate.example", 12}, {"b.example:9", 11}};
+    static const struct ng_str origins[] = {{"https://app.example", 19}};
+    struct http_names names = {{"10.0.0.5", 8}, 8420, hosts, 2, origins, 1};
+    struct ng_str none = ng_str_of("");
+    (void)state;
+    assert_true(http_host_allowed(&names, ng_str_of("LocalHost:1"), none));
+    assert_true(http_host_allowed(&names, ng_str_of("[::1]"), none));
+    assert_true(http_host_allowed(&names, ng_str_of("10.0.0.5:8420"), none));
+    assert_true(http_host_allowed(&names, ng_str_of("Gate.example"), none));
+    assert_true(http_host_allowed(&names, ng_str_of("b.example:9"), none));
+    assert_true(http_host_allowed(&names, ng_str_of("10.9.9.9"), ng_str_of("10.9.9.9")));
+    assert_false(http_host_allowed(&names, ng_str_of("b.example:8"), none));
+    assert_false(http_host_allowed(&names, ng_str_of("10.9.9.9"), none));
+    assert_false(http_host_allowed(&names, ng_str_of("localhost.evil"), none));
+    assert_false(http_host_allowed(&names, ng_str_of("localhost:"), none));
+    struct ng_str host = ng_str_of("localhost:9000");
+    assert_true(http_origin_allowed(&names, ng_str_of("https://app.example"), host));
+    assert_true(http_origin_allowed(&names, ng_str_of("http://localhost:8420"), host));
+    assert_true(http_origin_allowed(&names, ng_str_of("http://localhost:9000"), host));
+    assert_false(http_origin_allowed(&names, ng_str_of("http://localhost:9001"), host));
+    assert_false(http_origin_allowed(&names, ng_str_of("null"), host));
+    assert_false(http_origin_allowed(&names, ng_str_of("http://app.example"), host));
+}
+
+static void test_small_values(void **state)
+{
+    (void)state;
+    assert_true(http_request_id_valid(ng_str_of("a-1.B:2")));
+    assert_false(http_request_id_valid(ng_str_of("")));
+    assert_false(http_request_id_valid(ng_str_of("a b")));
+    assert_true(http_traceparent_valid(
+        ng_str_of("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")));
+    assert_false(http_traceparent_valid(
+        ng_str_of("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")));
+    assert_true(http_etag_matches(ng_str_of("\"x\", W/\"y\""), ng_str_of("\"y\"")));
+    assert_false(http_etag_matches(ng_str_of("\"x\""), ng_str_of("\"y\"")));
+    assert_int_equal(http_check_method("POST"), HTTP_POST);
+    assert_int_equal(http_check_method("post"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_target),  cmocka_unit_test(test_query),
+        cmocka_unit_test(test_framing), cmocka_unit_test(test_content_type),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_small_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
