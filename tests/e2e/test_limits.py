@@ -258,7 +258,7 @@ def test_queue(workers):
 
 
 def test_one_agent_has_half_of_the_workers(workers):
-    gateway = workers("limits.queue=100")
+    gateway = workers("limits.workers=3", "limits.queue=100")
     with calls_of(gateway) as calls:
         for _ in range(20):
             calls.start("busy")
@@ -268,6 +268,7 @@ def test_one_agent_has_half_of_the_workers(workers):
         assert answer.json()["result"] == "done"
         # The calls of no agent are in the way of the gateway's own.
         calls.start("local")
+        calls.running(2)
         assert gateway.client.get("/readyz").status_code == 200
 
 
