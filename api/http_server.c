@@ -204,6 +204,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 }
 
 static void on_log(void *cls, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void on_log(void *cls, const char *format, va_list args)
 {
     (void)cls;
     log_vwrite(NG_LOG_DEBUG, "http", format, args);

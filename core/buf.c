@@ -143,14 +143,39 @@ static size_t utf8_length(const unsigned char *at, size_t left)
 
 static int buf_add_json_escape(struct buf *buf, unsigned char c)
 {
-    static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-    for (size_t i = 0; i + 1 < sizeof(letters); i += 2) {
-        if ((unsigned char)letters[i] == c) {
-            char escape[2] = {'\\', letters[i + 1]};
-            return buf_add(buf, escape, 2);
-        }
+    switch (c) {
+    case '\n':
+        return buf_add(buf, "\\n", 2);
+    case '"':
+        return buf_add(buf, "\\\"", 2);
+    case '\\':
+        return buf_add(buf, "\\\\", 2);
+    case '\t':
+        return buf_add(buf, "\\t", 2);
+    case '\r':
+        return buf_add(buf, "\\r", 2);
+    case '\b':
+        return buf_add(buf, "\\b", 2);
+    case '\f':
+        return buf_add(buf, "\\f", 2);
+    default:
+        return buf_printf(buf, "\\u%04x", c);
     }
-    return buf_printf(buf, "\\u%04x", c);
+}
+
+#define BYTES_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight bytes that all stand for themselves: printable ASCII but for the quote and the
+ * backslash. */
+static bool json_plain_word(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    uint64_t quote = word ^ BYTES_OF('"');
+    uint64_t backslash = word ^ BYTES_OF('\\');
+    uint64_t special = ((word - BYTES_OF(0x20)) & ~word) | ((quote - BYTES_OF(1)) & ~quote) |
+                       ((backslash - BYTES_OF(1)) & ~backslash) | word;
+    return (special & BYTES_OF(0x80)) == 0;
 }
 
 int buf_add_json(struct buf *buf, struct ng_str text)
@@ -161,6 +186,10 @@ int buf_add_json(struct buf *buf, struct ng_str text)
     while (left > 0 && buf->rc == NG_OK) {
         size_t run = 0;
         while (run < left) {
+            if (left - run >= sizeof(uint64_t) && json_plain_word(at + run)) {
+                run += sizeof(uint64_t);
+                continue;
+            }
             enum json_class class = json_class_of(at[run]);
             size_t len = class == JSON_PLAIN  ? 1
                          : class == JSON_LONG ? utf8_length(at + run, left - run)

@@ -83,7 +83,7 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
     };
     int rc = check_required(call, command);
     if (rc == NG_OK) {
-        rc = editor_path(call, ng_arg_text(call, "path"), &job->path);
+        rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
     }
     return rc == NG_OK ? command->run(call, job) : rc;
 }

@@ -73,15 +73,21 @@ void editor_check_end(struct editor_check *check);
 
 int editor_fail_input(struct ng_call *call, const char *member, const char *expected,
                       struct ng_str message);
-/* Checks a path as every command does; *ret is without slashes at its end. */
-int editor_path(struct ng_call *call, struct ng_str given, struct ng_str *ret);
+/* Checks the path given as `member` as every command does; *ret is without slashes at its end.
+ */
+int editor_path(struct ng_call *call, const char *member, struct ng_str given,
+                struct ng_str *ret);
 /* Notebooks are edited in mode agent only. */
 int editor_check_mode(struct ng_call *call, struct ng_str path);
-int editor_fail_missing(struct ng_call *call, struct ng_str path);
 int editor_fail_directory(struct ng_call *call, struct ng_str path);
 int editor_fail_size(struct ng_call *call, uint64_t bytes, uint64_t max);
 /* The warning that goes before a view of what is no text. */
 struct ng_str editor_warning(struct ng_call *call, struct ng_str path, const char *what);
+
+/* ---- file_editor_hint.c */
+
+/* It does not exist; the hint is the nearest name in its folder. */
+int editor_fail_missing(struct ng_call *call, struct ng_str path);
 
 /* ---- commands */
 

@@ -355,7 +355,7 @@ int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
         .user = job,
         .exists_code = EDITOR_FILE_EXISTS,
     };
-    int rc = editor_path(call, job->destination, &job->destination);
+    int rc = editor_path(call, "destination", job->destination, &job->destination);
     if (rc == NG_OK) {
         rc = editor_check_mode(call, job->path);
     }

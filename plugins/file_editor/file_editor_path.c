@@ -80,7 +80,8 @@ static bool has_parent_segment(struct ng_str path)
     return false;
 }
 
-int editor_path(struct ng_call *call, struct ng_str given, struct ng_str *ret)
+int editor_path(struct ng_call *call, const char *member, struct ng_str given,
+                struct ng_str *ret)
 {
     struct ng_str path = given;
     while (path.len > 0 &&
@@ -90,7 +91,7 @@ int editor_path(struct ng_call *call, struct ng_str given, struct ng_str *ret)
     if (path.len == 0 || path.data[0] != '/') {
         struct ng_str better = suggestion(call, path);
         return editor_fail_input(
-            call, "path", "an absolute path",
+            call, member, "an absolute path",
             call->host->format(call,
                                "The path %.*s is not an absolute path, it should start with "
                                "`/`. Maybe you meant %.*s?",
@@ -98,7 +99,7 @@ int editor_path(struct ng_call *call, struct ng_str given, struct ng_str *ret)
                                better.data));
     }
     if (memchr(path.data, '\0', path.len) != NULL) {
-        return editor_fail_input(call, "path", "a path without NUL",
+        return editor_fail_input(call, member, "a path without NUL",
                                  ng_str_of("Invalid path: it holds a NUL character"));
     }
     if (has_parent_segment(path)) {
@@ -120,13 +121,6 @@ int editor_check_mode(struct ng_call *call, struct ng_str path)
                    "%.*s is a notebook of cells: outside of the agent mode it cannot be edited "
                    "as a file. Edit its cells, or call in mode agent.",
                    (int)path.len, path.data);
-}
-
-int editor_fail_missing(struct ng_call *call, struct ng_str path)
-{
-    return ng_fail(call, NG_ENOTFOUND,
-                   "The path %.*s does not exist. Please provide a valid path.", (int)path.len,
-                   path.data);
 }
 
 int editor_fail_directory(struct ng_call *call, struct ng_str path)

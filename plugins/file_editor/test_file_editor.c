@@ -21,6 +21,10 @@
     "Review the changes and make sure they are as expected (correct indentation, no "          \
     "duplicate lines, etc). Edit the file again if necessary."
 
+#define REPLACE(path, old, new)                                                                \
+    "{\"command\":\"str_replace\",\"path\":\"" path "\",\"old_str\":\"" old                    \
+    "\",\"new_str\":\"" new "\"}"
+
 struct test {
     struct harness harness;
     char roots[300]; /* folder of the two roots, or "" */
@@ -291,6 +295,18 @@ static void test_paths(void **state)
     fails(test, VIEW("/etc/passwd"), "PATH_OUTSIDE_ROOTS",
           "The path /etc/passwd is outside the roots: @.");
     fails(test, VIEW("@x/f"), "PATH_OUTSIDE_ROOTS", "The path @x/f is outside the roots: @.");
+    put(test, "@/Readme.md", "");
+    struct answer near = call(test, VIEW("@/README.mb"));
+    assert_string_equal(near.code, "NOT_FOUND");
+    assert_non_null(strstr(near.hint, "Did you mean "));
+    assert_non_null(strstr(near.hint, "/files/Readme.md?"));
+    answer_free(&near);
+    near = call(test, REPLACE("@/Readme", "a", "b"));
+    assert_non_null(strstr(near.hint, "/files/Readme.md?"));
+    answer_free(&near);
+    near = call(test, VIEW("@/quite another name"));
+    assert_string_equal(near.hint, "");
+    answer_free(&near);
     struct answer answer = call(test, VIEW("/etc/passwd"));
     assert_non_null(strstr(answer.hint, test->root));
     answer_free(&answer);
@@ -427,10 +443,6 @@ static void test_create_in_a_link(void **state)
 }
 
 /* ---- str_replace */
-
-#define REPLACE(path, old, new)                                                                \
-    "{\"command\":\"str_replace\",\"path\":\"" path "\",\"old_str\":\"" old                    \
-    "\",\"new_str\":\"" new "\"}"
 
 static void test_str_replace(void **state)
 {
@@ -1175,6 +1187,66 @@ static void test_all_edits_survive(void **state)
     run_writers(test);
 }
 
+static void *create_one(void *user)
+{
+    struct writer *writer = user;
+    struct answer answer =
+        call(writer->test, "{\"command\":\"create\",\"path\":\"@/one\",\"file_text\":\"x\"}");
+    writer->failed = strcmp(answer.code, "FILE_EXISTS") == 0 ? 1 : answer.rc == NG_OK ? 0 : 2;
+    answer_free(&answer);
+    return NULL;
+}
+
+static void test_one_creates(void **state)
+{
+    struct test *test = *state;
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    int made = 0;
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.test = test};
+        assert_int_equal(pthread_create(&threads[i], NULL, create_one, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_not_equal(writers[i].failed, 2);
+        made += writers[i].failed == 0;
+    }
+    assert_int_equal(made, 1);
+}
+
+static void *move_to_and_fro(void *user)
+{
+    struct writer *writer = user;
+    for (int i = 0; i < EDITS; i++) {
+        bool there = (i + writer->number) % 2 == 0;
+        struct answer answer = call(writer->test, there ? TRANSFER("move", "@/a", "@/b")
+                                                        : TRANSFER("move", "@/b", "@/a"));
+        bool expected = answer.rc == NG_OK || strcmp(answer.code, "NOT_FOUND") == 0 ||
+                        strcmp(answer.code, "FILE_EXISTS") == 0;
+        writer->failed += !expected;
+        answer_free(&answer);
+    }
+    return NULL;
+}
+
+static void test_moves_to_and_fro(void **state)
+{
+    struct test *test = *state;
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    put(test, "@/a", "x");
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.test = test, .number = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, move_to_and_fro, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(writers[i].failed, 0);
+    }
+    assert_true(exists(test, "@/a") != exists(test, "@/b"));
+}
+
 /* Another program that saves by rename, one number after the other. */
 struct outsider {
     struct test *test;
@@ -1264,6 +1336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_special_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_notebooks_in_agent_mode_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_edits_survive, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_creates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_moves_to_and_fro, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_program_saves, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

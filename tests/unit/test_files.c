@@ -847,6 +847,76 @@ static void test_roots_of_other_spaces(void **state)
     call_unref(call);
 }
 
+/* A root that is named through a link is known by both names. */
+static void test_root_behind_a_link(void **state)
+{
+    struct harness *harness = *state;
+    char link[PATH_SIZE];
+    char path[PATH_SIZE];
+    char through[PATH_SIZE + 8];
+    struct files *files = harness->gateway->files;
+    struct call *call = harness_new_call(harness);
+    struct ng_file file = {0};
+    call->may_block = true;
+    (void)snprintf(link, sizeof(link), "%s/link", harness->dir);
+    (void)in_root(harness, path, "");
+    assert_int_equal(symlink(path, link), 0);
+    put(harness, "f", "x");
+    struct ng_str root = ng_str_of(link);
+    assert_int_equal(files_set_roots(files, call, &root, 1), NG_OK);
+    (void)snprintf(through, sizeof(through), "%s/f", link);
+    assert_int_equal(files_stat(files, call, ng_str_of(through), &file), NG_OK);
+    assert_true(str_is(file.real, in_root(harness, path, "f").data));
+    assert_int_equal(files_stat(files, call, ng_str_of(path), &file), NG_OK);
+    assert_int_equal(file.type, NG_FILE_REGULAR);
+    call_unref(call);
+}
+
+static void test_undo_splices(void **state)
+{
+    struct harness *harness = *state;
+    struct call *call = harness_new_call(harness);
+    static const struct ng_str texts[] = {
+        {"", 0},           {"a", 1},           {"aa", 2},         {"\xc3\xa9", 2},
+        {"\xc3\xa8", 2},   {"\xe9", 1},        {"\xff\xfe\0", 3}, {"a\xc3\xa9z", 4},
+        {"a\xc3\xa8z", 4}, {"aaaaaaaaaa", 10}, {"a\0b", 3},       {"\xa9\xc3\xa9", 3},
+    };
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        for (size_t j = 0; j < NG_COUNT(texts); j++) {
+            struct file_undo undo = {.kind = NG_UNDO_EDIT};
+            struct ng_str back;
+            assert_int_equal(files_undo_make(call, texts[i], texts[j], &undo), NG_OK);
+            assert_true(str_utf8_valid(undo.inserted));
+            assert_int_equal(files_undo_apply(call, &undo, texts[j], &back), NG_OK);
+            assert_true(str_equal(back, texts[i]));
+        }
+    }
+    call_unref(call);
+}
+
+static void test_history_is_bounded(void **state)
+{
+    (void)state;
+    static const char ops[] = "abcdefghijklmnop";
+    struct file_history history = {.count = 0};
+    for (size_t i = 0; i < 13; i++) {
+        struct file_undo undo = {.op = {ops + i, 1}};
+        files_history_push(&history, &undo);
+    }
+    assert_int_equal(history.count, NG_FILE_UNDO_MAX);
+    assert_true(str_is(history.items[0].op, "d"));
+    assert_true(str_is(history.items[NG_FILE_UNDO_MAX - 1].op, "m"));
+    /* By bytes too: the oldest fall out; one that alone is too large leaves nothing. */
+    struct file_undo large = {.op = {ops, 1}, .inserted = {ops, FILES_UNDO_BYTES_MAX / 2}};
+    files_history_push(&history, &large);
+    files_history_push(&history, &large);
+    files_history_push(&history, &large);
+    assert_int_equal(history.count, 2);
+    large.inserted.len = FILES_UNDO_BYTES_MAX + 1;
+    files_history_push(&history, &large);
+    assert_int_equal(history.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -867,6 +937,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stat_and_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_root_behind_a_link, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_undo_splices, setup, teardown),
+        cmocka_unit_test(test_history_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* documents_contract.h - what every documents backend must do. */
+#ifndef NOTEGATE_TEST_DOCUMENTS_CONTRACT_H
+#define NOTEGATE_TEST_DOCUMENTS_CONTRACT_H
+
+#include "backend_fixture.h"
+
+/* Runs the suite on the module, plain and behind the fault-injecting wrapper. `sets`: its
+ * configuration, NULL at the end. Returns the number of failed tests. */
+int documents_contract(const char *module_name, const char *const *sets);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* documents_parts.h - what the parts of the documents suite share. */
+#ifndef NOTEGATE_TEST_DOCUMENTS_PARTS_H
+#define NOTEGATE_TEST_DOCUMENTS_PARTS_H
+
+#include "backend_fixture.h"
+
+int documents_setup(void **state);
+int documents_teardown(void **state);
+/* One more store of the same kind, to be closed by the test. */
+void documents_second(struct fixture *fixture);
+
+/* A query over things in the space team: no conditions, limit 100. */
+static inline struct ng_query documents_query(void)
+{
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = {"things", 6},
+        .space = {"team", 4},
+        .limit = 100,
+    };
+    return query;
+}
+
+int documents_query_contract(void);
+int documents_upkeep_contract(void);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* documents_query_contract.c - the suite of documents backends: queries and searches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "documents_parts.h"
+#include "str.h"
+
+/* Ten documents: n = 0..9 but none in t3; s = "s<n>" but none in t4; tag even/odd and, in t5,
+ * both; space "other" has one more; t9 is deleted afterwards. */
+static void fill(struct fixture *f)
+{
+    static const char *const names[] = {"t0", "t1", "t2", "t3", "t4",
+                                        "t5", "t6", "t7", "t8", "t9"};
+    for (int i = 0; i < 10; i++) {
+        char s[8];
+        (void)snprintf(s, sizeof(s), "s%d", i);
+        struct change change = {
+            .id = ng_str_of(names[i]),
+            .text = ng_str_of("words of it"),
+            .tags = {i % 2 == 0 ? "even" : "odd", i == 5 ? "even" : NULL},
+            .has_n = i != 3,
+            .n = (9 - i) * 1.5,
+            .s = i != 4 ? s : NULL,
+            .agent = i < 5 ? "ann" : "bob",
+            .time_ms = 1000000 + i,
+        };
+        assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    }
+    struct change other = {.space = "other",
+                           .id = ng_str_of("o"),
+                           .tags = {"even"},
+                           .n = 100,
+                           .has_n = true,
+                           .time_ms = 2000000};
+    assert_int_equal(fixture_commit(f, &other, 1, NULL, NULL, NULL), NG_OK);
+    struct change gone = {.id = ng_str_of("t9"), .base = 1, .deleted = true};
+    gone.before_text = ng_str_of("words of it");
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+}
+
+/* Asserts the ids, in order, separated by spaces, and the total. */
+static void expect_ids(struct fixture *f, struct ng_query query, const char *ids,
+                       uint64_t total)
+{
+    struct rows rows = {0};
+    uint64_t got = 12345;
+    char list[512] = "";
+    size_t at = 0;
+    query.want_total = true;
+    if (f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, &got) != NG_OK) {
+        fail_msg("query failed: %s", fixture_error(f));
+    }
+    for (size_t i = 0; i < rows.count; i++) {
+        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i > 0 ? " " : "",
+                               rows.items[i].id);
+    }
+    rows_done(&rows);
+    assert_string_equal(list, ids);
+    assert_int_equal(got, total);
+}
+
+static struct ng_term term_text(const char *field, enum ng_op op, const char *value)
+{
+    struct ng_term term = {.field = ng_str_of(field), .op = op, .value = ng_str_of(value)};
+    return term;
+}
+
+static struct ng_term term_number(const char *field, enum ng_op op, double number)
+{
+    struct ng_term term = {.field = ng_str_of(field), .op = op, .number = number};
+    return term;
+}
+
+static void expect_term(struct fixture *f, struct ng_term term, const char *ids, uint64_t total)
+{
+    struct ng_query query = documents_query();
+    query.terms = &term;
+    query.term_count = 1;
+    expect_ids(f, query, ids, total);
+}
+
+static void test_terms(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    expect_term(f, term_text("tag", NG_TERM_EQ, "even"), "t0 t2 t4 t5 t6 t8", 6);
+    expect_term(f, term_text("tag", NG_TERM_NE, "even"), "t1 t3 t7", 3);
+    expect_term(f, term_text("s", NG_TERM_EQ, "s7"), "t7", 1);
+    expect_term(f, term_text("s", NG_TERM_NE, "s7"), "t0 t1 t2 t3 t4 t5 t6 t8", 8);
+    expect_term(f, term_text("s", NG_TERM_LT, "s2"), "t0 t1", 2);
+    expect_term(f, term_text("s", NG_TERM_GE, "s7"), "t7 t8", 2);
+    expect_term(f, term_text("s", NG_TERM_PREFIX, "s"), "t0 t1 t2 t3 t5 t6 t7 t8", 8);
+    expect_term(f, term_text("s", NG_TERM_PREFIX, "s8"), "t8", 1);
+    expect_term(f, term_text("s", NG_TERM_PREFIX, ""), "t0 t1 t2 t3 t5 t6 t7 t8", 8);
+    expect_term(f, term_number("n", NG_TERM_EQ, 13.5), "t0", 1);
+    expect_term(f, term_number("n", NG_TERM_NE, 13.5), "t1 t2 t3 t4 t5 t6 t7 t8", 8);
+    expect_term(f, term_number("n", NG_TERM_LE, 3), "t7 t8", 2);
+    expect_term(f, term_number("n", NG_TERM_GT, 10.5), "t0 t1", 2);
+    expect_term(f, term_text("id", NG_TERM_EQ, "t2"), "t2", 1);
+    expect_term(f, term_text("id", NG_TERM_PREFIX, "t"), "t0 t1 t2 t3 t4 t5 t6 t7 t8", 9);
+    expect_term(f, term_text("id", NG_TERM_GE, "t7"), "t7 t8", 2);
+    expect_term(f, term_text("author", NG_TERM_EQ, "bob"), "t5 t6 t7 t8", 4);
+    expect_term(f, term_number("updated", NG_TERM_GE, 1000007), "t7 t8", 2);
+    expect_term(f, term_number("revision", NG_TERM_GT, 1), "", 0);
+    const struct ng_str values[] = {ng_str_of("odd"), ng_str_of("even"), ng_str_of("none")};
+    struct ng_term in = {
+        .field = ng_str_of("tag"), .op = NG_TERM_IN, .values = values, .value_count = 3};
+    expect_term(f, in, "t0 t1 t2 t3 t4 t5 t6 t7 t8", 9);
+    in.value_count = 1;
+    expect_term(f, in, "t1 t3 t5 t7", 4);
+    in.value_count = 0;
+    expect_term(f, in, "", 0);
+    struct ng_term many[] = {term_text("tag", NG_TERM_EQ, "even"),
+                             term_number("n", NG_TERM_LT, 10),
+                             term_text("author", NG_TERM_EQ, "bob")};
+    struct ng_query query = documents_query();
+    query.terms = many;
+    query.term_count = 3;
+    expect_ids(f, query, "t5 t6 t8", 3);
+}
+
+static void test_bad_terms(void **state)
+{
+    struct fixture *f = *state;
+    struct rows rows = {0};
+    const struct ng_term bad[] = {
+        term_text("nothing", NG_TERM_EQ, "x"),
+        term_text("tag", NG_TERM_LT, "x"),
+        term_text("title", NG_TERM_EQ, "x"),
+        term_number("n", NG_TERM_PREFIX, 1),
+    };
+    for (size_t i = 0; i < NG_COUNT(bad); i++) {
+        struct ng_query query = documents_query();
+        query.terms = &bad[i];
+        query.term_count = 1;
+        assert_int_equal(f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, NULL),
+                         NG_EINVAL);
+        assert_true(strlen(fixture_error(f)) > 0);
+    }
+    struct ng_query query = documents_query();
+    query.sort = ng_str_of("tag");
+    assert_int_equal(f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, NULL),
+                     NG_EINVAL);
+}
+
+static void test_sorts(void **state)
+{
+    static const struct {
+        const char *sort;
+        bool descending;
+        const char *ids;
+    } cases[] = {
+        {"", false, "t0 t1 t2 t3 t4 t5 t6 t7 t8"},
+        {"created_seq", true, "t8 t7 t6 t5 t4 t3 t2 t1 t0"},
+        {"n", false, "t3 t8 t7 t6 t5 t4 t2 t1 t0"},
+        {"n", true, "t0 t1 t2 t4 t5 t6 t7 t8 t3"},
+        {"s", false, "t4 t0 t1 t2 t3 t5 t6 t7 t8"},
+        {"s", true, "t8 t7 t6 t5 t3 t2 t1 t0 t4"},
+        {"id", true, "t8 t7 t6 t5 t4 t3 t2 t1 t0"},
+        {"updated", true, "t8 t7 t6 t5 t4 t3 t2 t1 t0"},
+        {"created", false, "t0 t1 t2 t3 t4 t5 t6 t7 t8"},
+        {"seq", true, "t8 t7 t6 t5 t4 t3 t2 t1 t0"},
+        {"author", false, "t0 t1 t2 t3 t4 t5 t6 t7 t8"},
+        {"revision", false, "t0 t1 t2 t3 t4 t5 t6 t7 t8"},
+    };
+    struct fixture *f = *state;
+    fill(f);
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct ng_query query = documents_query();
+        query.sort = ng_str_of(cases[i].sort);
+        query.descending = cases[i].descending;
+        expect_ids(f, query, cases[i].ids, 9);
+        /* Conditions that everything meets change nothing. */
+        struct ng_term all = term_text("id", NG_TERM_NE, "x");
+        query.terms = &all;
+        query.term_count = 1;
+        expect_ids(f, query, cases[i].ids, 9);
+    }
+}
+
+static void test_pages(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    struct ng_query query = documents_query();
+    query.sort = ng_str_of("n");
+    query.limit = 3;
+    query.offset = 2;
+    expect_ids(f, query, "t7 t6 t5", 9);
+    query.offset = 8;
+    expect_ids(f, query, "t0", 9);
+    query.offset = UINT64_MAX;
+    expect_ids(f, query, "", 9);
+    query.offset = 0;
+    query.limit = 0;
+    expect_ids(f, query, "", 9);
+    query.limit = 100;
+    query.with_deleted = true;
+    expect_ids(f, query, "t3 t9 t8 t7 t6 t5 t4 t2 t1 t0", 10);
+    query.sort = ng_str_of("");
+    expect_ids(f, query, "t0 t1 t2 t3 t4 t5 t6 t7 t8 t9", 10);
+    /* Several spaces, merged in order; ones that do not exist; none. */
+    const struct ng_str spaces[] = {ng_str_of("other"), ng_str_of("team"), ng_str_of("no"),
+                                    ng_str_of("team")};
+    query = documents_query();
+    query.space = str_make(NULL, 0);
+    query.spaces = spaces;
+    query.space_count = 4;
+    query.sort = ng_str_of("n");
+    query.descending = true;
+    query.limit = 3;
+    expect_ids(f, query, "o t0 t1", 10);
+    query.space_count = 1;
+    expect_ids(f, query, "o", 1);
+    query.space_count = 0;
+    expect_ids(f, query, "", 0);
+}
+
+static void test_text_on_demand(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    struct ng_query query = documents_query();
+    struct rows rows = {.stop_after = 2};
+    assert_int_equal(f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, NULL),
+                     NG_OK);
+    assert_int_equal(rows.count, 2);
+    assert_false(rows.items[0].has_text);
+    assert_int_equal(rows.items[0].text_size, 11);
+    rows_done(&rows);
+    query.with_text = true;
+    assert_int_equal(f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, NULL),
+                     NG_OK);
+    assert_string_equal(rows.items[0].text, "words of it");
+    rows_done(&rows);
+}
+
+static void test_values_change(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    struct change change = {.id = ng_str_of("t0"), .base = 1, .tags = {"odd", "new"}};
+    change.before_text = ng_str_of("words of it");
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    expect_term(f, term_text("tag", NG_TERM_EQ, "even"), "t2 t4 t5 t6 t8", 5);
+    expect_term(f, term_text("tag", NG_TERM_EQ, "new"), "t0", 1);
+    expect_term(f, term_number("n", NG_TERM_GT, 10.5), "t1", 1);
+    expect_clean(f);
+}
+
+/* ---- search ---- */
+
+static void put_words(struct fixture *f, const char *id, const char *title, const char *text)
+{
+    struct change change = {.id = ng_str_of(id), .title = title, .text = ng_str_of(text)};
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+}
+
+static void expect_hits(struct fixture *f, const char *text, const char *ids)
+{
+    struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+    struct rows rows = {0};
+    char list[512] = "";
+    size_t at = 0;
+    uint64_t total = 99;
+    search.text = ng_str_of(text);
+    search.query.want_total = true;
+    search.query.sort = ng_str_of("id");
+    if (f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total) != NG_OK) {
+        fail_msg("searching %s failed: %s", text, fixture_error(f));
+    }
+    for (size_t i = 0; i < rows.count; i++) {
+        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i > 0 ? " " : "",
+                               rows.items[i].id);
+    }
+    assert_int_equal(total, rows.count);
+    rows_done(&rows);
+    assert_string_equal(list, ids);
+}
+
+static void test_search(void **state)
+{
+    struct fixture *f = *state;
+    put_words(f, "a", "Gateway", "The quick brown fox jumps over the lazy dog");
+    put_words(f, "b", "Caf\xC3\xA9", "quick thinking, brown paper");
+    put_words(f, "c", "", "nothing to see: foxes only");
+    struct change elsewhere = {
+        .space = "other", .id = ng_str_of("x"), .text = ng_str_of("quick fox")};
+    assert_int_equal(fixture_commit(f, &elsewhere, 1, NULL, NULL, NULL), NG_OK);
+    expect_hits(f, "quick", "a b");
+    expect_hits(f, "QUICK brown", "a b");
+    expect_hits(f, "brown quick fox", "a");
+    expect_hits(f, "\"quick brown\"", "a");
+    expect_hits(f, "\"brown quick\"", "");
+    expect_hits(f, "fox", "a");
+    expect_hits(f, "fox*", "a c");
+    expect_hits(f, "cafe", "b");
+    expect_hits(f, "CAF\xC3\x89", "b");
+    expect_hits(f, "gate*", "a");
+    expect_hits(f, "", "");
+    expect_hits(f, "!!! ... *", "");
+    expect_hits(f, "quick !!! lazy", "a");
+    const char *const odd[] = {"\"",      "\"\"",      "AND",        "quick OR", "NOT quick",
+                               "a:b",     "(quick",    "quick)",     "^quick",   "NEAR(a b)",
+                               "-quick",  "{title}:x", "\"unclosed", "* *",      "'; DROP",
+                               "title:*", "+ + +",     "\xFF\xFE",   "\\",       "%_"};
+    for (size_t i = 0; i < NG_COUNT(odd); i++) {
+        struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+        struct rows rows = {0};
+        search.text = ng_str_of(odd[i]);
+        assert_int_equal(
+            f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL), NG_OK);
+        rows_done(&rows);
+    }
+    expect_hits(f, "quick\"brown\"", "a b");
+    expect_clean(f);
+}
+
+static void test_search_follows(void **state)
+{
+    struct fixture *f = *state;
+    put_words(f, "a", "first", "apple");
+    expect_hits(f, "apple", "a");
+    struct change change = {.id = ng_str_of("a"),
+                            .base = 1,
+                            .title = "first",
+                            .text = ng_str_of("pear"),
+                            .before_text = ng_str_of("apple")};
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    expect_hits(f, "apple", "");
+    expect_hits(f, "pear first", "a");
+    struct change gone = {.id = ng_str_of("a"), .base = 2, .deleted = true};
+    gone.before_text = ng_str_of("pear");
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    expect_hits(f, "pear", "");
+    expect_clean(f);
+}
+
+static void test_search_rank(void **state)
+{
+    struct fixture *f = *state;
+    put_words(f, "low", "other", "long text in which somewhere the word lantern stands once");
+    put_words(f, "high", "lantern", "short");
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "fill%d", i);
+        put_words(f, id, "filler", "nothing of interest");
+    }
+    struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+    struct rows rows = {0};
+    uint64_t total = 0;
+    search.text = ng_str_of("lantern");
+    search.query.limit = 1;
+    search.query.want_total = true;
+    search.snippet_chars = 30;
+    assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total),
+                     NG_OK);
+    assert_int_equal(rows.count, 1);
+    assert_int_equal(total, 2);
+    assert_string_equal(rows.items[0].id, "high");
+    assert_true(rows.items[0].score > 0);
+    rows_done(&rows);
+    search.query.offset = 1;
+    assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total),
+                     NG_OK);
+    assert_string_equal(rows.items[0].id, "low");
+    assert_non_null(strstr(rows.items[0].snippet, "lantern"));
+    assert_true(str_utf8_count(ng_str_of(rows.items[0].snippet)) <= 30);
+    rows_done(&rows);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
+
+int documents_query_contract(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_terms),  TEST(test_bad_terms),      TEST(test_sorts),
+        TEST(test_pages),  TEST(test_text_on_demand), TEST(test_values_change),
+        TEST(test_search), TEST(test_search_follows), TEST(test_search_rank),
+    };
+    return cmocka_run_group_tests_name("documents: queries", tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* documents_upkeep_contract.c - the suite of documents backends: thinning history, export and
+ * import, health. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "documents_parts.h"
+#include "str.h"
+
+#define DAY INT64_C(86400000)
+
+static void text_of(char *ret, size_t max, int revision)
+{
+    (void)snprintf(ret, max, "a text that stays, then %d, and the same end", revision);
+}
+
+/* `count` revisions, `per_day` a day, the last one at `end`. */
+static void write_days(struct fixture *f, const char *id, int count, int per_day, int64_t end)
+{
+    char before[64] = "";
+    for (int i = 1; i <= count; i++) {
+        char text[64];
+        text_of(text, sizeof(text), i);
+        struct change change = {.id = ng_str_of(id),
+                                .base = (uint64_t)i - 1,
+                                .text = ng_str_of(text),
+                                .before_text = ng_str_of(before)};
+        change.time_ms = end / DAY * DAY - (count - i) / per_day * DAY + (i * 1000);
+        assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+        memcpy(before, text, sizeof(before));
+    }
+}
+
+static bool pin_five(void *user, const struct ng_key *key, uint64_t revision)
+{
+    (void)user;
+    return str_is(key->id, "doc") && revision == 5;
+}
+
+static void check_kept(struct fixture *f, const char *id, int revision, bool *ret_kept)
+{
+    struct rows rows;
+    char text[64];
+    int rc = fixture_get(f, id, (uint64_t)revision, &rows);
+    *ret_kept = rc == NG_OK;
+    if (rc == NG_OK) {
+        text_of(text, sizeof(text), revision);
+        assert_string_equal(rows.items[0].text, text);
+    } else {
+        assert_int_equal(rc, NG_ENOTFOUND);
+    }
+    rows_done(&rows);
+}
+
+static int count_event(void *user, const struct ng_event *event)
+{
+    size_t *count = user;
+    (void)event;
+    ++*count;
+    return 0;
+}
+
+static void test_thinning(void **state)
+{
+    enum { COUNT = 400, PER_DAY = 10 };
+    struct fixture *f = *state;
+    int64_t now = INT64_C(20000) * DAY;
+    write_days(f, "doc", COUNT, PER_DAY, now);
+    write_days(f, "short", 1, 1, now - 100 * DAY);
+    /* Kept whole: the last 10 days. */
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(
+            f->docs->maintain(f->db, fixture_call(f), now, 10 * DAY, pin_five, NULL), NG_OK);
+        int kept_old = 0;
+        for (int i = 1; i <= COUNT; i++) {
+            bool kept = false;
+            check_kept(f, "doc", i, &kept);
+            int days_ago = (COUNT - i) / PER_DAY;
+            if (days_ago < 9 || i == COUNT || i == 5) {
+                assert_true(kept);
+            }
+            kept_old += kept && days_ago > 10;
+        }
+        /* One a day of 29 days, the pinned one, and perhaps the first. */
+        assert_in_range(kept_old, 29, 32);
+    }
+    bool kept = false;
+    check_kept(f, "short", 1, &kept);
+    assert_true(kept);
+    size_t events = 0;
+    assert_int_equal(f->docs->changes(f->db, fixture_call(f), 0, 1000, count_event, &events),
+                     NG_OK);
+    assert_int_equal(events, COUNT + 1);
+    expect_clean(f);
+    /* And writing goes on. */
+    char before[64];
+    text_of(before, sizeof(before), COUNT);
+    assert_int_equal(fixture_put(f, "doc", COUNT, before, "more"), NG_OK);
+    expect_doc(f, "doc", COUNT + 1, "more");
+    expect_clean(f);
+}
+
+static void test_keep_all(void **state)
+{
+    struct fixture *f = *state;
+    write_days(f, "doc", 50, 10, INT64_C(1000) * DAY);
+    assert_int_equal(
+        f->docs->maintain(f->db, fixture_call(f), INT64_C(20000) * DAY, 0, NULL, NULL), NG_OK);
+    for (int i = 1; i <= 50; i++) {
+        bool kept = false;
+        check_kept(f, "doc", i, &kept);
+        assert_true(kept);
+    }
+}
+
+/* ---- export and import ---- */
+
+struct copying {
+    struct fixture *from, *to;
+    struct buf log; /* what came, as text */
+    int rc;
+};
+
+static void log_record(struct buf *log, const struct ng_record *record)
+{
+    if (record->kind == NG_RECORD_REVISION) {
+        const struct ng_doc *doc = record->doc;
+        buf_printf(log, "R %d %llu %llu %llu %d %lld ", record->newest,
+                   (unsigned long long)doc->revision, (unsigned long long)doc->seq,
+                   (unsigned long long)doc->created_seq, doc->deleted,
+                   (long long)doc->updated_ms);
+        buf_add_str(log, doc->key.space);
+        buf_add_str(log, doc->key.id);
+        buf_add_str(log, doc->json);
+        buf_add_str(log, doc->text);
+        buf_add_str(log, doc->author);
+        buf_add_str(log, doc->action);
+    } else if (record->kind == NG_RECORD_EVENT) {
+        const struct ng_event *event = record->event;
+        buf_printf(log, "E %llu %llu %lld ", (unsigned long long)event->seq,
+                   (unsigned long long)event->revision, (long long)event->time_ms);
+        buf_add_str(log, event->key.id);
+        buf_add_str(log, event->tool);
+        buf_add_str(log, event->agent);
+        buf_add_str(log, event->action);
+    } else if (record->kind == NG_RECORD_ANSWER) {
+        buf_add_c(log, "A ");
+        buf_add_str(log, record->answer->scope);
+        buf_add_str(log, record->answer->reply);
+    } else {
+        buf_printf(log, "S %llu", (unsigned long long)record->seq);
+    }
+    buf_add_char(log, '\n');
+}
+
+static int on_record(void *user, const struct ng_record *record)
+{
+    struct copying *copying = user;
+    log_record(&copying->log, record);
+    if (copying->to != NULL) {
+        struct ng_record given = *record;
+        const struct ng_field_value tag = {
+            .name = ng_str_of("tag"), .use = NG_FIELD_TAG, .text = ng_str_of("kept")};
+        if (record->newest && str_is(record->doc->key.id, "tagged")) {
+            given.fields = &tag;
+            given.field_count = 1;
+        }
+        if (record->kind == NG_RECORD_REVISION) {
+            given.no_history = str_is(record->doc->key.collection, "fleeting");
+        }
+        copying->rc = copying->to->docs->import_record(copying->to->db,
+                                                       fixture_call(copying->to), &given);
+        return copying->rc;
+    }
+    return 0;
+}
+
+static void fill_all(struct fixture *f)
+{
+    write_days(f, "doc", 150, 10, INT64_C(20000) * DAY);
+    assert_int_equal(
+        f->docs->maintain(f->db, fixture_call(f), INT64_C(20000) * DAY, 5 * DAY, NULL, NULL),
+        NG_OK);
+    struct change tagged = {.id = ng_str_of("tagged"),
+                            .tags = {"kept"},
+                            .json = "{\"a\":1}",
+                            .text = ng_str_of("findable words")};
+    struct change quiet = {.collection = "quiet", .id = ng_str_of("q")};
+    struct change fleeting = {.collection = "fleeting", .id = ng_str_of("f")};
+    struct change gone = {.id = ng_str_of("tomb")};
+    struct ng_answer answer = {.size = sizeof(answer),
+                               .scope = ng_str_of("scope"),
+                               .body_hash = ng_str_of("hash"),
+                               .reply = ng_str_of("reply"),
+                               .time_ms = 1,
+                               .expires_ms = INT64_C(99999999999999)};
+    assert_int_equal(fixture_commit(f, &tagged, 1, &answer, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &fleeting, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    gone.base = 1;
+    gone.deleted = true;
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &quiet, 1, NULL, NULL, NULL), NG_OK);
+}
+
+static void test_copy(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture second;
+    struct copying out = {.from = f, .to = &second};
+    struct copying back = {.from = &second};
+    buf_init(&out.log, 1 << 24);
+    buf_init(&back.log, 1 << 24);
+    fill_all(f);
+    documents_second(&second);
+    assert_int_equal(second.docs->import_begin(second.db, fixture_call(&second)), NG_OK);
+    assert_int_equal(f->docs->export_all(f->db, fixture_call(f), on_record, &out), NG_OK);
+    assert_int_equal(out.rc, NG_OK);
+    assert_int_equal(second.docs->import_end(second.db, fixture_call(&second), true), NG_OK);
+    assert_int_equal(
+        second.docs->export_all(second.db, fixture_call(&second), on_record, &back), NG_OK);
+    assert_string_equal(buf_cstr(&back.log), buf_cstr(&out.log));
+    assert_int_equal(second.docs->last_seq(second.db), f->docs->last_seq(f->db));
+    expect_clean(&second);
+    /* Not into a store that has something. */
+    assert_int_equal(second.docs->import_begin(second.db, fixture_call(&second)), NG_EINVAL);
+    /* It is a store like any other. */
+    char before[64];
+    text_of(before, sizeof(before), 150);
+    assert_int_equal(fixture_put(&second, "doc", 150, before, "more"), NG_OK);
+    struct ng_query query = documents_query();
+    struct ng_term term = {
+        .field = ng_str_of("tag"), .op = NG_TERM_EQ, .value = ng_str_of("kept")};
+    struct rows rows = {0};
+    query.terms = &term;
+    query.term_count = 1;
+    assert_int_equal(
+        second.docs->query(second.db, fixture_call(&second), &query, rows_add, &rows, NULL),
+        NG_OK);
+    assert_int_equal(rows.count, 1);
+    rows_done(&rows);
+    expect_clean(&second);
+    fixture_close(&second);
+    buf_done(&out.log);
+    buf_done(&back.log);
+}
+
+static void test_import_thrown_away(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture second;
+    struct copying out = {.from = f, .to = &second};
+    buf_init(&out.log, 1 << 24);
+    fill_all(f);
+    documents_second(&second);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(second.docs->import_begin(second.db, fixture_call(&second)), NG_OK);
+        assert_int_equal(f->docs->export_all(f->db, fixture_call(f), on_record, &out), NG_OK);
+        assert_int_equal(second.docs->import_end(second.db, fixture_call(&second), false),
+                         NG_OK);
+    }
+    expect_doc(&second, "doc", 0, "");
+    assert_int_equal(second.docs->last_seq(second.db), 0);
+    assert_int_equal(fixture_put(&second, "doc", 0, "", "own"), NG_OK);
+    expect_clean(&second);
+    fixture_close(&second);
+    buf_done(&out.log);
+}
+
+/* A change in the middle of an export neither waits for it nor shows in it. */
+static int write_during(void *user, const struct ng_record *record)
+{
+    struct copying *copying = user;
+    if (copying->rc == 0) {
+        struct fixture other = *copying->from;
+        other.call = NULL;
+        copying->rc = fixture_put(&other, "during", 0, "", "late") == NG_OK ? 1 : -1;
+        call_unref(other.call);
+    }
+    log_record(&copying->log, record);
+    return 0;
+}
+
+static void test_export_is_a_snapshot(void **state)
+{
+    struct fixture *f = *state;
+    struct copying out = {.from = f};
+    buf_init(&out.log, 1 << 24);
+    assert_int_equal(fixture_put(f, "a", 0, "", "early"), NG_OK);
+    assert_int_equal(f->docs->export_all(f->db, fixture_call(f), write_during, &out), NG_OK);
+    assert_int_equal(out.rc, 1);
+    assert_null(strstr(buf_cstr(&out.log), "late"));
+    assert_non_null(strstr(buf_cstr(&out.log), "early"));
+    expect_doc(f, "during", 1, "late");
+    buf_done(&out.log);
+}
+
+static void on_stat(void *user, const char *name, double value)
+{
+    size_t *count = user;
+    assert_non_null(name);
+    assert_true(value >= 0);
+    ++*count;
+}
+
+static void test_health_and_stats(void **state)
+{
+    struct fixture *f = *state;
+    size_t count = 0;
+    assert_int_equal(f->docs->health(f->db, fixture_call(f)), NG_OK);
+    f->docs->stats(f->db, on_stat, &count);
+    assert_true(count > 0);
+    f->docs->close(NULL);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
+
+int documents_upkeep_contract(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_thinning),
+        TEST(test_keep_all),
+        TEST(test_copy),
+        TEST(test_import_thrown_away),
+        TEST(test_export_is_a_snapshot),
+        TEST(test_health_and_stats),
+    };
+    return cmocka_run_group_tests_name("documents: upkeep", tests, NULL, NULL);
+}
