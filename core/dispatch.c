@@ -618,11 +618,7 @@ int dispatch(struct call *call)
         return dispatch_end_now(call);
     }
     if (call->args_text.len == 0 && call->pub.args->count > 0) {
-        struct buf text;
-        buf_init(&text, CALL_MEMORY_MAX);
-        json_print(&text, call->pub.args);
-        call->args_text = arena_copy(&call->arena, buf_str(&text));
-        buf_done(&text);
+        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
     }
     if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
