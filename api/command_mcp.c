@@ -23,9 +23,13 @@ static int mcp_caller(const struct command_line *line, struct auth_caller *ret)
         return command_usage(line, "the mode \"%s\" is none of ask, edit and agent",
                              line->mode);
     }
-    if (!call_name_valid(ret->agent) || (line->space != NULL && !call_name_valid(ret->space))) {
+    struct ng_str space = ret->space;
+    if (space.len > 1 && space.data[0] == '~') {
+        space = str_make(space.data + 1, space.len - 1); /* an agent's own */
+    }
+    if (!call_name_valid(ret->agent) || (line->space != NULL && !call_name_valid(space))) {
         return command_usage(line, "names of agents and spaces are 1 to 64 letters, digits, "
-                                   "'.', '_', '@' and '-'");
+                                   "'.', '_', '@' and '-'; a space may have a ~ before it");
     }
     return COMMAND_OK;
 }
