@@ -386,6 +386,16 @@ static void end_daemon(struct MHD_Daemon *daemon, int fd)
     }
 }
 
+/* Calls whose clients were answered without them come back some time, and touch the gateway
+ * then. There is no limit here: who stops a process that must end watches over that. */
+static void wait_released(struct http_server *server)
+{
+    static const struct timespec step = {.tv_nsec = STOP_STEP_NS};
+    while (atomic_load(&server->held) > 0) {
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 void http_server_stop(struct http_server *server, int64_t wait_ms)
 {
     if (server == NULL) {
@@ -409,6 +419,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     if (server->watching) {
         http_watch_stop(&server->watch);
     }
+    wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
     free(server);
