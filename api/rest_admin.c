@@ -104,10 +104,8 @@ static int admin_start(struct http_request *request, ng_step_fn *step)
         call_unref(call);
         return NG_OK;
     }
-    call->on_loop = true;
+    call->no_deadline = true; /* large data take their time; the owner can leave */
     call->on_user = copy;
-    call->done = http_request_call_done;
-    call->done_user = request;
     request->call = call;
     if (dispatch_step(call, step, copy) == NG_PENDING) {
         return NG_PENDING;

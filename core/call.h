@@ -140,6 +140,8 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
+    bool no_deadline; /* of the request: for dispatch_step(), of what takes as long as there is
+                         data */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

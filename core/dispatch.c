@@ -646,7 +646,9 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user)
     }
     call->step = step;
     call->step_user = user;
-    call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    if (!call->no_deadline) {
+        call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    }
     atomic_store(&call->pending, 1);
     return dispatch_submit(call);
 }

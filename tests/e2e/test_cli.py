@@ -312,6 +312,16 @@ def test_backup_and_back(data, tmp_path):
         assert bare(second) == bare(copy)
 
 
+def test_backup_and_verify_take_the_time_they_need(data, tmp_path):
+    for number in range(10):
+        assert call(data, "mode=create", f"name=n{number}", "newStr=" + "x\n" * 60000).returncode == 0
+    with Gateway(data, "--set", "limits.call_timeout=1ms"):
+        done = notegate("backup", tmp_path / "copy", "--data-dir", data)
+        assert done.returncode == 0, done.stderr
+        done = notegate("verify", "--data-dir", data)
+        assert done.returncode == 0, done.stderr
+
+
 def test_backup_never_replaces(data, tmp_path):
     fill(data, names=1, writes=1)
     copy = tmp_path / "copy"
