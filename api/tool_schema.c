@@ -152,12 +152,14 @@ static void lower_enum(struct lowering *lowering, const struct ng_value *member)
     json_copy(lowering->writer, member);
 }
 
-static void lower_const(struct lowering *lowering, const struct ng_value *member)
+static void lower_const(struct lowering *lowering, const struct ng_value *schema,
+                        const struct ng_value *member)
 {
     if (lowering->vendor == TOOL_SCHEMA_ANTHROPIC) {
         json_name(lowering->writer, "const");
         json_copy(lowering->writer, member);
-    } else if (lowering->top || !enum_fits(lowering, member)) {
+    } else if (lowering->top || !enum_fits(lowering, member) ||
+               json_get(schema, "enum") != NULL) {
         note(lowering, member);
     } else {
         json_name(lowering->writer, "enum");
@@ -197,11 +199,13 @@ static void lower_tuple(struct lowering *lowering, const struct ng_value *member
     json_end(lowering->writer);
 }
 
-static void lower_all_of(struct lowering *lowering, const struct ng_value *member)
+static void lower_all_of(struct lowering *lowering, const struct ng_value *schema,
+                         const struct ng_value *member)
 {
+    bool taken = json_get(schema, "anyOf") != NULL || json_get(schema, "oneOf") != NULL;
     if (lowering->vendor == TOOL_SCHEMA_ANTHROPIC) {
         write_list(lowering, "allOf", member);
-    } else if (member->count == 1) {
+    } else if (member->count == 1 && !taken) {
         write_list(lowering, "anyOf", member); /* of one it says the same */
     } else {
         note(lowering, member);
@@ -214,13 +218,13 @@ static void lower_own(struct lowering *lowering, const struct ng_value *schema,
     if (str_is(member->key, "enum")) {
         lower_enum(lowering, member);
     } else if (str_is(member->key, "const")) {
-        lower_const(lowering, member);
+        lower_const(lowering, schema, member);
     } else if (str_is(member->key, "$ref")) {
         lower_ref(lowering, member);
     } else if (str_is(member->key, "prefixItems")) {
         lower_tuple(lowering, member);
     } else if (str_is(member->key, "allOf")) {
-        lower_all_of(lowering, member);
+        lower_all_of(lowering, schema, member);
     } else if (str_is(member->key, "oneOf")) {
         bool taken = json_get(schema, "anyOf") != NULL;
         if (lowering->vendor == TOOL_SCHEMA_ANTHROPIC) {
