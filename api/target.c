@@ -133,6 +133,14 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
     return COMMAND_OK;
 }
 
+/* A mistyped directory must not become an empty store that is in order and backed up. Where
+ * the documents are elsewhere, the directory is only a place for the lock. */
+static bool target_has_data(const struct target *target)
+{
+    return !str_is(config_text(target->config, "documents"), "sqlite") ||
+           access(target->data_dir, F_OK) == 0 || errno != ENOENT;
+}
+
 int target_open(struct command_line *line, struct target *ret)
 {
     struct buf error;
@@ -141,6 +149,13 @@ int target_open(struct command_line *line, struct target *ret)
     int rc = target_find(line, ret, &running);
     if (rc != COMMAND_OK || running) {
         return rc;
+    }
+    if (line->command->needs_data && !target_has_data(ret)) {
+        command_error("the data directory %s does not exist; name the right one with "
+                      "--data-dir",
+                      ret->data_dir);
+        target_done(ret);
+        return COMMAND_FAILED;
     }
     buf_init(&error, TARGET_ERROR_MAX);
     for (;;) {
