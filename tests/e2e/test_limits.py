@@ -360,22 +360,6 @@ def test_a_second_signal_does_not_wait(workers):
         assert gateway.process.wait(20) == 0
 
 
-# ---- streams ----
-
-
-def test_streams(start):
-    gateway = start(sets=["limits.streams=2"])
-    if gateway.client.get("/v1/events", params={"since": "x"}).status_code == 404:
-        pytest.skip("this gateway has no event streams")
-    with contextlib.ExitStack() as held:
-        for _ in range(2):
-            stream = held.enter_context(gateway.client.stream("GET", "/v1/events"))
-            assert stream.status_code == 200
-        answer = gateway.client.get("/v1/events")
-        assert "limits.streams" in str(fails(answer, 503, "BUSY"))
-        assert int(answer.headers["retry-after"]) >= 1
-
-
 # ---- who may do what ----
 
 
