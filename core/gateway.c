@@ -147,6 +147,22 @@ static void folders_of(const struct gateway *gateway, enum ng_module_kind kind,
     folders->list[kept] = NULL;
 }
 
+/* A wrong name: which there are. */
+static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
+                                 struct buf *error)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (loader_list(folders->list, kind, &names, &count) != NG_OK) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(error, "%s%s", i == 0 ? "; there are: " : ", ", names[i]);
+        free(names[i]);
+    }
+    free(names);
+}
+
 static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const char *name,
                         struct module **ret, struct buf *error)
 {
@@ -159,6 +175,8 @@ static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const
     int rc = loader_open(folders.list, name, kind, ret, error);
     if (rc == NG_OK) {
         gateway->modules[gateway->module_count++] = *ret;
+    } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
+        gateway_tell_modules(&folders, kind, error);
     }
     return rc;
 }
