@@ -276,6 +276,8 @@ static void check_all(struct check *check)
     check_data_dir(check);
     if (check->running) {
         check_running(check);
+    } else if (target_check_owner(&check->target) != COMMAND_OK) {
+        check->failed = true;
     } else if (!check->failed) {
         check_open(check);
     }

@@ -267,6 +267,8 @@ def test_check(data):
     assert "chmod 700" in done.stdout
     done = notegate("check", "--data-dir", data, "--set", "plugins=nothing")
     assert done.returncode == 1
+    assert "`nothing` is not there" in done.stdout
+    assert "there are: " in done.stdout and "file_editor, notebook" in done.stdout
 
 
 def test_check_finds_what_serve_would_refuse(data):
@@ -323,6 +325,20 @@ def test_backup_and_back(data, tmp_path):
             return [r for r in rows if r["kind"] == "revision" and "n0" in json.dumps(r)]
 
         assert bare(second) == bare(copy)
+
+
+def test_root_makes_nothing_in_the_directory_of_another(data, tmp_path):
+    if os.geteuid() != 0:
+        return  # nobody else can open what belongs to others
+    data.mkdir(mode=0o700)
+    os.chown(data, 65534, 65534)
+    copy = tmp_path / "copy"
+    copy.write_text("")
+    for words in (["call", "notebook", "mode=list"], ["verify"], ["check"], ["restore", str(copy)]):
+        done = notegate(*words, "--data-dir", data)
+        assert done.returncode == 1
+        assert f"{data} belongs to user nobody" in done.stderr and "sudo -u 'nobody'" in done.stderr
+    assert list(data.iterdir()) == []
 
 
 def test_no_data_is_not_in_order(tmp_path):
