@@ -31,8 +31,8 @@ static char lower(char c)
 
 static bool same_folded(struct ng_str a, struct ng_str b)
 {
-    if (a.len != b.len) {
-        return false;
+    if (a.len != b.len || (a.len > 0 && lower(a.data[a.len - 1]) != lower(b.data[b.len - 1]))) {
+        return false; /* names of one length differ most at their ends */
     }
     for (size_t i = 0; i < a.len; i++) {
         if (lower(a.data[i]) != lower(b.data[i])) {
@@ -52,10 +52,11 @@ static bool is_alpha(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* RFC 9110 token characters. */
+/* RFC 9110 token characters; the dash comes first because names are full of it. */
 static bool is_token(char c)
 {
-    return is_alpha(c) || is_digit(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+    return is_alpha(c) || c == '-' || is_digit(c) ||
+           (c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL);
 }
 
 static bool is_control(char c)

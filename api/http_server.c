@@ -23,6 +23,8 @@
 #define IDLE_TIMEOUT_S 75
 /* libmicrohttpd's own limit lies above ours, because it leaves clients hanging at it. */
 #define CONNECTIONS_SPARE 64
+/* Of these, what the Unix socket may take when the limit is reached: the owner gets in. */
+#define CONNECTIONS_OWNER 32
 /* At the end: for cancelled calls to come back, and for their answers to be sent. */
 #define STOP_CANCEL_MS 1000
 #define STOP_SEND_MS 1000
@@ -41,11 +43,11 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
 static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, socklen_t size)
 {
     const struct http_server *server = cls;
-    (void)address;
-    (void)size;
-    return atomic_load(&server->connections) < (int)server->gateway->limits.connections
-               ? MHD_YES
-               : MHD_NO;
+    unsigned limit = server->gateway->limits.connections;
+    if (size >= sizeof(address->sa_family) && address->sa_family == AF_UNIX) {
+        limit += CONNECTIONS_OWNER;
+    }
+    return atomic_load(&server->connections) < (int)limit ? MHD_YES : MHD_NO;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,

@@ -35,7 +35,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/tools", rest_tools_list, NULL},
     {HTTP_GET, ROUTE_OPEN, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN, "/readyz", rest_ops_readyz, rest_ops_finish},
-    {HTTP_GET, 0, "/metrics", rest_ops_metrics, rest_ops_finish},
+    {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},
     {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
     {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},

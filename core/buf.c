@@ -9,7 +9,8 @@
 #include "arena.h"
 #include "str.h"
 
-#define BUF_FIRST 256
+/* First allocation: most answers fit, and malloc has such sizes at hand. */
+#define BUF_FIRST 1000
 
 void buf_init(struct buf *buf, size_t max)
 {

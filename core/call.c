@@ -10,14 +10,55 @@
 
 #define CALL_NAME_MAX 64
 
+/* Zeroed, with an arena that may already have its first block. */
+static struct call *call_allocate(struct gateway *gateway)
+{
+    struct arena arena;
+    struct call *call = NULL;
+    if (gateway != NULL) {
+        call = atomic_exchange_explicit(&gateway->spare_call, NULL, memory_order_acquire);
+    }
+    if (call != NULL) {
+        arena = call->arena;
+    } else {
+        call = alloc_bytes(sizeof(*call));
+        arena_init(&arena, CALL_MEMORY_MAX);
+    }
+    if (call != NULL) {
+        memset(call, 0, offsetof(struct call, late_text));
+        call->arena = arena;
+    }
+    return call;
+}
+
+static void call_deallocate(struct call *call)
+{
+    struct call *none = NULL;
+    struct gateway *gateway = call->gateway;
+    arena_reset(&call->arena);
+    if (gateway == NULL ||
+        !atomic_compare_exchange_strong_explicit(&gateway->spare_call, &none, call,
+                                                 memory_order_release, memory_order_relaxed)) {
+        arena_done(&call->arena);
+        free(call);
+    }
+}
+
+void call_free_spare(struct gateway *gateway)
+{
+    struct call *call = atomic_exchange(&gateway->spare_call, NULL);
+    if (call != NULL) {
+        arena_done(&call->arena);
+        free(call);
+    }
+}
+
 struct call *call_new(struct gateway *gateway)
 {
-    struct call *call = alloc_bytes(sizeof(*call));
+    struct call *call = call_allocate(gateway);
     if (call == NULL) {
         return NULL;
     }
-    memset(call, 0, offsetof(struct call, late_text));
-    arena_init(&call->arena, CALL_MEMORY_MAX);
     call->gateway = gateway;
     call->pub.host = gateway != NULL ? &gateway->host : &call_host;
     call->pub.caller = &call->caller;
@@ -52,8 +93,7 @@ void call_unref(struct call *call)
     }
     buf_done(&call->reply_buf);
     buf_done(&call->details_buf);
-    arena_done(&call->arena);
-    free(call);
+    call_deallocate(call);
 }
 
 void call_hold(struct call *call)

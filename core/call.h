@@ -162,6 +162,9 @@ struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
 void call_ref(struct call *call);
 
+/* Frees the memory that is kept for the next call. */
+void call_free_spare(struct gateway *gateway);
+
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,

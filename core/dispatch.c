@@ -173,6 +173,10 @@ static int dispatch_parse(struct call *call)
 /* The text of arguments that came as a tree: what the tool's run() is given. */
 static int dispatch_print_args(struct call *call)
 {
+    if (call->pub.args->text.data != NULL) {
+        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
+        return NG_OK;
+    }
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     struct ng_str copy = {NULL, 0};

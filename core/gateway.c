@@ -642,6 +642,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->lock_fd >= 0) {
         close(gateway->lock_fd);
     }
+    call_free_spare(gateway);
     free(gateway->data_dir);
     free(gateway);
 }

@@ -41,6 +41,7 @@ struct gateway {
     atomic_int active;    /* calls under way */
     atomic_bool stopping; /* new calls are refused */
     atomic_bool upkeep_runs;
+    _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
     /* Limits, read once from the configuration (reload writes them). */
     struct {
         /* These four a reload changes while calls read them. */

@@ -231,6 +231,7 @@ static int parser_open(struct parser *parser, enum ng_type type)
     }
     struct ng_value *value = parser_add(parser, type);
     struct frame *frame = &parser->frames[parser->depth];
+    value->text.data = parser->text + parser->last - 1; /* from its bracket; see parser_close */
     frame->container = value;
     frame->tail = &value->first;
     parser->depth++;
@@ -247,11 +248,19 @@ static int on_start_array(void *context)
     return parser_open(context, NG_TYPE_ARRAY);
 }
 
-static int on_end_array(void *context)
+/* The container ends here: its text is known. */
+static struct ng_value *parser_close(struct parser *parser)
 {
-    struct parser *parser = context;
     parser->depth--;
     parser->last = yajl_get_bytes_consumed(parser->yajl);
+    struct ng_value *container = parser->frames[parser->depth].container;
+    container->text.len = (size_t)(parser->text + parser->last - container->text.data);
+    return container;
+}
+
+static int on_end_array(void *context)
+{
+    (void)parser_close(context);
     return 1;
 }
 
@@ -299,9 +308,7 @@ static const struct ng_value *find_double_hashed(struct parser *parser,
 static int on_end_map(void *context)
 {
     struct parser *parser = context;
-    parser->depth--;
-    parser->last = yajl_get_bytes_consumed(parser->yajl);
-    const struct ng_value *object = parser->frames[parser->depth].container;
+    const struct ng_value *object = parser_close(parser);
     const struct ng_value *found = object->count <= MEMBERS_PAIRWISE
                                        ? find_double_pairwise(object)
                                        : find_double_hashed(parser, object);

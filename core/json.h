@@ -15,7 +15,9 @@ struct ng_value {
     struct ng_value *first; /* containers: the first child */
     struct ng_value *next;  /* the next sibling */
     struct ng_str key;      /* members: the name, unescaped */
-    struct ng_str text;     /* string: unescaped bytes (may hold NUL); number: its digits */
+    /* string: unescaped bytes (may hold NUL); number: its digits; object, array: its text as it
+     * came */
+    struct ng_str text;
 };
 
 struct json_error {

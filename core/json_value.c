@@ -173,10 +173,11 @@ struct ng_value *json_clone(struct arena *arena, const struct ng_value *value)
     }
     *copy = *value;
     copy->key = arena_copy(arena, value->key);
-    copy->text = arena_copy(arena, value->text);
+    bool container = value->type == NG_TYPE_OBJECT || value->type == NG_TYPE_ARRAY;
+    copy->text = container ? str_make(NULL, 0) : arena_copy(arena, value->text);
     copy->next = NULL;
     if ((value->key.data != NULL && copy->key.data == NULL) ||
-        (value->text.data != NULL && copy->text.data == NULL)) {
+        (!container && value->text.data != NULL && copy->text.data == NULL)) {
         return NULL;
     }
     struct ng_value **tail = &copy->first;

@@ -113,9 +113,12 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
                                                        : sqlite3_extended_errcode(conn->sql);
     }
     int rc;
+    errno = 0;
     do {
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
+    /* sqlite's own record of it is overwritten by the roll back that follows */
+    conn->system_errno = rc == SQLITE_DONE ? 0 : errno;
     int end = sqlite3_reset(stmt);
     return rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
 }
@@ -161,14 +164,12 @@ uint64_t column_u64(sqlite3_stmt *stmt, int column)
 
 /* Did the system say that there is no room? Quotas and file size limits come as plain I/O
  * errors. */
-static bool out_of_room(sqlite3 *sql, int rc)
+static bool out_of_room(const struct conn *conn, int rc)
 {
-    if ((rc & 0xff) == SQLITE_FULL) {
-        return true;
-    }
-    int system = sqlite3_system_errno(sql);
-    return (rc & 0xff) == SQLITE_IOERR &&
-           (system == ENOSPC || system == EDQUOT || system == EFBIG);
+    int system = conn->system_errno;
+    return (rc & 0xff) == SQLITE_FULL ||
+           ((rc & 0xff) == SQLITE_IOERR &&
+            (system == ENOSPC || system == EDQUOT || system == EFBIG));
 }
 
 static const char *way_out(int rc)
@@ -194,9 +195,9 @@ static const char *way_out(int rc)
     }
 }
 
-static int error_code(sqlite3 *sql, int rc)
+static int error_code(const struct conn *conn, int rc)
 {
-    if (out_of_room(sql, rc)) {
+    if (out_of_room(conn, rc)) {
         return NG_EFULL;
     }
     switch (rc & 0xff) {
@@ -224,7 +225,7 @@ int conn_error(struct conn *conn, const char *doing, char *error, size_t error_m
         (void)snprintf(error, error_max, "%s failed: no memory", doing);
         return NG_EINTERNAL;
     }
-    int code = error_code(conn->sql, rc);
+    int code = error_code(conn, rc);
     if (code == NG_EFULL) {
         (void)snprintf(error, error_max,
                        "%s failed: no room is left for %s (%s); free space there, writes go on "

@@ -153,6 +153,7 @@ struct conn {
     struct db *db;
     sqlite3 *sql;
     sqlite3_stmt *stmts[STMT_COUNT];
+    int system_errno;     /* of the last statement that failed */
     struct ng_call *call; /* reader: whose deadline holds */
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;

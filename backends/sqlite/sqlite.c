@@ -224,7 +224,6 @@ static void sqlite_stats(void *self,
     stat_fn(user, "queue_batches", queued);
     stat_fn(user, "queue_bytes", queued_bytes);
     stat_fn(user, "readers", readers);
-    stat_fn(user, "last_seq", (double)atomic_load(&db->last_seq));
     if (!db->memory) {
         struct stat status;
         char wal[DB_PATH_MAX + 8];

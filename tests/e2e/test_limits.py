@@ -14,7 +14,7 @@ import time
 
 import httpx
 import pytest
-from conftest import SOURCE, Gateway, binary, environment, eventually
+from conftest import SOURCE, binary, environment, eventually
 
 JSON = {"Content-Type": "application/json"}
 DEFAULTS = {
@@ -164,7 +164,7 @@ def test_depth(start):
     # The deepest that is read is refused by the tool's schema only.
     fails(post(gateway, "notebook", nested(10)), 400, "INVALID_INPUT")
     body = fails(post(gateway, "notebook", nested(11)), 400, "INVALID_JSON")
-    assert "10" in body["message"] and "limits.depth" in str(body)
+    assert "deeper than 10 levels" in body["message"]
 
 
 def test_depth_default(gateway):
@@ -185,7 +185,7 @@ def test_result(start):
 
 
 def test_buffered(start):
-    gateway = start(sets=["limits.buffered=200KiB"])
+    gateway = start(sets=["limits.buffered=300KiB"])
     text = json.dumps({"mode": "create", "name": "n", "newStr": "x" * 150000})
     # One body fits; beside another that is still coming it does not.
     assert post(gateway, "notebook", text).status_code == 200
@@ -238,6 +238,8 @@ def test_connections(start):
 
 def test_queue(workers):
     gateway = workers()
+    known = gateway.call("notebook", {"mode": "create", "name": "known", "newStr": "text"})
+    assert known.status_code == 200
     with calls_of(gateway) as calls:
         # One agent has half of the workers: one runs, two wait, the next is refused at once.
         first = calls.start("busy")
@@ -250,12 +252,13 @@ def test_queue(workers):
         assert "limits.queue" in str(fails(answer, 503, "BUSY"))
         assert int(answer.headers["retry-after"]) >= 1
         assert not first.done() and not any(call.done() for call in more)
-        # What is answered from memory needs no worker.
-        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+        # What is answered from memory needs no worker, and neither does what tells how full it is.
+        assert gateway.call("notebook", {"mode": "read", "name": "known"}).json()["result"] == "text"
+        assert gateway.client.get("/healthz").status_code == 200
 
 
 def test_one_agent_has_half_of_the_workers(workers):
-    gateway = workers("limits.queue=100")
+    gateway = workers("limits.workers=3", "limits.queue=100")
     with calls_of(gateway) as calls:
         for _ in range(20):
             calls.start("busy")
@@ -263,6 +266,10 @@ def test_one_agent_has_half_of_the_workers(workers):
         calls.waiting(19)
         answer = calls.start("other", ms=10).result(20)
         assert answer.json()["result"] == "done"
+        # The calls of no agent are in the way of the gateway's own.
+        calls.start("local")
+        calls.running(2)
+        assert gateway.client.get("/readyz").status_code == 200
 
 
 def test_call_timeout(workers):
@@ -337,8 +344,9 @@ def test_stop_does_not_wait_for_ever(workers):
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.process.wait(20) == 0
         assert time.monotonic() - began < 15
-        answer = held.exception(10) or held.result().status_code
-        assert isinstance(answer, httpx.HTTPError) or answer >= 500
+        # The tool looks at its cancellation and ends; one that did not would be cut off.
+        answer = held.exception(10) or held.result()
+        assert isinstance(answer, httpx.HTTPError) or answer.status_code in (200, 503, 504)
 
 
 def test_a_second_signal_does_not_wait(workers):
@@ -350,22 +358,6 @@ def test_a_second_signal_does_not_wait(workers):
         eventually(lambda: any("stopping" in line for line in gateway.errors), what="the first signal taken")
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.process.wait(20) == 0
-
-
-# ---- streams ----
-
-
-def test_streams(start):
-    gateway = start(sets=["limits.streams=2"])
-    if gateway.client.get("/v1/events", params={"since": "x"}).status_code == 404:
-        pytest.skip("this gateway has no event streams")
-    with contextlib.ExitStack() as held:
-        for _ in range(2):
-            stream = held.enter_context(gateway.client.stream("GET", "/v1/events"))
-            assert stream.status_code == 200
-        answer = gateway.client.get("/v1/events")
-        assert "limits.streams" in str(fails(answer, 503, "BUSY"))
-        assert int(answer.headers["retry-after"]) >= 1
 
 
 # ---- who may do what ----

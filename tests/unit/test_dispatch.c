@@ -162,6 +162,13 @@ static int twice_run(void *self, struct ng_call *call, struct ng_str args)
     return rc < 0 ? rc : append(call, "two", ng_str_of("b"));
 }
 
+static int parts_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    probe_add(&probe.runs, 1);
+    return call->host->reply_media(call, "image", "image/png", args);
+}
+
 static int defer_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;
@@ -320,6 +327,7 @@ static const struct ng_tool tools[] = {
      .space = NG_SPACE_SHARED},
     {.name = "d_handled", .summary = "s", .params = ANY, .run = handled_run},
     {.name = "d_twice", .summary = "s", .params = ANY, .run = twice_run},
+    {.name = "d_parts", .summary = "s", .params = ANY, .run = parts_run},
     {.name = "d_defer",
      .summary = "s",
      .params = ANY,
@@ -773,6 +781,14 @@ static void test_repeats(void **state)
         job_expect(&other, "ok");
     }
     assert_int_equal(probe_read(&probe.runs), 4);
+    for (int i = 0; i < 2; i++) {
+        keyed(&harness, &other, "d_parts", "{}", "k4");
+        const struct result *result = job_wait(&other);
+        assert_false(result->has_text); /* the repeat is like the first */
+        assert_true(str_is(result->parts->data, "{}") && result->parts->next == NULL);
+        job_expect(&other, "ok");
+    }
+    assert_int_equal(probe_read(&probe.runs), 5);
     char key[IDEM_KEY_MAX + 2];
     memset(key, 'k', sizeof(key));
     key[IDEM_KEY_MAX + 1] = '\0';

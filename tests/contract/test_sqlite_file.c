@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sqlite_file.c - what can happen to sqlite's file: kills, a full disk, damage, other
+ * versions, missing rights. */
+#include "backend_fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture_load(fixture, "sqlite", NULL);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_close(*state);
+    free(*state);
+    return 0;
+}
+
+static void start(struct fixture *f)
+{
+    if (fixture_start(f) != NG_OK) {
+        fail_msg("the store did not open: %s", fixture_error(f));
+    }
+    fixture_declare(f);
+}
+
+static void file_of(const struct fixture *f, char *ret, size_t max)
+{
+    (void)snprintf(ret, max, "%s/notegate.db", f->dir);
+}
+
+static void run_sql(const struct fixture *f, const char *text)
+{
+    char path[300];
+    sqlite3 *sql = NULL;
+    file_of(f, path, sizeof(path));
+    assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(sql, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(sql);
+}
+
+/* open() must refuse with this in its sentence, which also names the file or folder. */
+static void expect_refused(struct fixture *f, const char *words)
+{
+    assert_int_equal(fixture_start(f), NG_EUNAVAILABLE);
+    if (strstr(fixture_error(f), words) == NULL || strstr(fixture_error(f), f->dir) == NULL) {
+        fail_msg("the message does not say it: %s", fixture_error(f));
+    }
+}
+
+static void test_reopen(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
+    uint64_t seq = f->docs->last_seq(f->db);
+    fixture_stop(f);
+    start(f);
+    assert_int_equal(f->docs->last_seq(f->db), seq);
+    expect_doc(f, "a", 1, "one");
+    assert_int_equal(fixture_put(f, "a", 1, "one", "two"), NG_OK);
+    assert_true(f->docs->last_seq(f->db) > seq);
+    expect_clean(f);
+}
+
+/* ---- kills ---- */
+
+#define KILL_ROUNDS 12
+
+/* Appends revisions and says each on the pipe once it was acknowledged. Never returns. */
+static void child(struct fixture *f, int out, uint64_t revision)
+{
+    char before[64] = "";
+    char text[64];
+    if (fixture_start(f) != NG_OK) {
+        _exit(2);
+    }
+    fixture_declare(f);
+    for (;;) {
+        (void)snprintf(before, sizeof(before), "%s%llu", revision > 0 ? "revision " : "",
+                       (unsigned long long)revision);
+        (void)snprintf(text, sizeof(text), "revision %llu", (unsigned long long)revision + 1);
+        if (fixture_put(f, "a", revision, revision > 0 ? before : "", text) != NG_OK) {
+            _exit(3);
+        }
+        revision++;
+        if (write(out, &revision, sizeof(revision)) != (ssize_t)sizeof(revision)) {
+            _exit(4);
+        }
+    }
+}
+
+static uint64_t present_revision(struct fixture *f)
+{
+    struct rows rows;
+    uint64_t revision = 0;
+    if (fixture_get(f, "a", 0, &rows) == NG_OK) {
+        revision = rows.items[0].revision;
+    }
+    rows_done(&rows);
+    return revision;
+}
+
+static void test_killed(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t acknowledged = 0;
+    uint64_t present = 0;
+    for (int round = 0; round < KILL_ROUNDS; round++) {
+        int ends[2];
+        uint64_t wanted = acknowledged + 1 + (uint64_t)(round * 37 % 90);
+        assert_int_equal(pipe(ends), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            close(ends[0]);
+            child(f, ends[1], present);
+        }
+        close(ends[1]);
+        uint64_t said = 0;
+        while (acknowledged < wanted && read(ends[0], &said, sizeof(said)) == sizeof(said)) {
+            acknowledged = said;
+        }
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        while (read(ends[0], &said, sizeof(said)) == sizeof(said)) {
+            acknowledged = said;
+        }
+        close(ends[0]);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_true(acknowledged >= wanted);
+        start(f);
+        present = present_revision(f);
+        assert_true(present >= acknowledged);
+        for (uint64_t i = 1; i <= present; i++) {
+            struct rows rows;
+            char text[64];
+            (void)snprintf(text, sizeof(text), "revision %llu", (unsigned long long)i);
+            assert_int_equal(fixture_get(f, "a", i, &rows), NG_OK);
+            assert_string_equal(rows.items[0].text, text);
+            rows_done(&rows);
+        }
+        expect_clean(f);
+        fixture_stop(f);
+    }
+}
+
+/* ---- a full disk ---- */
+
+static void test_disk_full(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before;
+    char error[512] = "";
+    char *text = malloc(200000);
+    assert_non_null(text);
+    memset(text, 'x', 199999);
+    text[199999] = '\0';
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
+    uint64_t seq = f->docs->last_seq(f->db);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = before;
+    small.rlim_cur = 512 * 1024;
+    void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = NG_OK;
+    int stored = 0;
+    char id[16];
+    while (rc == NG_OK && stored < 50) {
+        (void)snprintf(id, sizeof(id), "big%d", stored);
+        struct change change = {.id = ng_str_of(id), .text = ng_str_of(text)};
+        rc = fixture_commit(f, &change, 1, NULL, error, NULL);
+        stored += rc == NG_OK;
+    }
+    assert_int_equal(rc, NG_EFULL);
+    assert_non_null(strstr(error, "notegate.db"));
+    assert_non_null(strstr(error, "free space"));
+    expect_doc(f, id, 0, "");
+    expect_doc(f, "a", 1, "one");
+    assert_int_equal(f->docs->last_seq(f->db), seq + (uint64_t)stored);
+    /* There is room again: it goes on without a restart. */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(fixture_put(f, id, 0, "", text), NG_OK);
+    assert_int_equal(fixture_put(f, "a", 1, "one", "two"), NG_OK);
+    expect_clean(f);
+    fixture_stop(f);
+    start(f);
+    expect_doc(f, "a", 2, "two");
+    expect_doc(f, id, 1, text);
+    expect_clean(f);
+    (void)signal(SIGXFSZ, old);
+    free(text);
+}
+
+/* ---- other files ---- */
+
+static void test_newer_version(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    fixture_stop(f);
+    run_sql(f, "PRAGMA user_version=999");
+    expect_refused(f, "999");
+    run_sql(f, "PRAGMA user_version=2");
+    start(f);
+}
+
+static void test_upgrade(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
+    fixture_stop(f);
+    /* What version 1 was. */
+    run_sql(f, "DROP INDEX docs_author; DROP INDEX docs_created_ms; PRAGMA user_version=1");
+    start(f);
+    expect_doc(f, "a", 1, "one");
+    struct ng_query query = {.size = sizeof(query),
+                             .collection = ng_str_of("things"),
+                             .space = ng_str_of("team"),
+                             .sort = ng_str_of("author"),
+                             .limit = 5};
+    struct rows rows = {0};
+    assert_int_equal(f->docs->query(f->db, fixture_call(f), &query, rows_add, &rows, NULL),
+                     NG_OK);
+    assert_int_equal(rows.count, 1);
+    rows_done(&rows);
+    expect_clean(f);
+}
+
+static void test_foreign_database(void **state)
+{
+    struct fixture *f = *state;
+    run_sql(f, "CREATE TABLE mine(x)");
+    expect_refused(f, "another program");
+}
+
+static void test_not_a_database(void **state)
+{
+    struct fixture *f = *state;
+    char path[300];
+    file_of(f, path, sizeof(path));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 1000; i++) {
+        (void)fprintf(file, "this is a letter and no database\n");
+    }
+    assert_int_equal(fclose(file), 0);
+    expect_refused(f, "backup");
+}
+
+static size_t findings;
+
+static void on_finding(void *user, const char *text)
+{
+    (void)user;
+    (void)text;
+    findings++;
+}
+
+static void write_file(const struct fixture *f, const char *data, size_t size)
+{
+    static const char *const beside[] = {"-wal", "-shm"};
+    char path[300];
+    char other[310];
+    file_of(f, path, sizeof(path));
+    for (size_t i = 0; i < NG_COUNT(beside); i++) {
+        (void)snprintf(other, sizeof(other), "%s%s", path, beside[i]);
+        (void)unlink(other);
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void use_damaged(struct fixture *f)
+{
+    struct rows rows;
+    int rc = fixture_start(f);
+    if (rc != NG_OK) {
+        assert_int_equal(rc, NG_EUNAVAILABLE);
+        assert_non_null(strstr(fixture_error(f), "notegate.db"));
+        return;
+    }
+    (void)f->docs->declare(f->db, fixture_call(f), &fixture_collections[0]);
+    (void)fixture_get(f, "a", 20, &rows);
+    rows_done(&rows);
+    findings = 0;
+    rc = f->docs->verify(f->db, fixture_call(f), on_finding, NULL);
+    assert_true(rc != NG_OK || findings > 0);
+    fixture_stop(f);
+}
+
+/* Every page in turn is overwritten: never a crash, and never unnoticed. */
+static void test_damaged(void **state)
+{
+    enum { PAGE = 4096 };
+    struct fixture *f = *state;
+    char path[300];
+    struct stat status;
+    char before[64] = "";
+    start(f);
+    for (int i = 1; i <= 40; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "revision %d", i);
+        assert_int_equal(fixture_put(f, "a", (uint64_t)i - 1, before, text), NG_OK);
+        memcpy(before, text, sizeof(before));
+    }
+    fixture_stop(f);
+    file_of(f, path, sizeof(path));
+    assert_int_equal(stat(path, &status), 0);
+    size_t size = (size_t)status.st_size;
+    char *whole = malloc(size);
+    char *damaged = malloc(size);
+    FILE *file = fopen(path, "r");
+    assert_true(whole != NULL && damaged != NULL && file != NULL);
+    assert_int_equal(fread(whole, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    for (size_t at = 0; at + PAGE <= size; at += PAGE) {
+        memcpy(damaged, whole, size);
+        memset(damaged + at, 0xA5, PAGE);
+        write_file(f, damaged, size);
+        use_damaged(f);
+    }
+    write_file(f, whole, size);
+    start(f);
+    expect_clean(f);
+    free(whole);
+    free(damaged);
+}
+
+static void test_changed_bytes(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
+    assert_int_equal(fixture_put(f, "a", 1, "one", "two"), NG_OK);
+    fixture_stop(f);
+    run_sql(f, "UPDATE log SET text=CAST('One' AS BLOB) WHERE revision=1");
+    start(f);
+    findings = 0;
+    assert_int_equal(f->docs->verify(f->db, fixture_call(f), on_finding, NULL), NG_OK);
+    assert_true(findings >= 1);
+}
+
+static void test_no_rights(void **state)
+{
+    struct fixture *f = *state;
+    if (geteuid() == 0) {
+        /* Root may write everywhere: as somebody else, in a child. */
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            if (chmod(f->dir, 0555) != 0 || seteuid(65534) != 0) {
+                _exit(2);
+            }
+            int rc = fixture_start(f);
+            _exit(rc == NG_EUNAVAILABLE && strstr(fixture_error(f), f->dir) != NULL ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(chmod(f->dir, 0700), 0);
+        assert_int_equal(status, 0);
+    } else {
+        assert_int_equal(chmod(f->dir, 0555), 0);
+        expect_refused(f, "may not write");
+        assert_int_equal(chmod(f->dir, 0700), 0);
+    }
+}
+
+static void test_no_folder(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(rmdir(f->dir), 0);
+    expect_refused(f, "not there");
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_reopen),         TEST(test_killed),    TEST(test_disk_full),
+        TEST(test_newer_version),  TEST(test_upgrade),   TEST(test_foreign_database),
+        TEST(test_not_a_database), TEST(test_damaged),   TEST(test_changed_bytes),
+        TEST(test_no_rights),      TEST(test_no_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+"""What the READMEs say: every command and snippet of README.md runs as it stands there, every link leads somewhere."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+
+import pytest
+from conftest import LISTENING, SOURCE, Gateway, binary, environment
+from mcp import Client, StdioServerParameters
+
+README = SOURCE / "README.md"
+TIMEOUT = 120
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "*/README.md", "*/*/README.md")
+    for path in SOURCE.glob(pattern)
+    if path.relative_to(SOURCE).parts[0] not in ("build", ".git")
+)
+
+
+def blocks(page, kind):
+    """The fenced blocks of that kind, without the fences."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
+SHELL = blocks(README, "sh")
+SNIPPETS = blocks(README, "json")
+
+
+class Place:
+    """A home folder, a gateway whose port stands for the README's, and a shell that finds `notegate`."""
+
+    def __init__(self, folder):
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.gateway = Gateway(folder / "data")
+        self.answers = {}
+
+    def text(self, block):
+        return block.replace("127.0.0.1:8420", f"127.0.0.1:{self.gateway.port}")
+
+    def environment(self, **more):
+        path = f"{os.path.dirname(binary())}:{os.environ['PATH']}"
+        own = {"PATH": path, "HOME": str(self.home), "NOTEGATE_DATA_DIR": str(self.gateway.data_dir)}
+        return {**environment(), **own, **more}
+
+    def shell(self, block, cwd=None, **more):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.text(block)], capture_output=True, text=True,
+                              timeout=TIMEOUT, env=self.environment(**more), cwd=cwd or self.home)
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    made = Place(tmp_path_factory.mktemp("readme"))
+    yield made
+    assert made.gateway.stop() == 0
+
+
+def use_client(target, use):
+    async def run():
+        async with Client(target, read_timeout_seconds=TIMEOUT) as client:
+            return await use(client)
+
+    return asyncio.run(run())
+
+
+async def list_and_call(client):
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    assert {"notebook", "fileEditor"} <= names
+    answer = await client.call_tool("notebook", {"mode": "list"})
+    assert not answer.is_error
+    return answer.content[0].text
+
+
+# ---- the blocks of commands, each by what it has to do ----
+
+
+def check_run(place, block):
+    """The gateway of the tests stands for the one that packaging/run starts, which is this one call."""
+    script = SOURCE / block.strip()
+    assert os.access(script, os.X_OK)
+    assert re.search(r'exec .*bin/notegate" "\$@"', script.read_text())
+    assert place.gateway.client.get("/readyz").status_code == 200
+
+
+def check_test(place, block):
+    script = SOURCE / block.strip()
+    assert os.access(script, os.X_OK)
+    done = subprocess.run([str(script), "no-such-suite"], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 2
+    for suite in ("unit", "e2e", "asan", "tsan", "torture"):
+        assert suite in done.stderr + done.stdout
+
+
+def check_first_call(place, block):
+    shown = SNIPPETS[0].strip()
+    assert place.shell(block) == shown
+    listed = place.gateway.call("notebook", {"mode": "read", "name": "plan"}).json()
+    assert listed["result"] == "# Plan\n- write it down"
+
+
+def check_claude(place, block):
+    words = shlex.split(place.text(block))
+    assert words[:3] == ["claude", "mcp", "add"]
+    assert words[words.index("--transport") + 1] == "http"
+    use_client(words[-1], list_and_call)
+
+
+def check_format(place, block):
+    tools = json.loads(place.shell(block))
+    assert {"notebook", "fileEditor"} <= {tool["name"] for tool in tools}
+    assert all(set(tool) == {"name", "description", "input_schema"} for tool in tools)
+
+
+def check_idempotent(place, block):
+    first = json.loads(place.shell(block))
+    assert "error" not in first, first
+    assert json.loads(place.shell(block)) == first
+    read = place.gateway.call("notebook", {"mode": "read"}, {"X-Notegate-Agent": "bob", "X-Notegate-Space": "team"})
+    assert read.json()["result"].count("ada was here") == 1
+
+
+def check_notebook(place, block):
+    shown = place.shell(block)
+    assert shown.rstrip("\n").endswith("[x] Task 1\n[ ] Task 2")
+
+
+def check_serve(place, block):
+    environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "other"), NOTEGATE_LISTEN="127.0.0.1:0")
+    process = subprocess.Popen(["bash", "-c", "exec " + block.strip()], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environ, cwd=place.home)
+    watch = threading.Timer(TIMEOUT, process.kill)
+    watch.start()
+    try:
+        assert LISTENING.search(process.stdout.readline())
+        target = place.home / "project" / "new.txt"
+        arguments = {"command": "create", "path": str(target), "file_text": "made\n"}
+        done = subprocess.run(["notegate", "call", "fileEditor", json.dumps(arguments)], env=environ, cwd=place.home,
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        assert done.returncode == 0, done.stderr
+        assert target.read_text() == "made\n"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        watch.cancel()
+    assert process.returncode == 0
+
+
+def check_check(place, block):
+    shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
+    assert "ok     documents: answers" in shown
+    assert "limits.body" in shown
+    assert not re.search(r"^(FAILED|failed|not ok)", shown, re.M)
+
+
+def check_operating(place, block):
+    shown = place.shell(block)
+    assert '"notebook"' in shown
+    assert "everything is in order" in shown
+    assert '{"status":"ready"}' in shown
+    assert "notegate_calls_total" in shown
+    copy = place.home / "notes.backup"
+    assert copy.stat().st_size > 0
+    # `notegate restore FILE` fills an empty data directory from it.
+    restored = str(place.home / "restored")
+    place.shell(f"notegate restore {copy}", NOTEGATE_DATA_DIR=restored)
+    read = place.shell("notegate call notebook mode=read name=plan", NOTEGATE_DATA_DIR=restored)
+    assert read.strip() == "# Plan\n- write it down"
+
+
+def check_bench(place, block):
+    script = SOURCE / block.strip()
+    assert os.access(script, os.X_OK)
+    assert "--rounds" in place.shell(f"{script} --help")
+
+
+CHECKS = {
+    "packaging/run": check_run,
+    "packaging/test": check_test,
+    "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -d": check_first_call,
+    "claude mcp add": check_claude,
+    "curl -s 'http://127.0.0.1:8420/v1/tools?format=anthropic'": check_format,
+    "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -H": check_idempotent,
+    "notegate call notebook": check_notebook,
+    "notegate serve": check_serve,
+    "notegate check": check_check,
+    "notegate tools": check_operating,
+    "tests/bench/run": check_bench,
+}
+
+
+def check_of(block):
+    found = [check for start, check in CHECKS.items() if block.startswith(start)]
+    assert len(found) == 1, f"no check knows this block of README.md:\n{block}"
+    return found[0]
+
+
+@pytest.mark.parametrize("block", SHELL, ids=[block.split("\n")[0][:40] for block in SHELL])
+def test_commands(place, block):
+    check_of(block)(place, block)
+
+
+def test_every_check_is_of_a_block():
+    assert sorted(check_of(block).__name__ for block in SHELL) == sorted(check.__name__ for check in CHECKS.values())
+
+
+# ---- the clients' configurations ----
+
+
+def server_of(place, index):
+    servers = json.loads(place.text(SNIPPETS[index]))
+    assert len(servers) == 1
+    return next(iter(servers.values()))["notegate"]
+
+
+def test_program_configuration(place):
+    server = server_of(place, 1)
+    parameters = StdioServerParameters(command=server["command"], args=server["args"], env=place.environment())
+    assert "Available notebooks" in use_client(parameters, list_and_call)
+
+
+@pytest.mark.parametrize("index", [2, 3])
+def test_url_configurations(place, index):
+    server = server_of(place, index)
+    assert server.get("type", "http") == "http"
+    assert "Available notebooks" in use_client(server["url"], list_and_call)
+
+
+def test_every_snippet_is_checked():
+    assert len(SNIPPETS) == 4
+
+
+# ---- what is said in words ----
+
+
+def test_the_docs_page(place):
+    assert place.gateway.client.get("/docs").status_code == 200
+
+
+@pytest.mark.parametrize("form", ["openai", "openai-responses", "anthropic", "gemini", "mcp"])
+def test_formats(place, form):
+    assert f"`{form}`" in README.read_text()
+    assert place.gateway.client.get("/v1/tools", params={"format": form}).status_code == 200
+
+
+def test_the_table_of_keys(place):
+    shown = place.shell("notegate check --help-config")
+    table = re.search(r"^\| key \| default .*?\n\n", README.read_text(), re.M | re.S).group(0)
+    keys = re.findall(r"^\| `([a-z_.*]+)` \| (?:`([^`]+)`)?", table, re.M)
+    assert {"listen", "data_dir", "roots", "documents", "limits.*"} <= {key for key, _ in keys}
+    for key, default in keys:
+        pattern = re.escape(key).replace(r"\*", r"\w+")
+        found = re.search(rf"^\s*{pattern}\b.*\n(?:\s+.*\n)?", shown, re.M)
+        assert found, key
+        if default and key != "roots":
+            assert default in found.group(0), (key, default, found.group(0))
+
+
+def test_three_ways_to_set_a_key(place, tmp_path):
+    (tmp_path / "notegate.yaml").write_text("limits:\n  body: 100\n")
+    long = {"mode": "read", "name": "x" * 150}
+
+    # The gateway of the tests starts in the parent of its data directory, where the file is.
+    for sets, status in (((), 413), (("limits.body=8MiB",), 404)):
+        gateway = Gateway(tmp_path / "d", sets=sets)
+        assert gateway.call("notebook", long).status_code == status
+        assert gateway.stop() == 0
+    assert "limits.body" in place.shell("NOTEGATE_LIMITS_BODY=x notegate check 2>&1 || true", cwd=tmp_path)
+    place.shell("NOTEGATE_LIMITS_BODY=8MiB notegate check", cwd=tmp_path,
+                NOTEGATE_DATA_DIR=str(tmp_path / "fresh"))
+
+
+def test_the_sample_configuration(place, tmp_path):
+    sample = SOURCE / "packaging" / "notegate.yaml"
+    shown = place.shell(f"notegate check --config {sample}", NOTEGATE_DATA_DIR=str(tmp_path / "d"))
+    assert "ok     configuration" in shown
+
+
+# ---- the other pages ----
+
+
+def test_contributing_commands():
+    text = (SOURCE / "CONTRIBUTING.md").read_text()
+    for script in ("packaging/run", "packaging/test"):
+        assert script in text and os.access(SOURCE / script, os.X_OK)
+    listed = subprocess.run(["cmake", "--list-presets=workflow"], capture_output=True, text=True, cwd=SOURCE,
+                            timeout=TIMEOUT, check=True).stdout
+    for preset in ("asan", "tsan", "dev"):
+        assert f'"{preset}"' in listed and preset in text
+
+
+def test_the_plugin_guide_compiles_and_runs(place, tmp_path):
+    """The first plugin of plugins/README.md, built against an installed copy as its commands say."""
+    for tool in ("cc", "cmake", "pkg-config"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    guide = SOURCE / "plugins" / "README.md"
+    prefix = tmp_path / "prefix"
+    build = os.path.dirname(os.path.dirname(binary()))
+    subprocess.run(["cmake", "--install", build, "--prefix", str(prefix)], check=True, capture_output=True,
+                   timeout=TIMEOUT)
+    found = next(prefix.rglob("notegate.pc")).parent
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    wrapper = tools / "pkg-config"
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("pkg-config")} --define-variable=prefix={prefix} "$@"\n')
+    wrapper.chmod(0o755)
+    (tmp_path / "echo.c").write_text(blocks(guide, "c")[0])
+    path = f"{tools}:{place.environment()['PATH']}"
+    shown = place.shell(blocks(guide, "sh")[0], cwd=tmp_path, PATH=path, PKG_CONFIG_PATH=str(found),
+                        NOTEGATE_DATA_DIR=str(tmp_path / "data"))
+    assert json.loads(shown) == {"a": 1}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(SOURCE)) for page in PAGES])
+def test_links(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = (page.parent / name) if name else page
+        assert other.exists(), f"{page.name}: {target}"
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", other.read_text(), re.M)
+            slugs = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+            assert anchor in slugs, f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(SOURCE)) for page in PAGES])
+def test_named_paths_are_there(page):
+    names = re.findall(r"`((?:packaging|tests|core|api|plugins|backends)/[a-z0-9_./-]*)`", page.read_text())
+    missing = [name for name in names if not (SOURCE / name).exists()]
+    assert not missing, f"{page.relative_to(SOURCE)} names {missing}"
