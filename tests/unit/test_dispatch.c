@@ -819,6 +819,14 @@ static void test_background(void **state)
     harness_close(&harness);
 }
 
+/* As a face does: the answer is sent, the call is nobody's any more. */
+static void job_drop(struct call *call, void *user)
+{
+    (void)user;
+    probe_add(&probe.steps, call->result.rc == NG_OK ? 1 : 0);
+    call_unref(call);
+}
+
 static void test_stopping(void **state)
 {
     struct harness harness;
@@ -826,7 +834,7 @@ static void test_stopping(void **state)
     struct job late;
     (void)state;
     open_probe(&harness, plain);
-    job_new(&harness, &job, "a", "d_block", "{}");
+    job_new(&harness, &job, "a", "d_block", "{}")->done = job_drop;
     job_start(&job);
     probe_wait(&probe.blocked, 1);
     assert_false(gateway_drain(harness.gateway, 1));
@@ -837,7 +845,7 @@ static void test_stopping(void **state)
     probe_open();
     gateway_close(harness.gateway);
     harness.gateway = NULL;
-    job_expect(&job, "ok");
+    assert_int_equal(probe_read(&probe.steps), 1);
     harness_close(&harness);
 }
 
