@@ -141,8 +141,7 @@ static void reload_options(struct gateway *gateway, const struct config *old,
         bool restart = kind == RELOAD_RESTART ||
                        (kind == RELOAD_ROOTS && !reload_roots_hold(gateway, new_config));
         buf_printf(report, "%s: %s\n", key,
-                   restart ? "changed, but it needs a restart to hold"
-                           : "the new value holds now");
+                   restart ? "changed, but it needs a restart to hold" : RELOAD_HOLDS);
     }
 }
 
