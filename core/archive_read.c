@@ -360,6 +360,9 @@ static int take_key(struct archive_in *in, const struct ng_value *line)
     buf_add_str(&in->collection, collection);
     buf_add_str(&in->space, space);
     buf_add_str(&in->id, id);
+    if (in->collection.rc != NG_OK || in->space.rc != NG_OK || in->id.rc != NG_OK) {
+        return in_fail(in, "out of memory"); /* never under another name */
+    }
     in->has_last = true;
     in->last_newest = false;
     in->last_revision = 0;
