@@ -4,7 +4,7 @@ set(NOTEGATE_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes
     -Wold-style-definition -Wpointer-arith -Wcast-qual -Wcast-align -Wwrite-strings -Wformat=2
     -Wundef -Wimplicit-fallthrough -Wconversion -Wsign-conversion -Wdouble-promotion)
-if(NOT NOTEGATE_SANITIZE STREQUAL "")
+if(NOT NOTEGATE_SANITIZE STREQUAL "" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # What the optimizer sees through the sanitizers' checks makes these two guess wrong.
     list(APPEND NOTEGATE_WARNINGS -Wno-format-truncation -Wno-maybe-uninitialized)
 endif()
