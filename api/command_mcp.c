@@ -45,7 +45,6 @@ int command_mcp(struct command_line *line)
         struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
                                   &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
-        (void)gateway_drain(target.gateway, 0);
     } else if (rc == COMMAND_OK) {
         rc = mcp_relay_run(line, &target, stop_fd);
     }

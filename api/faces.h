@@ -24,8 +24,9 @@ int http_server_check(struct gateway *gateway, struct buf *ret);
 const char *http_server_address(const struct http_server *server);
 /*
  * No new connections; calls under way get at most wait_ms (gateway_drain), what is left then is
- * cancelled and its connection ended. Afterwards nothing of the face uses the gateway any more.
- * NULL is a no-op.
+ * cancelled and its connection ended. Returns when the last of these calls has come back, also
+ * when that takes longer: afterwards nothing of the face uses the gateway any more. NULL is a
+ * no-op.
  */
 void http_server_stop(struct http_server *server, int64_t wait_ms);
 

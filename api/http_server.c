@@ -109,9 +109,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)code;
     *context = NULL;
     if (connection != NULL) {
-        if (atomic_load_explicit(&connection->phase, memory_order_relaxed) ==
-            HTTP_PHASE_WORKING) {
-            /* The client left while we were suspended: nobody asks us for the answer. */
+        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+            /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
         }
         http_request_end(&connection->request);
@@ -427,6 +426,16 @@ static void end_daemon(struct MHD_Daemon *daemon, int fd)
     }
 }
 
+/* Calls whose clients were answered without them come back some time, and touch the gateway
+ * then. There is no limit here: who stops a process that must end watches over that. */
+static void wait_released(struct http_server *server)
+{
+    static const struct timespec step = {.tv_nsec = STOP_STEP_NS};
+    while (atomic_load(&server->held) > 0) {
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 void http_server_stop(struct http_server *server, int64_t wait_ms)
 {
     if (server == NULL) {
@@ -450,6 +459,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     if (server->watching) {
         http_watch_stop(&server->watch);
     }
+    wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
     free(server);

@@ -21,6 +21,8 @@
 #define TARGET_POLL_NS 20000000L
 #define TARGET_PATH_MAX 4096
 #define TARGET_PASSWD_MAX 4096
+/* At the end: for a call that was answered before its tool came back. */
+#define TARGET_DRAIN_MS 5000
 
 /* ---- the client module ---- */
 
@@ -215,6 +217,9 @@ int target_open(struct command_line *line, struct target *ret)
 
 void target_done(struct target *target)
 {
+    if (target->gateway != NULL) {
+        (void)gateway_drain(target->gateway, TARGET_DRAIN_MS);
+    }
     gateway_close(target->gateway);
     config_free(target->config);
     free(target->data_dir);

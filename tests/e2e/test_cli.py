@@ -208,6 +208,26 @@ def test_reload_tells_what_does_not_hold(data, tmp_path):
         assert "limits.workers: changed, but it needs a restart" in errors
 
 
+def test_reload_of_roots_is_tried_again(data, tmp_path):
+    config = tmp_path / "notegate.yaml"
+    first, second = tmp_path / "first", tmp_path / "second"
+    config.write_text(f"roots: [{first}]\n")
+    with Gateway(data, "--config", str(config)) as gateway:
+        def logged(text):
+            return next(line for line in gateway.process.stderr if text in line)
+
+        second.write_text("a file is no root\n")
+        config.write_text(f"roots: [{second}]\nlimits.body: 64\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        assert "roots: " in logged("nothing is changed")
+        assert call(data, "mode=write", "newStr=" + "x" * 100).returncode == 0
+        second.unlink()
+        second.mkdir()
+        gateway.process.send_signal(signal.SIGHUP)
+        logged("roots: the new value holds now")
+        assert gateway.stop()[0] == 0
+
+
 # ---- mcp ----
 
 

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import json
+import re
 
 import httpx
 import jsonschema
@@ -288,6 +289,8 @@ def test_metrics(gateway):
     gateway.call("notebook", {"mode": "list"})
     text = gateway.client.get("/metrics").text
     assert 'notegate_calls_total{tool="notebook",outcome="ok"}' in text
+    assert re.search(r"^notegate_outbox_backlog \d+$", text, re.M)
+    assert re.search(r'^notegate_build_info{version="[^"]+"} 1$', text, re.M)
     for name in ("connections", "buffered", "body"):
         assert f'notegate_limit{{name="{name}"}}' in text
     families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
