@@ -88,8 +88,10 @@ struct db_collection {
     X(SHELF, "SELECT shelf FROM shelves WHERE collection=?1 AND space=?2")                     \
     X(SHELF_ADD, "INSERT INTO shelves(collection,space) VALUES(?1,?2)")                        \
     X(SHELF_COUNT, "UPDATE shelves SET live=live+?2, dead=dead+?3 WHERE shelf=?1")             \
-    X(DOC_STATE, "SELECT doc,revision,deleted,created_seq,json_size,text_size,chain_count,"    \
-                 "chain_bytes,fields FROM docs WHERE shelf=?1 AND id=?2")                      \
+    X(DOC_STATE,                                                                               \
+      "SELECT s.shelf,d.doc,d.revision,d.deleted,d.created_seq,d.json_size,d.text_size,"       \
+      "d.chain_count,d.chain_bytes,d.fields,d.author FROM shelves s LEFT JOIN docs d ON "      \
+      "d.shelf=s.shelf AND d.id=?3 WHERE s.collection=?1 AND s.space=?2")                      \
     X(DOC_INSERT,                                                                              \
       "INSERT INTO docs(doc,shelf,id,revision,deleted,seq,created_seq,created_ms,updated_ms,"  \
       "json_size,text_size,chain_count,chain_bytes,author,action,hash,fields,json,text)"       \
@@ -98,6 +100,10 @@ struct db_collection {
       "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
       "chain_count=?12,chain_bytes=?13,author=?14,action=?15,hash=?16,fields=?17,json=?18,"    \
       "text=?19 WHERE doc=?1")                                                                 \
+    X(DOC_UPDATE_OWN, /* by the author of the revision before: that index stays as it is */    \
+      "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
+      "chain_count=?12,chain_bytes=?13,action=?15,hash=?16,fields=?17,json=?18,text=?19 "      \
+      "WHERE doc=?1")                                                                          \
     X(DOC_REVIVE,                                                                              \
       "UPDATE docs SET revision=?4,deleted=?5,seq=?6,created_seq=?7,created_ms=?8,"            \
       "updated_ms=?9,json_size=?10,text_size=?11,chain_count=?12,chain_bytes=?13,author=?14,"  \
