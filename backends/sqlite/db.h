@@ -186,6 +186,7 @@ struct db {
     struct conn *writer;
     int64_t next_doc;
     uint64_t txn_seq;      /* last number given inside the present transaction */
+    bool relaxed;          /* the writing connection does not sync its commits now */
     atomic_bool suspect;   /* a commit failed: its pages may lie behind the end of the log */
     struct import *import; /* one is going on, and has the turn */
     atomic_uint_fast64_t last_seq;
@@ -247,6 +248,9 @@ void turn_give(struct db *db);
  * can be done again. */
 int work_begin(struct db *db, bool durable);
 int work_end(struct db *db, bool keep);
+/* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
+ * a transaction, with the turn. */
+int work_sync(struct db *db);
 
 /* schema_sql.c: creates, upgrades and checks the tables */
 int schema_open(struct db *db, char *error, size_t error_max);

@@ -525,8 +525,9 @@ static int run_transaction(struct db *db, struct job *jobs, const struct job *un
                            char *error, size_t error_max)
 {
     struct txn *txn = txn_new(db);
-    int rc = txn != NULL && conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK ? NG_OK
-                                                                                 : NG_EINTERNAL;
+    bool begun = txn != NULL && work_sync(db) == SQLITE_OK &&
+                 conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
+    int rc = begun ? NG_OK : NG_EINTERNAL;
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
         job->rc = apply_batch(txn, job);
         rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;
