@@ -355,12 +355,17 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
             conf = config_view(gateway->config, backend->name);
         }
     }
-    struct call *call = rc == NG_OK ? call_new(gateway) : NULL;
-    if (call != NULL) {
-        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
-        call_error(call, rc, error);
-        call_unref(call);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    call_error(call, rc, error);
+    call_unref(call);
     return rc;
 }
 
@@ -564,17 +569,24 @@ void gateway_close(struct gateway *gateway)
         return;
     }
     atomic_store(&gateway->stopping, true);
-    timers_free(gateway->timers);
+    /* Calls that are left use timers and workers to their end: nothing is freed before them. */
+    if (gateway->timers != NULL) {
+        timers_stop(gateway->timers);
+    }
     if (gateway->journal != NULL) {
         journal_stop(gateway->journal);
     }
-    pool_free(gateway->pool);
+    if (gateway->pool != NULL) {
+        pool_stop(gateway->pool);
+    }
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);
     }
     files_close(gateway->files);
     store_close(gateway->store);
     journal_close(gateway->journal);
+    pool_free(gateway->pool);
+    timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);
