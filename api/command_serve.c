@@ -115,7 +115,12 @@ static void serve_reload(struct serve *serve)
         const char *at = buf_cstr(&report);
         while (*at != '\0') {
             size_t len = strcspn(at, "\n");
-            log_write(NG_LOG_INFO, "serve", "reload: %.*s", (int)len, at);
+            /* Also what a log.level just raised would hide: a change that does not hold. */
+            bool holds = len >= sizeof(RELOAD_HOLDS) - 1 &&
+                         strncmp(at + len - (sizeof(RELOAD_HOLDS) - 1), RELOAD_HOLDS,
+                                 sizeof(RELOAD_HOLDS) - 1) == 0;
+            log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %.*s", (int)len,
+                      at);
             at += len + (at[len] == '\n');
         }
         serve->shutdown_ms = config_int(serve->reloaded, "shutdown_timeout");

@@ -14,6 +14,11 @@ struct http_server;
  * an address in use, one that is not of the form ADDR:PORT.
  */
 int http_server_start(struct gateway *gateway, struct http_server **ret, struct buf *error);
+/*
+ * Could it start with this configuration? Says what it would listen on, or (not NG_OK) what is
+ * wrong. An address that another process has at the moment is no mistake: it is told.
+ */
+int http_server_check(struct gateway *gateway, struct buf *ret);
 /* "127.0.0.1:8420", "[::1]:41234": the address really listened on, with the real port. Lent
  * until http_server_stop(). */
 const char *http_server_address(const struct http_server *server);

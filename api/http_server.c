@@ -289,16 +289,56 @@ static int listen_unix(struct http_server *server, struct buf *error)
     return NG_OK;
 }
 
+static int check_tls(const struct config *config, struct buf *error)
+{
+    if (config_text(config, "tls.certificate").len == 0 &&
+        config_text(config, "tls.key").len == 0) {
+        return NG_OK;
+    }
+    (void)buf_add_c(error, "tls.certificate and tls.key are set, but this version does not "
+                           "serve TLS; put a proxy that does in front of it");
+    return NG_EINVAL;
+}
+
+int http_server_check(struct gateway *gateway, struct buf *ret)
+{
+    struct ng_str wanted = config_text(gateway->config, "listen");
+    struct http_listener listener;
+    struct auth *auth = NULL;
+    int rc = check_tls(gateway->config, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = http_listen_tcp(wanted, &listener, ret);
+    if (rc == NG_EBUSY) {
+        buf_clear(ret);
+        (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
+        return NG_OK;
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    (void)close(listener.fd);
+    char address[sizeof(listener.host) + 16];
+    (void)snprintf(address, sizeof(address), "%.*s", (int)wanted.len, wanted.data);
+    rc = auth_new(gateway, &auth, ret);
+    if (rc == NG_OK) {
+        rc = auth_check_listen(auth, address, listener.is_loopback, ret);
+    }
+    if (rc == NG_OK) {
+        (void)buf_add_c(ret, address);
+    }
+    auth_free(auth);
+    return rc;
+}
+
 static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
-    if (config_text(config, "tls.certificate").len > 0 ||
-        config_text(config, "tls.key").len > 0) {
-        (void)buf_add_c(error, "tls.certificate and tls.key are set, but this version does not "
-                               "serve TLS; put a proxy that does in front of it");
-        return NG_EINVAL;
+    int rc = check_tls(config, error);
+    if (rc == NG_OK) {
+        rc = auth_new(server->gateway, &server->auth, error);
     }
-    int rc = auth_new(server->gateway, &server->auth, error);
     if (rc != NG_OK) {
         return rc;
     }

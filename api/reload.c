@@ -138,7 +138,7 @@ static void reload_options(struct gateway *gateway, const struct config *old,
         }
         buf_printf(report, "%s: %s\n", key,
                    kind == RELOAD_RESTART ? "changed, but it needs a restart to hold"
-                                          : "the new value holds now");
+                                          : RELOAD_HOLDS);
     }
 }
 

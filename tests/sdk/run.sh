@@ -28,7 +28,9 @@ pc=$(find "$prefix" -name notegate.pc)
 [ -n "$pc" ] || fail "notegate.pc is not installed"
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
-flags=$(pkg-config --define-variable=prefix="$prefix" --cflags notegate)
+[ "$(pkg-config --variable=prefix notegate)" = "$prefix" ] || fail "notegate.pc has another prefix than the installation"
+flags=$(pkg-config --cflags notegate)
+[ -f "$prefix/share/man/man1/notegate.1" ] || fail "the man page is not installed"
 [ -n "$(pkg-config --variable=plugindir notegate)" ] || fail "notegate.pc has no plugindir"
 [ -n "$(pkg-config --variable=backenddir notegate)" ] || fail "notegate.pc has no backenddir"
 [ -z "$(pkg-config --libs notegate)" ] || fail "notegate.pc links something: modules must not"
