@@ -111,6 +111,11 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)code;
     *context = NULL;
     if (connection != NULL) {
+        if (atomic_load_explicit(&connection->phase, memory_order_relaxed) ==
+            HTTP_PHASE_WORKING) {
+            /* The client left while we were suspended: nobody asks us for the answer. */
+            http_watch_resume(&connection->server->watch, connection);
+        }
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }

@@ -24,6 +24,8 @@ static struct held {
     void *db;
     bool hold;
     bool refuse;
+    unsigned fail_each; /* 0: none; each nth commit fails */
+    atomic_uint commits;
     struct {
         struct ng_batch *batch;
         ng_done_fn *done;
@@ -49,6 +51,10 @@ static int held_commit(void *db, struct ng_batch *batch, ng_done_fn *done, void 
 {
     if (held.refuse) {
         return NG_EBUSY;
+    }
+    if (held.fail_each > 0 && atomic_fetch_add(&held.commits, 1) % held.fail_each == 0) {
+        done(user, batch, NG_EUNAVAILABLE); /* before those that were queued earlier */
+        return NG_OK;
     }
     if (!held.hold) {
         return held.inner->commit(db, batch, done, user);
@@ -121,6 +127,7 @@ static void bench_open(struct bench *bench, uint32_t flags)
     held.inner = store_backend(bench->harness.gateway->store, &held.db);
     held.hold = false;
     held.refuse = false;
+    held.fail_each = 0;
     held.count = 0;
     bench->store = bench_store(bench, flags);
 }
@@ -591,6 +598,55 @@ static void test_crowd(void **state)
     bench_close(&bench);
 }
 
+static void *crowd_try(void *user)
+{
+    unsigned *stored = user;
+    for (unsigned i = 0; i < WRITES; i++) {
+        struct write write;
+        write_new(crowd.bench, &write, "d0", "x");
+        write_start(crowd.bench, &write);
+        pthread_mutex_lock(&held.lock);
+        while (!write.done) {
+            pthread_cond_wait(&held.moved, &held.lock);
+        }
+        pthread_mutex_unlock(&held.lock);
+        *stored += write.call->result.rc == NG_OK;
+        call_unref(write.call);
+    }
+    return NULL;
+}
+
+/* Commits that fail between others: what was acknowledged is there, and nothing else. */
+static void test_crowd_failing(void **state)
+{
+    struct bench bench;
+    pthread_t writers[WRITERS];
+    pthread_t reader;
+    unsigned stored[WRITERS] = {0};
+    unsigned sum = 0;
+    (void)state;
+    bench_open(&bench, NG_DOCUMENTS_MEMORY);
+    crowd.bench = &bench;
+    atomic_store(&crowd.over, false);
+    atomic_store(&crowd.wrong, 0);
+    held.fail_each = 7;
+    assert_int_equal(pthread_create(&reader, NULL, crowd_read, NULL), 0);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_create(&writers[i], NULL, crowd_try, &stored[i]), 0);
+    }
+    for (size_t i = 0; i < WRITERS; i++) {
+        pthread_join(writers[i], NULL);
+        sum += stored[i];
+    }
+    atomic_store(&crowd.over, true);
+    pthread_join(reader, NULL);
+    assert_int_equal(atomic_load(&crowd.wrong), 0);
+    assert_true(sum > 0 && sum < WRITERS * WRITES);
+    held.fail_each = 0;
+    assert_int_equal(change(&bench, "d0", NULL, NG_OK), sum);
+    bench_close(&bench);
+}
+
 /* Another gateway writes to the same database: nothing of it is read from memory. */
 static void test_shared(void **state)
 {
@@ -617,7 +673,8 @@ int main(void)
         cmocka_unit_test(test_several),       cmocka_unit_test(test_queued),
         cmocka_unit_test(test_failing_chain), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_again),         cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_crowd),         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_crowd),         cmocka_unit_test(test_crowd_failing),
+        cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
