@@ -83,8 +83,6 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     atomic_fetch_sub(&server->connections, 1);
     (void)metrics_use(server->gateway->metrics, METRICS_CONNECTIONS, -1);
     if (connection != NULL) {
-        /* Closed while its call ran: no request comes any more that would give it back. */
-        http_watch_resume(&server->watch, connection);
         http_watch_remove(&server->watch, connection);
         http_connection_unref(connection);
     }
