@@ -109,9 +109,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)code;
     *context = NULL;
     if (connection != NULL) {
-        if (atomic_load_explicit(&connection->phase, memory_order_relaxed) ==
-            HTTP_PHASE_WORKING) {
-            /* The client left while we were suspended: nobody asks us for the answer. */
+        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+            /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
         }
         http_request_end(&connection->request);

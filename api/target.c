@@ -20,9 +20,9 @@
 /* While waiting for a data directory: how often to look. */
 #define TARGET_POLL_NS 20000000L
 #define TARGET_PATH_MAX 4096
+#define TARGET_PASSWD_MAX 4096
 /* At the end: for a call that was answered before its tool came back. */
 #define TARGET_DRAIN_MS 5000
-#define TARGET_PASSWD_MAX 4096
 
 /* ---- the client module ---- */
 

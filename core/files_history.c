@@ -140,8 +140,10 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
         json_integer(json_get(value, "removed"), &removed) != NG_OK ||
         json_integer(json_get(value, "bytes"), &bytes) != NG_OK ||
         !copy_hash(json_get(value, "before"), ret->before) ||
-        !copy_hash(json_get(value, "after"), ret->after) || op == NULL || at < 0 ||
-        removed < 0 || bytes < 0 || (uint64_t)bytes > text->len) {
+        !copy_hash(json_get(value, "after"), ret->after) || op == NULL ||
+        op->type != NG_TYPE_STRING || (former != NULL && former->type != NG_TYPE_STRING) ||
+        kind < NG_UNDO_EDIT || kind > NG_UNDO_MOVE || at < 0 || removed < 0 || bytes < 0 ||
+        (uint64_t)bytes > text->len) {
         return NG_EINTERNAL;
     }
     ret->kind = (enum ng_undo_kind)kind;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files_state.h"
+#include "log.h"
 #include "str.h"
 
 #define FILES_SWAPS_MAX 64 /* while other programs replace the file faster than we swap */
@@ -114,11 +115,13 @@ static int keep_owner_and_mode(struct file_op *op, struct ng_str path, int fd)
                          (unsigned)from.st_gid);
     }
     int rc = op->keep_owner ? keep_attributes(call, path, op->fd, fd) : NG_OK;
-    if (rc == NG_OK && fchmod(fd, from.st_mode & 07777U) != 0) {
+    /* Under another owner, "runs as its owner" would mean another user. */
+    mode_t mode = from.st_mode & (op->keep_owner ? 07777U : 0777U);
+    if (rc == NG_OK && fchmod(fd, mode) != 0) {
         rc = call_fail(call, NG_EFORBIDDEN,
                        "Cannot save %.*s: its mode (%04o) cannot be kept. Run the gateway as "
                        "its owner.",
-                       (int)path.len, path.data, (unsigned)from.st_mode & 07777U);
+                       (int)path.len, path.data, (unsigned)mode);
     }
     return rc;
 }
@@ -211,9 +214,10 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
         }
         if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
             /* Ours was removed or renamed: theirs gets its name back. */
-            return renameat2(place->dir, temp, place->dir, place->name.data,
-                             RENAME_NOREPLACE) == 0 ||
-                           errno == EEXIST
+            bool gone = errno == ENOENT;
+            return gone && (renameat2(place->dir, temp, place->dir, place->name.data,
+                                      RENAME_NOREPLACE) == 0 ||
+                            errno == EEXIST)
                        ? NG_OK
                        : files_fail_os(op->call, errno, "save", place->path);
         }
@@ -303,6 +307,24 @@ static int put_new(struct file_op *op, struct file_place *place, const char *tem
     return files_fail_os(op->call, errno, "create", place->path);
 }
 
+/* The temporary name is free again, but another program's save that could not be given back
+ * stays there. */
+static void drop_temp(struct file_op *op, struct file_place *place, const char *temp, int rc)
+{
+    struct identity named;
+    struct stat ours;
+    bool foreign = rc != NG_OK && identify(place->dir, temp, &named) &&
+                   fstat(op->temp, &ours) == 0 &&
+                   !same_identity(named, (struct identity){ours.st_dev, ours.st_ino});
+    if (foreign) {
+        log_write(NG_LOG_WARNING, "files",
+                  "what another program saved as %s is kept beside it as %s", place->real.data,
+                  temp);
+    } else {
+        (void)unlinkat(place->dir, temp, 0);
+    }
+}
+
 int files_save(struct file_op *op, struct file_place *place, enum file_saved *ret)
 {
     struct call *call = op->call;
@@ -321,7 +343,7 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     }
     rc = place->exists ? replace(op, place, complete.data, ret)
                        : put_new(op, place, complete.data, ret);
-    (void)unlinkat(place->dir, complete.data, 0);
+    drop_temp(op, place, complete.data, rc);
     if (rc == NG_OK && *ret == FILE_SAVED && files_sync_folder(place->dir, op->temp) != 0) {
         rc = files_fail_os(call, errno, "save", place->path);
     }

@@ -54,13 +54,16 @@ static bool is_foreign(const struct scene *scene)
            strcmp(scene->temp, scene->record->after) != 0;
 }
 
-static void scene_give_back(const struct scene *scene)
+static void scene_give_back(struct scene *scene)
 {
     const struct file_place *place = &scene->place;
     if (renameat2(place->dir, scene->complete.data, place->dir, place->name.data,
                   place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
         log_write(NG_LOG_WARNING, "files",
-                  "a save of %s that was cut short could not be undone", place->real.data);
+                  "a save of %s that was cut short could not be undone; what another "
+                  "program saved is kept beside it as %s",
+                  place->real.data, scene->complete.data);
+        scene->temp[0] = '\0'; /* so that it stays */
     }
 }
 

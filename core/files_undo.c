@@ -180,6 +180,9 @@ static int undo_locked(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
+    if (op->undo_former.len == 0) {
+        op->record.to = str_make(NULL, 0); /* an attempt before this one may have been a move */
+    }
     op->record.real = real;
     op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
     op->present.space = op->record.space;

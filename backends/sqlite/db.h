@@ -88,8 +88,10 @@ struct db_collection {
     X(SHELF, "SELECT shelf FROM shelves WHERE collection=?1 AND space=?2")                     \
     X(SHELF_ADD, "INSERT INTO shelves(collection,space) VALUES(?1,?2)")                        \
     X(SHELF_COUNT, "UPDATE shelves SET live=live+?2, dead=dead+?3 WHERE shelf=?1")             \
-    X(DOC_STATE, "SELECT doc,revision,deleted,created_seq,json_size,text_size,chain_count,"    \
-                 "chain_bytes,fields FROM docs WHERE shelf=?1 AND id=?2")                      \
+    X(DOC_STATE,                                                                               \
+      "SELECT s.shelf,d.doc,d.revision,d.deleted,d.created_seq,d.json_size,d.text_size,"       \
+      "d.chain_count,d.chain_bytes,d.fields,d.author FROM shelves s LEFT JOIN docs d ON "      \
+      "d.shelf=s.shelf AND d.id=?3 WHERE s.collection=?1 AND s.space=?2")                      \
     X(DOC_INSERT,                                                                              \
       "INSERT INTO docs(doc,shelf,id,revision,deleted,seq,created_seq,created_ms,updated_ms,"  \
       "json_size,text_size,chain_count,chain_bytes,author,action,hash,fields,json,text)"       \
@@ -98,6 +100,10 @@ struct db_collection {
       "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
       "chain_count=?12,chain_bytes=?13,author=?14,action=?15,hash=?16,fields=?17,json=?18,"    \
       "text=?19 WHERE doc=?1")                                                                 \
+    X(DOC_UPDATE_OWN, /* by the author of the revision before: that index stays as it is */    \
+      "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
+      "chain_count=?12,chain_bytes=?13,action=?15,hash=?16,fields=?17,json=?18,text=?19 "      \
+      "WHERE doc=?1")                                                                          \
     X(DOC_REVIVE,                                                                              \
       "UPDATE docs SET revision=?4,deleted=?5,seq=?6,created_seq=?7,created_ms=?8,"            \
       "updated_ms=?9,json_size=?10,text_size=?11,chain_count=?12,chain_bytes=?13,author=?14,"  \
@@ -180,6 +186,7 @@ struct db {
     struct conn *writer;
     int64_t next_doc;
     uint64_t txn_seq;      /* last number given inside the present transaction */
+    bool relaxed;          /* the writing connection does not sync its commits now */
     atomic_bool suspect;   /* a commit failed: its pages may lie behind the end of the log */
     struct import *import; /* one is going on, and has the turn */
     atomic_uint_fast64_t last_seq;
@@ -241,6 +248,9 @@ void turn_give(struct db *db);
  * can be done again. */
 int work_begin(struct db *db, bool durable);
 int work_end(struct db *db, bool keep);
+/* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
+ * a transaction, with the turn. */
+int work_sync(struct db *db);
 
 /* schema_sql.c: creates, upgrades and checks the tables */
 int schema_open(struct db *db, char *error, size_t error_max);

@@ -277,6 +277,9 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
             rc = ng_fail(call, NG_EUNAVAILABLE,
                          "dropping old answers failed: %s could not be written; check the disk",
                          db->path);
+        } else if (rc == NG_OK && changed == ANSWERS_STEP && call->host->cancelled(call)) {
+            rc = ng_fail(call, NG_ETIMEOUT,
+                         "upkeep ran out of its time; it goes on at the next one");
         }
     }
     return rc;

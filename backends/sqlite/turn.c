@@ -23,12 +23,23 @@ void turn_give(struct db *db)
     pthread_mutex_unlock(&turn->lock);
 }
 
+int work_sync(struct db *db)
+{
+    int rc = SQLITE_OK;
+    if (db->relaxed) {
+        rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=FULL", NULL, NULL, NULL);
+        db->relaxed = rc != SQLITE_OK;
+    }
+    return rc;
+}
+
 int work_begin(struct db *db, bool durable)
 {
     turn_take(db);
     gate_enter_writer(db);
-    int rc = SQLITE_OK;
+    int rc = durable ? work_sync(db) : SQLITE_OK;
     if (!durable && !db->memory) {
+        db->relaxed = true;
         rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
@@ -45,12 +56,17 @@ int work_end(struct db *db, bool keep)
     }
     if (!sqlite3_get_autocommit(db->writer->sql)) {
         (void)conn_exec(db->writer, STMT_ROLLBACK);
-        db->suspect = db->suspect || keep;
     }
-    if (!db->memory) {
-        (void)sqlite3_exec(db->writer->sql, "PRAGMA synchronous=FULL", NULL, NULL, NULL);
-    }
+    (void)work_sync(db); /* who commits next tries again, before anything is promised */
+    bool failed = rc != SQLITE_OK;
+    db->suspect = db->suspect || failed;
     gate_leave_writer(db);
     turn_give(db);
+    if (failed) {
+        /* The idle writer settles it, and may be asleep. */
+        pthread_mutex_lock(&db->queue_lock);
+        pthread_cond_signal(&db->queued);
+        pthread_mutex_unlock(&db->queue_lock);
+    }
     return rc;
 }

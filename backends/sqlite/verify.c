@@ -65,6 +65,15 @@ static void name_of(sqlite3_stmt *stmt, char *ret, size_t max)
                    (int)space.len, space.data, id.len < 120 ? (int)id.len : 120, id.data);
 }
 
+/* Has every revision of the document a row in the log? */
+static bool is_logged(const struct check *check, sqlite3_stmt *docs)
+{
+    const uint32_t unlogged = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY;
+    const struct db_collection *collection =
+        collection_find(check->conn->db, column_str(docs, 1));
+    return collection != NULL && (collection->flags & unlogged) != unlogged;
+}
+
 static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *name)
 {
     int64_t doc = sqlite3_column_int64(docs, 0);
@@ -79,9 +88,11 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
     (void)sqlite3_bind_int64(stmt, 1, doc);
     int rc = NG_OK;
     int step;
+    bool has_newest = !is_logged(check, docs);
     while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         uint64_t revision = column_u64(stmt, 0);
         unsigned char hash[HASH_BYTES];
+        has_newest = has_newest || revision == newest;
         if (revision > newest) {
             report(check, "%s: revision %llu is in the log, the newest is %llu", name,
                    (unsigned long long)revision, (unsigned long long)newest);
@@ -91,6 +102,9 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         }
         if (sqlite3_column_int(stmt, 1) == LOG_NONE) {
             continue;
+        }
+        if (revision == newest && !str_same(column_str(stmt, 3), column_str(docs, 15))) {
+            report(check, "%s: its present state is not that of its last revision", name);
         }
         rc = state_load(check->conn, doc, revision, &check->state);
         if (rc == NG_EUNAVAILABLE || rc == NG_ENOTFOUND) {
@@ -109,6 +123,10 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
     }
     if (rc == NG_OK && step != SQLITE_DONE) {
         rc = NG_EINTERNAL;
+    }
+    if (rc == NG_OK && !has_newest) {
+        report(check, "%s: revision %llu is missing in the log", name,
+               (unsigned long long)newest);
     }
     (void)sqlite3_finalize(stmt);
     return rc;
@@ -174,7 +192,14 @@ static int stray_event(struct check *check, sqlite3_stmt *stmt)
 
 static int stray_value(struct check *check, sqlite3_stmt *stmt)
 {
-    report(check, "the index of fields names the document %lld, which is not there or deleted",
+    report(check, "the index of fields has a value that the document %lld has not",
+           (long long)sqlite3_column_int64(stmt, 0));
+    return NG_OK;
+}
+
+static int stray_doc(struct check *check, sqlite3_stmt *stmt)
+{
+    report(check, "the document %lld belongs to no collection and space",
            (long long)sqlite3_column_int64(stmt, 0));
     return NG_OK;
 }
@@ -202,7 +227,8 @@ static int unindexed(struct check *check, sqlite3_stmt *stmt)
     return NG_OK;
 }
 
-/* Documents that the search table should have and has not, or the other way round. */
+/* Documents that the search table should have and has not, the other way round, or with another
+ * text. */
 static int check_search(struct check *check, const struct db_collection *collection)
 {
     char text[1024];
@@ -217,7 +243,17 @@ static int check_search(struct check *check, const struct db_collection *collect
         "LEFT JOIN docs d ON d.doc=f.id WHERE (d.doc IS NULL OR d.deleted=1) AND NOT "
         "EXISTS(SELECT 1 FROM dirty WHERE collection=%lld AND doc=f.id) LIMIT 100",
         id, id, id, id, id);
-    return for_each(check, text, unindexed);
+    int rc = for_each(check, text, unindexed);
+    if (rc == NG_OK && collection->text_column) {
+        (void)snprintf(
+            text, sizeof(text),
+            "SELECT d.doc FROM search_%lld_content f JOIN docs d ON d.doc=f.id WHERE "
+            "f.c%d IS NOT CAST(d.text AS TEXT) AND d.deleted=0 AND NOT EXISTS(SELECT "
+            "1 FROM dirty WHERE collection=%lld AND doc=d.doc) LIMIT 100",
+            id, collection->columns - 1, id);
+        rc = for_each(check, text, unindexed);
+    }
+    return rc;
 }
 
 static int check_tables(struct check *check)
@@ -239,9 +275,17 @@ static int check_tables(struct check *check)
     rc = rc == NG_OK
              ? for_each(check,
                         "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
-                        "WHERE d.doc IS NULL OR d.deleted=1 LIMIT 100",
+                        "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
+                        "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
+                        "ng_field(d.fields,v.field) IS NULL ELSE "
+                        "ng_has(d.fields,v.field,v.value) END LIMIT 100",
                         stray_value)
              : rc;
+    rc = rc == NG_OK ? for_each(check,
+                                "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
+                                "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
+                                stray_doc)
+                     : rc;
     rc = rc == NG_OK
              ? for_each(
                    check,

@@ -9,6 +9,8 @@
 #define TOUCHED_BUCKETS 256
 /* A splice is only worth it while the chain stays below the document plus this. */
 #define CHAIN_SLACK 256
+/* Authors up to this long are compared with the one before; any agent's name fits. */
+#define AUTHOR_MAX 128
 
 /* A document inside the transaction. */
 struct touched {
@@ -20,6 +22,8 @@ struct touched {
     bool was_deleted; /* that row says so */
     uint64_t old_created_seq;
     struct bytes old_fields;
+    char old_author[AUTHOR_MAX];
+    size_t old_author_len; /* SIZE_MAX: not known */
     uint64_t revision;
     bool deleted;
     uint64_t created_seq;
@@ -72,11 +76,21 @@ static unsigned bucket_of(const struct ng_key *key)
     return (unsigned)((hash ^ (hash >> 32)) % TOUCHED_BUCKETS);
 }
 
-/* The number of (collection, space), made where it is missing and `add`. 0: there is none; < 0:
- * failed. */
-static int64_t shelf_of(struct conn *conn, const struct ng_key *key, bool add)
+/* A new number for (collection, space). < 0: failed. */
+static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
 {
-    int64_t shelf = 0;
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF_ADD);
+    if (stmt != NULL) {
+        (void)bind_text(stmt, 1, key->collection);
+        (void)bind_text(stmt, 2, key->space);
+    }
+    return conn_run(conn, stmt) == SQLITE_OK ? sqlite3_last_insert_rowid(conn->sql) : -1;
+}
+
+/* The number of (collection, space), which another document of the transaction may have made
+ * since this one was looked at. < 0: failed. */
+static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
+{
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
     if (stmt == NULL) {
         return -1;
@@ -84,48 +98,42 @@ static int64_t shelf_of(struct conn *conn, const struct ng_key *key, bool add)
     (void)bind_text(stmt, 1, key->collection);
     (void)bind_text(stmt, 2, key->space);
     int rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) {
-        shelf = sqlite3_column_int64(stmt, 0);
-    }
+    int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
     (void)sqlite3_reset(stmt);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        return -1;
-    }
-    if (shelf == 0 && add) {
-        stmt = conn_stmt(conn, STMT_SHELF_ADD);
-        if (stmt != NULL) {
-            (void)bind_text(stmt, 1, key->collection);
-            (void)bind_text(stmt, 2, key->space);
-        }
-        if (conn_run(conn, stmt) != SQLITE_OK) {
-            return -1;
-        }
-        shelf = sqlite3_last_insert_rowid(conn->sql);
-    }
-    return shelf;
+    return rc == SQLITE_DONE ? add_shelf(conn, key) : shelf;
 }
 
+/* Its shelf and row, as far as they are there. */
 static int load_row(struct conn *conn, struct touched *doc)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_DOC_STATE);
     if (stmt == NULL) {
         return NG_EINTERNAL;
     }
-    (void)sqlite3_bind_int64(stmt, 1, doc->shelf);
-    (void)bind_blob(stmt, 2, doc->key.id);
+    (void)bind_text(stmt, 1, doc->key.collection);
+    (void)bind_text(stmt, 2, doc->key.space);
+    (void)bind_blob(stmt, 3, doc->key.id);
     int rc = sqlite3_step(stmt);
     int ret = rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
     if (rc == SQLITE_ROW) {
+        doc->shelf = sqlite3_column_int64(stmt, 0);
+    }
+    if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 1) != SQLITE_NULL) {
+        struct ng_str author = column_str(stmt, 10);
         doc->exists = true;
-        doc->doc = sqlite3_column_int64(stmt, 0);
-        doc->revision = column_u64(stmt, 1);
-        doc->was_deleted = doc->deleted = sqlite3_column_int(stmt, 2) != 0;
-        doc->old_created_seq = doc->created_seq = column_u64(stmt, 3);
-        doc->json_size = column_u64(stmt, 4);
-        doc->text_size = column_u64(stmt, 5);
-        doc->chain_count = column_u64(stmt, 6);
-        doc->chain_bytes = column_u64(stmt, 7);
-        ret = bytes_set(&doc->old_fields, column_str(stmt, 8));
+        doc->doc = sqlite3_column_int64(stmt, 1);
+        doc->revision = column_u64(stmt, 2);
+        doc->was_deleted = doc->deleted = sqlite3_column_int(stmt, 3) != 0;
+        doc->old_created_seq = doc->created_seq = column_u64(stmt, 4);
+        doc->json_size = column_u64(stmt, 5);
+        doc->text_size = column_u64(stmt, 6);
+        doc->chain_count = column_u64(stmt, 7);
+        doc->chain_bytes = column_u64(stmt, 8);
+        ret = bytes_set(&doc->old_fields, column_str(stmt, 9));
+        if (author.len <= AUTHOR_MAX) {
+            memcpy(doc->old_author, author.data, author.len);
+            doc->old_author_len = author.len;
+        }
     }
     (void)sqlite3_reset(stmt);
     return ret;
@@ -146,8 +154,8 @@ static struct touched *touch(struct txn *txn, const struct ng_key *key)
         return NULL;
     }
     doc->key = *key;
-    doc->shelf = shelf_of(txn->db->writer, key, false);
-    if (doc->shelf < 0 || (doc->shelf > 0 && load_row(txn->db->writer, doc) != NG_OK)) {
+    doc->old_author_len = SIZE_MAX;
+    if (load_row(txn->db->writer, doc) != NG_OK) {
         bytes_done(&doc->old_fields);
         free(doc);
         return NULL;
@@ -234,7 +242,7 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
         return NG_EINTERNAL;
     }
     if (doc->shelf == 0) {
-        doc->shelf = shelf_of(db->writer, &put->key, true);
+        doc->shelf = shelf_of(db->writer, &put->key);
         if (doc->shelf <= 0) {
             doc->shelf = 0;
             return NG_EINTERNAL;
@@ -314,7 +322,9 @@ static int flush_values(struct conn *conn, const struct touched *doc)
 static int flush_row(struct conn *conn, const struct touched *doc)
 {
     const struct ng_put *put = doc->put;
-    enum statement which = STMT_DOC_UPDATE;
+    struct ng_str old_author = str_of(doc->old_author, doc->old_author_len);
+    enum statement which =
+        str_same(old_author, put->agent) ? STMT_DOC_UPDATE_OWN : STMT_DOC_UPDATE;
     if (!doc->exists) {
         which = STMT_DOC_INSERT;
     } else if (doc->was_deleted != doc->deleted || doc->old_created_seq != doc->created_seq) {
@@ -337,7 +347,9 @@ static int flush_row(struct conn *conn, const struct touched *doc)
     (void)bind_u64(stmt, 11, put->text.len);
     (void)bind_u64(stmt, 12, doc->chain_count);
     (void)bind_u64(stmt, 13, doc->chain_bytes);
-    (void)bind_text(stmt, 14, put->agent);
+    if (which != STMT_DOC_UPDATE_OWN) {
+        (void)bind_text(stmt, 14, put->agent);
+    }
     (void)bind_text(stmt, 15, put->action);
     (void)bind_blob(stmt, 16, str_of((const char *)doc->prepared->hash, HASH_BYTES));
     (void)bind_blob(stmt, 17, bytes_str(&doc->prepared->fields));
@@ -513,8 +525,9 @@ static int run_transaction(struct db *db, struct job *jobs, const struct job *un
                            char *error, size_t error_max)
 {
     struct txn *txn = txn_new(db);
-    int rc = txn != NULL && conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK ? NG_OK
-                                                                                 : NG_EINTERNAL;
+    bool begun = txn != NULL && work_sync(db) == SQLITE_OK &&
+                 conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
+    int rc = begun ? NG_OK : NG_EINTERNAL;
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
         job->rc = apply_batch(txn, job);
         rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;

@@ -288,6 +288,23 @@ static void write_file(const struct fixture *f, const char *data, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
+/* The closed store, malloc'd. */
+static char *read_file(const struct fixture *f, size_t *ret_size)
+{
+    char path[300];
+    struct stat status;
+    file_of(f, path, sizeof(path));
+    assert_int_equal(stat(path, &status), 0);
+    size_t size = (size_t)status.st_size;
+    char *whole = malloc(size);
+    FILE *file = fopen(path, "r");
+    assert_true(whole != NULL && file != NULL);
+    assert_int_equal(fread(whole, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    *ret_size = size;
+    return whole;
+}
+
 static void use_damaged(struct fixture *f)
 {
     struct rows rows;
@@ -311,8 +328,6 @@ static void test_damaged(void **state)
 {
     enum { PAGE = 4096 };
     struct fixture *f = *state;
-    char path[300];
-    struct stat status;
     char before[64] = "";
     start(f);
     for (int i = 1; i <= 40; i++) {
@@ -322,15 +337,10 @@ static void test_damaged(void **state)
         memcpy(before, text, sizeof(before));
     }
     fixture_stop(f);
-    file_of(f, path, sizeof(path));
-    assert_int_equal(stat(path, &status), 0);
-    size_t size = (size_t)status.st_size;
-    char *whole = malloc(size);
+    size_t size = 0;
+    char *whole = read_file(f, &size);
     char *damaged = malloc(size);
-    FILE *file = fopen(path, "r");
-    assert_true(whole != NULL && damaged != NULL && file != NULL);
-    assert_int_equal(fread(whole, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    assert_non_null(damaged);
     for (size_t at = 0; at + PAGE <= size; at += PAGE) {
         memcpy(damaged, whole, size);
         memset(damaged + at, 0xA5, PAGE);
@@ -356,6 +366,72 @@ static void test_changed_bytes(void **state)
     findings = 0;
     assert_int_equal(f->docs->verify(f->db, fixture_call(f), on_finding, NULL), NG_OK);
     assert_true(findings >= 1);
+}
+
+static const char *looked_for;
+static bool seen;
+
+static void look_for(void *user, const char *text)
+{
+    (void)user;
+    seen = seen || strstr(text, looked_for) != NULL;
+}
+
+/* Damage that no page check sees: rows that are whole and not what was written. */
+static void test_verify_sees(void **state)
+{
+    static const struct {
+        const char *sql, *words;
+    } damages[] = {
+        {"INSERT INTO field_values SELECT field,shelf,CAST('other' AS BLOB),created_seq,doc "
+         "FROM "
+         "field_values WHERE value=CAST('red' AS BLOB)",
+         "a value that the document"},
+        {"INSERT INTO field_values SELECT field,shelf,value+1,created_seq,doc FROM "
+         "field_values "
+         "WHERE typeof(value)='real' AND value>0",
+         "a value that the document"},
+        {"DELETE FROM field_values WHERE value=CAST('red' AS BLOB)", "index of its fields"},
+        {"DELETE FROM log WHERE revision=2", "missing in the log"},
+        {"UPDATE docs SET hash=(SELECT hash FROM log WHERE revision=1),text=CAST('one' AS "
+         "BLOB),"
+         "text_size=3",
+         "not that of its last revision"},
+        {"UPDATE docs SET shelf=99", "belongs to no collection"},
+        {"UPDATE shelves SET live=7", "number of documents"},
+        {"UPDATE search_1_content SET c1='another'", "search index"},
+        {"UPDATE meta SET value=1 WHERE name='seq'", "later than the last sequence number"},
+    };
+    struct fixture *f = *state;
+    start(f);
+    struct change one = {
+        .id = ng_str_of("a"), .text = ng_str_of("one"), .tags = {"red"}, .has_n = true, .n = 5};
+    struct change two = one;
+    two.base = 1;
+    two.text = ng_str_of("two");
+    two.before_text = ng_str_of("one");
+    assert_int_equal(fixture_commit(f, &one, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &two, 1, NULL, NULL, NULL), NG_OK);
+    /* brings the search index up to date */
+    assert_int_equal(f->docs->maintain(f->db, fixture_call(f), 0, 0, NULL, NULL), NG_OK);
+    expect_clean(f);
+    fixture_stop(f);
+    size_t size = 0;
+    char *whole = read_file(f, &size);
+    for (size_t i = 0; i < NG_COUNT(damages); i++) {
+        write_file(f, whole, size);
+        run_sql(f, damages[i].sql);
+        start(f);
+        looked_for = damages[i].words;
+        seen = false;
+        assert_int_equal(f->docs->verify(f->db, fixture_call(f), look_for, NULL), NG_OK);
+        if (!seen) {
+            fail_msg("verify did not see: %s", damages[i].sql);
+        }
+        fixture_stop(f);
+    }
+    free(whole);
+    start(f);
 }
 
 static void test_no_rights(void **state)
@@ -398,7 +474,7 @@ int main(void)
         TEST(test_reopen),         TEST(test_killed),    TEST(test_disk_full),
         TEST(test_newer_version),  TEST(test_upgrade),   TEST(test_foreign_database),
         TEST(test_not_a_database), TEST(test_damaged),   TEST(test_changed_bytes),
-        TEST(test_no_rights),      TEST(test_no_folder),
+        TEST(test_verify_sees),    TEST(test_no_rights), TEST(test_no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

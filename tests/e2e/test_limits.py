@@ -80,8 +80,8 @@ def calls_of(gateway):
     try:
         yield calls
     finally:
-        # Nobody waits for what is stuck: a second signal does not wait for calls.
-        for number in (signal.SIGTERM, signal.SIGTERM):
+        # Nobody waits for what is stuck: a second signal does not wait for calls. (Two of one kind may be told as one.)
+        for number in (signal.SIGTERM, signal.SIGINT):
             if gateway.process.poll() is None:
                 gateway.process.send_signal(number)
         calls.pool.shutdown(wait=True)

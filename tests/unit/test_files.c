@@ -662,6 +662,27 @@ static void test_no_permission(void **state)
     harness_close(&harness);
 }
 
+/* A copy belongs to the gateway: "runs as its owner" must not come along. */
+static void test_copies_run_as_nobody_else(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    struct stat status;
+    put(harness, "f", "text");
+    assert_int_equal(chmod(in_root(harness, path, "f").data, 06755), 0);
+    (void)snprintf(args, sizeof(args), "\"command\":\"copy\",\"destination\":\"%s\"",
+                   in_root(harness, path, "copy").data);
+    edit_works(harness, args, "f");
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0755);
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"",
+                   in_root(harness, path, "moved").data);
+    edit_works(harness, args, "f");
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 06755);
+}
+
 static void test_links_and_pipes(void **state)
 {
     struct harness *harness = *state;
@@ -931,6 +952,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_only_disk, setup, teardown),
         cmocka_unit_test(test_no_permission),
+        cmocka_unit_test_setup_teardown(test_copies_run_as_nobody_else, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_and_pipes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_waits_for_other_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_blocks_a_loop, setup, teardown),

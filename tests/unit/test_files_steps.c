@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_steps.c - the process dies before every single step that a change of a file takes
+ * on disk, sqlite's own among them: what is found afterwards is the state before or the one
+ * after. */
+#include "harness.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "files_state.h"
+
+#define PATH_SIZE 1024
+#define STEPS_MAX 200 /* more than any change takes */
+#define STEPS_MIN 5   /* an intent, a file and a completion have more */
+#define TEXT_SIZE 64
+
+static const char *const sets[] = {"plugins=file_editor", NULL};
+
+/* ---- the steps: these stand before libc's own, also for the modules */
+
+static atomic_int steps_left; /* 0: nobody counts */
+
+static void step(void)
+{
+    if (atomic_load(&steps_left) > 0 && atomic_fetch_sub(&steps_left, 1) == 1) {
+        (void)kill(getpid(), SIGKILL);
+    }
+}
+
+#pragma GCC visibility push(default)
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+    step();
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    step();
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+    step();
+    return (int)syscall(SYS_unlinkat, dir, name, flags);
+}
+
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+    step();
+    return (int)syscall(SYS_mkdirat, dir, name, mode);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    step();
+    return (int)syscall(SYS_fchmod, fd, mode);
+}
+
+int fsync(int fd)
+{
+    step();
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    step();
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
+{
+    step();
+    return syscall(SYS_pwrite64, fd, data, len, at);
+}
+
+#pragma GCC visibility pop
+
+/* ---- the changes */
+
+struct state {
+    const char *f, *g; /* contents, NULL: not there */
+};
+
+/* Commands on the files f and g of one round; `on`: which of them. */
+struct command {
+    char on;
+    const char *args; /* %s: the other one's path */
+};
+
+struct scene {
+    const char *name;
+    struct command before[2], change;
+    struct state was, is;
+    /* What taking the last change back leads to, from either state. */
+    struct state undone_was, undone_is;
+};
+
+#define CREATE "\"command\":\"create\",\"file_text\":\"one\\n\""
+#define INSERT "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
+#define COPY "\"command\":\"copy\",\"destination\":\"%s\""
+#define MOVE "\"command\":\"move\",\"destination\":\"%s\""
+#define UNDO "\"command\":\"undo_edit\""
+#define NOTHING                                                                                \
+    {                                                                                          \
+        NULL, NULL                                                                             \
+    }
+
+static const struct scene scenes[] = {
+    {
+        .name = "create",
+        .change = {'f', CREATE},
+        .was = NOTHING,
+        .is = {"one\n", NULL},
+        .undone_is = NOTHING,
+    },
+    {
+        .name = "edit",
+        .before = {{'f', CREATE}},
+        .change = {'f', INSERT},
+        .was = {"one\n", NULL},
+        .is = {"one\nx\n", NULL},
+        .undone_was = NOTHING,
+        .undone_is = {"one\n", NULL},
+    },
+    {
+        .name = "copy",
+        .before = {{'f', CREATE}},
+        .change = {'f', COPY},
+        .was = {"one\n", NULL},
+        .is = {"one\n", "one\n"},
+        .undone_was = NOTHING,
+        .undone_is = {"one\n", NULL},
+    },
+    {
+        .name = "move",
+        .before = {{'f', CREATE}},
+        .change = {'f', MOVE},
+        .was = {"one\n", NULL},
+        .is = {NULL, "one\n"},
+        .undone_was = NOTHING,
+        .undone_is = {"one\n", NULL},
+    },
+    {
+        .name = "undo of an edit",
+        .before = {{'f', CREATE}, {'f', INSERT}},
+        .change = {'f', UNDO},
+        .was = {"one\nx\n", NULL},
+        .is = {"one\n", NULL},
+        .undone_was = {"one\n", NULL},
+        .undone_is = NOTHING,
+    },
+    {
+        .name = "undo of a create",
+        .before = {{'f', CREATE}},
+        .change = {'f', UNDO},
+        .was = {"one\n", NULL},
+        .is = NOTHING,
+        .undone_was = NOTHING,
+    },
+    {
+        .name = "undo of a move",
+        .before = {{'f', CREATE}, {'f', MOVE}},
+        .change = {'g', UNDO},
+        .was = {NULL, "one\n"},
+        .is = {"one\n", NULL},
+        .undone_was = {"one\n", NULL},
+        .undone_is = NOTHING,
+    },
+};
+
+/* f lies in folders that the change makes. */
+static void path_of(const struct harness *harness, int round, char which, char *ret)
+{
+    (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, which, which);
+}
+
+static struct answer run(struct harness *harness, int round, const struct command *command)
+{
+    char path[PATH_SIZE];
+    char other[PATH_SIZE];
+    char members[2 * PATH_SIZE];
+    char args[4 * PATH_SIZE];
+    path_of(harness, round, command->on, path);
+    path_of(harness, round, command->on == 'f' ? 'g' : 'f', other);
+    const char *hole = strstr(command->args, "%s");
+    if (hole == NULL) {
+        (void)snprintf(members, sizeof(members), "%s", command->args);
+    } else {
+        (void)snprintf(members, sizeof(members), "%.*s%s%s", (int)(hole - command->args),
+                       command->args, other, hole + 2);
+    }
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\",%s}", path, members);
+    return harness_call(harness, "fileEditor", args);
+}
+
+/* ---- one round */
+
+/* As the harness does, in whatever process. */
+static void open_gateway(struct harness *harness)
+{
+    char data_dir[300];
+    struct buf error;
+    struct config *config = NULL;
+    (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", harness->dir);
+    const char *own[] = {sets[0], data_dir};
+    struct config_input input = {.no_file = true, .sets = own, .set_count = 2};
+    buf_init(&error, 65536);
+    if (config_load(&input, &config, &error) != NG_OK ||
+        gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
+        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
+        abort();
+    }
+    buf_done(&error);
+}
+
+static void close_gateway(struct harness *harness)
+{
+    assert_true(gateway_drain(harness->gateway, 10000));
+    gateway_close(harness->gateway);
+    harness->gateway = NULL;
+}
+
+static void child(struct harness *harness, const struct scene *scene, int round, int steps,
+                  int report)
+{
+    open_gateway(harness);
+    for (size_t i = 0; i < NG_COUNT(scene->before); i++) {
+        if (scene->before[i].args != NULL) {
+            struct answer answer = run(harness, round, &scene->before[i]);
+            if (answer.rc != NG_OK) {
+                (void)fprintf(stderr, "%s: %s\n", scene->name, answer.message);
+                _exit(2);
+            }
+            answer_free(&answer);
+        }
+    }
+    atomic_store(&steps_left, steps);
+    struct answer answer = run(harness, round, &scene->change);
+    _exit(answer.rc == NG_OK && write(report, "x", 1) == 1 ? 0 : 3);
+}
+
+/* Runs the scene in a child that dies before step `steps`. true: it came to its end instead. */
+static bool play(struct harness *harness, const struct scene *scene, int round, int steps,
+                 bool *ret_told)
+{
+    int pipes[2];
+    int status = 0;
+    char byte = 0;
+    assert_int_equal(pipe(pipes), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        child(harness, scene, round, steps, pipes[1]);
+    }
+    (void)close(pipes[1]);
+    *ret_told = read(pipes[0], &byte, 1) == 1;
+    (void)close(pipes[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status)) {
+        assert_int_equal(WEXITSTATUS(status), 0);
+        return true;
+    }
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    return false;
+}
+
+static bool holds(const struct harness *harness, int round, char which, const char *text)
+{
+    char path[PATH_SIZE];
+    char there[TEXT_SIZE] = "";
+    path_of(harness, round, which, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return text == NULL;
+    }
+    ssize_t len = read(fd, there, sizeof(there) - 1);
+    (void)close(fd);
+    return text != NULL && len >= 0 && strcmp(there, text) == 0;
+}
+
+static bool is_in(const struct harness *harness, int round, const struct state *state)
+{
+    return holds(harness, round, 'f', state->f) && holds(harness, round, 'g', state->g);
+}
+
+static void expect_no_temps(const struct harness *harness, int round)
+{
+    for (const char *which = "fg"; *which != '\0'; which++) {
+        char path[PATH_SIZE];
+        path_of(harness, round, *which, path);
+        *strrchr(path, '/') = '\0';
+        DIR *dir = opendir(path);
+        for (const struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+             entry = readdir(dir)) {
+            assert_int_not_equal(
+                strncmp(entry->d_name, FILES_TEMP_PREFIX, strlen(FILES_TEMP_PREFIX)), 0);
+        }
+        if (dir != NULL) {
+            (void)closedir(dir);
+        }
+    }
+}
+
+static int count_row(void *user, const struct ng_doc *row)
+{
+    (void)row;
+    ++*(size_t *)user;
+    return 0;
+}
+
+static void expect_no_intents(struct harness *harness)
+{
+    struct call *call = harness_new_call(harness);
+    size_t count = 0;
+    uint64_t total = 0;
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(FILES_INTENTS),
+        .space = ng_str_of(FILES_INTENT_SPACE),
+        .limit = 1000,
+    };
+    call->may_block = true;
+    assert_int_equal(
+        store_query(harness->gateway->store, call, &query, count_row, &count, &total), NG_OK);
+    assert_int_equal(count, 0);
+    call_unref(call);
+}
+
+/* After the restart: one of the two states, whole, with the history that belongs to it. */
+static void check(struct harness *harness, const struct scene *scene, int round, int steps,
+                  bool told)
+{
+    bool is = is_in(harness, round, &scene->is);
+    bool was = is_in(harness, round, &scene->was);
+    if (is == was || (told && !is)) {
+        fail_msg("%s, killed before step %d: %s", scene->name, steps,
+                 told ? "told of, and lost" : "neither the state before nor the one after");
+    }
+    expect_no_temps(harness, round);
+    expect_no_intents(harness);
+    const struct state *state = is ? &scene->is : &scene->was;
+    const struct state *undone = is ? &scene->undone_is : &scene->undone_was;
+    struct command undo = {state->g != NULL ? 'g' : 'f', UNDO};
+    if (state->f != NULL || state->g != NULL) {
+        struct answer answer = run(harness, round, &undo);
+        if (answer.rc != NG_OK || !is_in(harness, round, undone)) {
+            fail_msg("%s, killed before step %d: the undo of the state %s: %s", scene->name,
+                     steps, is ? "after" : "before", answer.message);
+        }
+        answer_free(&answer);
+    }
+}
+
+static void test_every_step(void **state)
+{
+    (void)state;
+    struct harness harness;
+    int round = 0;
+    harness_open(&harness, sets);
+    close_gateway(&harness);
+    for (size_t i = 0; i < NG_COUNT(scenes); i++) {
+        bool ended = false;
+        int steps = 0;
+        while (!ended) {
+            bool told = false;
+            assert_true(++steps < STEPS_MAX);
+            ended = play(&harness, &scenes[i], ++round, steps, &told);
+            assert_true(!ended || told);
+            open_gateway(&harness);
+            check(&harness, &scenes[i], round, steps, told);
+            close_gateway(&harness);
+        }
+        if (steps <= STEPS_MIN) {
+            fail_msg("%s took only %d steps", scenes[i].name, steps);
+        }
+    }
+    open_gateway(&harness);
+    harness_close(&harness);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_step)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
