@@ -120,7 +120,7 @@ static void count_reply(struct http_request *request)
     }
     int64_t used = metrics_use(request->gateway->metrics, METRICS_BUFFERED, (int64_t)len);
     request->reply_counted = len;
-    if (used > (int64_t)request->gateway->limits.buffered) {
+    if (used > (int64_t)request->gateway->limits.buffered && !request->reply.changed) {
         (void)metrics_use(request->gateway->metrics, METRICS_BUFFERED, -(int64_t)len);
         request->reply_counted = 0;
         (void)http_reply_error(request, NG_EBUSY, NULL,

@@ -52,6 +52,7 @@ struct http_reply {
     const char *cache; /* Cache-Control; NULL: no-store */
     char etag[24];     /* with quotes; "": none */
     int retry_after_s;
+    bool changed;           /* it tells of a change: not to be replaced by "try again" */
     bool close;             /* after this answer the connection ends */
     bool authenticate;      /* WWW-Authenticate */
     const char *cors_allow; /* Access-Control-Allow-Methods of a preflight */

@@ -200,6 +200,7 @@ void rest_tools_finish(struct http_request *request)
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = STATUS_OK;
+        request->reply.changed = !call->read_only;
         if (request->built.len > 0 || request->built.rc != NG_OK) {
             buf_done(&request->reply.body);
             request->reply.body = request->built;
