@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "mcp_server.h"
 #include "str.h"
 
@@ -428,15 +429,29 @@ static void wait_a_step(struct stdio_state *state)
     (void)pthread_cond_timedwait(&state->changed, &state->lock, &until);
 }
 
-/* Lets what runs finish; nobody to answer: cancels it. Only looking tells that the client left
- * while there is nothing to write. */
+/* Told to stop (which the end of input is not), and what runs had shutdown_timeout to finish.
+ * *since: when that was first seen; 0: not yet. */
+static bool stop_is_due(const struct mcp_stdio *config, int64_t *since)
+{
+    struct pollfd stop = {.fd = config->stop_fd, .events = POLLIN};
+    int64_t now = clock_monotonic_ns() / 1000000;
+    if (*since == 0 && (poll(&stop, 1, 0) <= 0 || stop.revents == 0)) {
+        return false;
+    }
+    *since = *since == 0 ? now : *since;
+    return now - *since >= config_int(config->gateway->config, "shutdown_timeout");
+}
+
+/* Lets what runs finish; nobody to answer, or no more time: cancels it. Only looking tells that
+ * the client left while there is nothing to write. */
 static void wait_idle(struct stdio_state *state)
 {
+    int64_t stopping_since = 0;
     bool cancelled = false;
     (void)pthread_mutex_lock(&state->lock);
     while (state->in_flight > 0) {
         state->broken = state->broken || client_left(state->config);
-        if (state->broken && !cancelled) {
+        if (!cancelled && (state->broken || stop_is_due(state->config, &stopping_since))) {
             cancelled = true;
             (void)pthread_mutex_unlock(&state->lock);
             mcp_session_cancel(state->session, NULL);

@@ -272,6 +272,23 @@ def test_one_agent_has_half_of_the_workers(workers):
         assert gateway.client.get("/readyz").status_code == 200
 
 
+def test_a_signal_ends_stdio_though_a_call_is_stuck(stuck, tmp_path):
+    words = ["mcp", "--data-dir", tmp_path / "data", "--set", f"plugins=+{stuck}",
+             "--set", "shutdown_timeout=300ms", "--set", "limits.call_timeout=5min"]
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+           "params": {"name": "stuck", "arguments": {"ms": STUCK_MS}}}
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    with subprocess.Popen([binary(), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, env=environment(), cwd=tmp_path) as process:
+        process.stdin.write(json.dumps(ask) + "\n" + json.dumps(ping) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 2
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=STUCK_MS / 1000) == 0
+        assert time.monotonic() - began < STUCK_MS / 2000
+
+
 def test_call_timeout(workers):
     gateway = workers("limits.call_timeout=500ms")
     with calls_of(gateway) as calls:
