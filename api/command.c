@@ -10,6 +10,7 @@
 #include "log.h"
 #include "reload.h"
 #include "str.h"
+#include "target.h"
 
 /* Memory for what a command line adds up to. */
 #define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)
@@ -231,13 +232,22 @@ static bool option_fits(const struct command_line *line, const struct option_row
     return (row->group & (groups | OPTION_ALWAYS)) != 0;
 }
 
+/* How many letters of a word may be wrong for another to be meant: with too many, "--port"
+ * would mean "--root". */
+static size_t command_near(struct ng_str word)
+{
+    size_t third = word.len < 3 ? 1 : word.len / 3;
+    return third < COMMAND_NEAR ? third : COMMAND_NEAR;
+}
+
 static int option_unknown(const struct command_line *line, struct ng_str name)
 {
     const struct option_row *best = NULL;
-    size_t best_distance = COMMAND_NEAR + 1;
+    size_t near = command_near(name);
+    size_t best_distance = near + 1;
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        size_t distance = str_distance(name, ng_str_of(row->name), COMMAND_NEAR);
+        size_t distance = str_distance(name, ng_str_of(row->name), near);
         if (distance < best_distance && !row->hidden && option_fits(line, row)) {
             best = row;
             best_distance = distance;
@@ -263,10 +273,10 @@ static const struct command *command_find(struct ng_str name)
 static int command_unknown(const struct command_line *line, const char *name)
 {
     const struct command *best = NULL;
-    size_t best_distance = COMMAND_NEAR + 1;
+    size_t near = command_near(ng_str_of(name));
+    size_t best_distance = near + 1;
     for (size_t i = 0; i < command_count; i++) {
-        size_t distance =
-            str_distance(ng_str_of(name), ng_str_of(command_table[i].name), COMMAND_NEAR);
+        size_t distance = str_distance(ng_str_of(name), ng_str_of(command_table[i].name), near);
         if (distance < best_distance) {
             best = &command_table[i];
             best_distance = distance;
@@ -328,6 +338,26 @@ static int option_parse(struct command_line *line, const char *word, char **next
                                      ret_used_next);
 }
 
+/* Here, so that a slip is told in the words of the command line, whoever serves the call. */
+static int command_check_caller(const struct command_line *line)
+{
+    static const char names[] = "1 to 64 of the characters A-Z a-z 0-9 . _ @ -";
+    enum ng_mode mode;
+    if (line->agent != NULL && !call_name_valid(ng_str_of(line->agent))) {
+        return command_usage(line, "--agent is \"%s\", it must be %s", line->agent, names);
+    }
+    /* ~NAME is an agent's own. */
+    if (line->space != NULL &&
+        !call_name_valid(ng_str_of(line->space + (line->space[0] == '~')))) {
+        return command_usage(line, "--space is \"%s\", it must be %s", line->space, names);
+    }
+    if (!target_parse_mode(line->mode, &mode)) {
+        return command_usage(line, "--mode is \"%s\", it must be ask, edit or agent",
+                             line->mode);
+    }
+    return COMMAND_OK;
+}
+
 static int command_check_words(const struct command_line *line)
 {
     const struct command *command = line->command;
@@ -345,7 +375,7 @@ static int command_check_words(const struct command_line *line)
         return command_usage(line, "\"%s\" is more than \"%s\" takes",
                              line->words[command->max_words], command->name);
     }
-    return COMMAND_OK;
+    return command_check_caller(line);
 }
 
 /* The first word that is no option is the command; options of one command only come behind

@@ -60,6 +60,7 @@ struct command {
     unsigned options;    /* enum command_option */
     size_t min_words, max_words;
     int (*run)(struct command_line *line); /* enum command_exit */
+    bool needs_data;                       /* makes no sense where no data directory is */
 };
 
 extern const struct command command_table[];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "faces.h"
 #include "json.h"
 #include "str.h"
 #include "target.h"
@@ -93,6 +94,15 @@ static void check_files_limit(struct check *check, struct gateway *gateway)
                ok ? "" : ", so fewer connections will be taken");
 }
 
+static void check_listen(struct check *check, struct gateway *gateway)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    int rc = http_server_check(gateway, &text);
+    check_line(check, rc == NG_OK, "listen", "%s", buf_cstr(&text));
+    buf_done(&text);
+}
+
 /* Loads the configuration and all modules. False: nothing else can be checked. */
 static bool check_describe(struct check *check)
 {
@@ -112,6 +122,7 @@ static bool check_describe(struct check *check)
         check_line(check, true, "configuration", "%s",
                    file == NULL ? "no file; defaults, environment and flags" : file);
         check_modules(check, gateway);
+        check_listen(check, gateway);
         check_files_limit(check, gateway);
         gateway_close(gateway);
     }
@@ -158,7 +169,7 @@ static void check_permissions(struct check *check, const char *what, const char 
                    "%s cannot be read and written by user %ld; change its owner or mode", path,
                    (long)geteuid());
     } else {
-        check_line(check, true, what, "%s, mode %03o", path, (unsigned)(info.st_mode & 0777));
+        check_line(check, true, what, "%s, mode %04o", path, (unsigned)(info.st_mode & 0777));
     }
 }
 
@@ -169,7 +180,7 @@ static void check_data_dir(struct check *check)
     const char *dir = check->target.data_dir;
     if (stat(dir, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & 0077) != 0) {
         check_line(check, false, "data directory",
-                   "%s has mode %03o: other users can get in; do `chmod 700 %s`", dir,
+                   "%s has mode %04o: other users can get in; do `chmod 700 %s`", dir,
                    (unsigned)(info.st_mode & 0777), dir);
         return;
     }
@@ -193,10 +204,11 @@ static void check_running(struct check *check)
     target_answer_done(&answer);
 }
 
-static void check_roots(struct check *check, struct gateway *gateway, struct call *call)
+/* All of them, whatever space they belong to: so not by way of the file service. */
+static void check_roots(struct check *check, struct gateway *gateway)
 {
     const struct ng_str *roots = NULL;
-    size_t count = files_roots(gateway->files, call, &roots);
+    size_t count = config_list(gateway->config, "roots", &roots);
     for (size_t i = 0; i < count; i++) {
         struct buf path;
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
@@ -243,9 +255,9 @@ static void check_open(struct check *check)
         struct call *call = call_new(gateway);
         if (call != NULL) {
             check_health(check, gateway, call);
-            check_roots(check, gateway, call);
         }
         call_unref(call);
+        check_roots(check, gateway);
     }
     gateway_close(gateway);
     buf_done(&error);
@@ -264,6 +276,8 @@ static void check_all(struct check *check)
     check_data_dir(check);
     if (check->running) {
         check_running(check);
+    } else if (target_check_owner(&check->target) != COMMAND_OK) {
+        check->failed = true;
     } else if (!check->failed) {
         check_open(check);
     }

@@ -13,21 +13,13 @@
 #include "target.h"
 
 /* Who is calling, of the command line. */
-static int mcp_caller(const struct command_line *line, struct auth_caller *ret)
+static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
 {
     memset(ret, 0, sizeof(*ret));
     ret->agent = ng_str_of(line->agent == NULL ? "local" : line->agent);
     ret->space = ng_str_of(line->space);
     ret->role = NG_ROLE_ADMIN;
-    if (!target_parse_mode(line->mode, &ret->mode)) {
-        return command_usage(line, "the mode \"%s\" is none of ask, edit and agent",
-                             line->mode);
-    }
-    if (!call_name_valid(ret->agent) || (line->space != NULL && !call_name_valid(ret->space))) {
-        return command_usage(line, "names of agents and spaces are 1 to 64 letters, digits, "
-                                   "'.', '_', '@' and '-'");
-    }
-    return COMMAND_OK;
+    (void)target_parse_mode(line->mode, &ret->mode); /* the command line was checked */
 }
 
 /* A descriptor that becomes readable with SIGTERM or SIGINT: they end it as the end of input
@@ -46,17 +38,13 @@ int command_mcp(struct command_line *line)
 {
     struct auth_caller caller;
     struct target target;
-    int rc = mcp_caller(line, &caller);
-    if (rc != COMMAND_OK) {
-        return rc;
-    }
+    mcp_caller(line, &caller);
     int stop_fd = mcp_stop_fd();
-    rc = target_open(line, &target);
+    int rc = target_open(line, &target);
     if (rc == COMMAND_OK && target.gateway != NULL) {
         struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
                                   &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
-        (void)gateway_drain(target.gateway, 0);
     } else if (rc == COMMAND_OK) {
         rc = mcp_relay_run(line, &target, stop_fd);
     }

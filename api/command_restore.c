@@ -188,6 +188,8 @@ int command_restore(struct command_line *line)
         if (running) {
             restore_refuse(&job);
             rc = COMMAND_FAILED;
+        } else if (target_check_owner(&job.target) != COMMAND_OK) {
+            rc = COMMAND_FAILED;
         } else {
             rc = restore_run(&job) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         }

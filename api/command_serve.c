@@ -23,6 +23,7 @@
  * before the process ends all the same. What was acknowledged is on disk by then. */
 #define SERVE_GRACE_MS 5000
 #define SERVE_GRACE_HURRY_MS 1000
+#define SERVE_DRAIN_MS 1000
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define SERVE_SPARE_FILES 256
 
@@ -115,7 +116,12 @@ static void serve_reload(struct serve *serve)
         const char *at = buf_cstr(&report);
         while (*at != '\0') {
             size_t len = strcspn(at, "\n");
-            log_write(NG_LOG_INFO, "serve", "reload: %.*s", (int)len, at);
+            /* Also what a log.level just raised would hide: a change that does not hold. */
+            bool holds = len >= sizeof(RELOAD_HOLDS) - 1 &&
+                         strncmp(at + len - (sizeof(RELOAD_HOLDS) - 1), RELOAD_HOLDS,
+                                 sizeof(RELOAD_HOLDS) - 1) == 0;
+            log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %.*s", (int)len,
+                      at);
             at += len + (at[len] == '\n');
         }
         serve->shutdown_ms = config_int(serve->reloaded, "shutdown_timeout");
@@ -167,7 +173,10 @@ static void serve_stop(struct serve *serve)
     log_write(NG_LOG_INFO, "serve", "stopping");
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
     http_server_stop(serve->server, serve->shutdown_ms);
-    (void)gateway_drain(serve->gateway, 0);
+    /* Not while a call runs that its face no longer waits for: the watch ends the process
+     * then. */
+    while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
+    }
     gateway_close(serve->gateway);
     serve->gateway = NULL;
     if (watched) {

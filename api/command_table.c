@@ -78,6 +78,7 @@ const struct command command_table[] = {
                    "references. One line for each fault; exit code 1 if there is one.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .run = command_verify,
+        .needs_data = true,
     },
     {
         .name = "backup",
@@ -96,6 +97,7 @@ const struct command command_table[] = {
         .min_words = 1,
         .max_words = 1,
         .run = command_backup,
+        .needs_data = true,
     },
     {
         .name = "restore",

@@ -30,12 +30,11 @@ static const char command_exits[] =
     "0: done. 1: what was asked could not be done (a tool failed, a check found something). 2: "
     "the command line makes no sense.";
 
-/* One paragraph, its lines broken at spaces. */
+/* One paragraph, its lines broken at spaces. The cursor stands at the indent already. */
 static void help_paragraph(const char *text, size_t len, unsigned indent)
 {
     size_t column = indent;
     size_t at = 0;
-    printf("%*s", (int)indent, "");
     while (at < len) {
         size_t word = 0;
         while (at + word < len && text[at + word] != ' ') {
@@ -79,15 +78,9 @@ static void help_option(const struct option_row *row)
                        row->argument ? " " : "", row->argument ? row->argument : "");
     size_t used = len < 0 ? 0 : (size_t)len;
     if (used + 2 > HELP_COLUMN) {
-        printf("%s\n", label);
+        printf("%s\n%*s", label, HELP_COLUMN, "");
     } else {
         printf("%s%*s", label, (int)(HELP_COLUMN - used), "");
-        size_t text = strlen(row->help);
-        if (HELP_COLUMN + text <= HELP_WIDTH) {
-            printf("%s\n", row->help);
-            return;
-        }
-        putchar('\n');
     }
     help_paragraph(row->help, strlen(row->help), HELP_COLUMN);
 }
@@ -116,7 +109,9 @@ static void help_whole(void)
     putchar('\n');
     help_paragraphs(command_sources);
     help_paragraphs(command_directory);
-    printf("Exit codes: %s\n\n", command_exits);
+    printf("Exit codes:\n  ");
+    help_paragraph(command_exits, strlen(command_exits), 2);
+    putchar('\n');
     printf("notegate COMMAND --help tells more about one command.\n");
 }
 

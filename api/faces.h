@@ -14,13 +14,19 @@ struct http_server;
  * an address in use, one that is not of the form ADDR:PORT.
  */
 int http_server_start(struct gateway *gateway, struct http_server **ret, struct buf *error);
+/*
+ * Could it start with this configuration? Says what it would listen on, or (not NG_OK) what is
+ * wrong. An address that another process has at the moment is no mistake: it is told.
+ */
+int http_server_check(struct gateway *gateway, struct buf *ret);
 /* "127.0.0.1:8420", "[::1]:41234": the address really listened on, with the real port. Lent
  * until http_server_stop(). */
 const char *http_server_address(const struct http_server *server);
 /*
  * No new connections; calls under way get at most wait_ms (gateway_drain), what is left then is
- * cancelled and its connection ended. Afterwards nothing of the face uses the gateway any more.
- * NULL is a no-op.
+ * cancelled and its connection ended. Returns when the last of these calls has come back, also
+ * when that takes longer: afterwards nothing of the face uses the gateway any more. NULL is a
+ * no-op.
  */
 void http_server_stop(struct http_server *server, int64_t wait_ms);
 

@@ -56,6 +56,7 @@ struct http_connection *http_connection_new(struct http_server *server,
         return NULL;
     }
     connection->server = server;
+    (void)atomic_fetch_add(&server->held, 1);
     connection->mhd = mhd;
     connection->fd = fd;
     connection->auth.is_socket = is_socket;
@@ -77,10 +78,12 @@ void http_connection_unref(struct http_connection *connection)
     if (atomic_fetch_sub(&connection->refs, 1) != 1) {
         return;
     }
+    struct http_server *server = connection->server;
     connection->request.abandoned = false;
     http_request_end(&connection->request);
     buf_done(&connection->request.reply.body);
     free(connection);
+    (void)atomic_fetch_sub(&server->held, 1); /* the server may be gone now */
 }
 
 void http_connection_identify(struct http_connection *connection)

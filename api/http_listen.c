@@ -111,9 +111,13 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
     ret->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ret->fd < 0 || setsockopt(ret->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(ret->fd, found->ai_addr, found->ai_addrlen) != 0) {
-        (void)buf_printf(error, "cannot listen on %.*s: %s", (int)address.len, address.data,
-                         reason(errno, text, sizeof(text)));
-        rc = NG_EUNAVAILABLE;
+        int number = errno;
+        (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
+                         reason(number, text, sizeof(text)),
+                         number == EADDRINUSE
+                             ? "; choose another port with --listen, or 0 for a free one"
+                             : "");
+        rc = number == EADDRINUSE ? NG_EBUSY : NG_EUNAVAILABLE;
     }
     freeaddrinfo(found);
     if (rc == NG_OK) {

@@ -19,7 +19,8 @@ struct http_listener {
 };
 
 /* Resolves without listening: "127.0.0.1:8420", "[::1]:0", "localhost:8420". fd is bound, not
- * listening yet. */
+ * listening yet. NG_EINVAL: no such address; NG_EBUSY: another process has it; NG_EUNAVAILABLE.
+ */
 int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf *error);
 /* `data_dir`/`name`, mode 0600; what is there of an earlier run is removed. */
 int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct buf *error);

@@ -200,7 +200,7 @@ static bool add_cors(struct http_request *request, struct MHD_Response *response
 {
     char origin[HTTP_HOST_MAX + 16];
     struct ng_str from = request->headers.origin;
-    if (from.data == NULL || from.len >= sizeof(origin) || request->fault.rc == NG_EFORBIDDEN) {
+    if (!request->origin_allowed || from.len >= sizeof(origin)) {
         return true;
     }
     memcpy(origin, from.data, from.len);

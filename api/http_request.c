@@ -141,6 +141,7 @@ void http_request_begin(struct http_request *request, const char *target)
     request->route = NULL;
     request->param = str_make(NULL, 0);
     request->authenticated = false;
+    request->origin_allowed = false;
     request->abandoned = false;
     request->begun = false;
     request->answered = false;
@@ -152,6 +153,20 @@ void http_request_begin(struct http_request *request, const char *target)
         request->body->len = 0;
     }
     (void)http_check_target(target, &request->target, &request->fault);
+}
+
+/* The first fault is the one that is told; a later one may still say that the framing is in
+ * doubt. True: it is. */
+static bool add_fault(struct http_request *request, const struct http_fault *found)
+{
+    bool first = request->fault.rc == NG_OK;
+    bool fatal = request->fault.fatal || found->fatal;
+    if (first) {
+        request->fault = *found;
+        body_drop(request);
+    }
+    request->fault.fatal = fatal;
+    return fatal;
 }
 
 /* A walk over the headers; `end` is where the line of the one before ended. */
@@ -181,17 +196,18 @@ static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const cha
         return MHD_NO;
     }
     walk->end = value + value_size + 2;
+    struct http_fault found;
     int rc = http_check_header(&request->headers, str_make(key, key_size),
-                               str_make(value, value_size), &request->fault);
-    return rc == NG_OK ? MHD_YES : MHD_NO;
+                               str_make(value, value_size), &found);
+    return rc == NG_OK || !add_fault(request, &found) ? MHD_YES : MHD_NO;
 }
 
 /* Behind the last line comes the empty one. */
 static void check_headers_end(struct http_request *request, const char *end)
 {
-    bool whole = end == NULL ||
+    bool whole = end == NULL || request->fault.fatal ||
                  ((end[0] == '\r' || end[0] == '\0') && (end[1] == '\n' || end[1] == '\0'));
-    if (!whole && request->fault.rc == NG_OK) {
+    if (!whole) {
         request->fault.fatal = true;
         fault(request, NG_EINVAL,
               "The last header has a NUL in its value or does not end with "
@@ -237,6 +253,8 @@ static int check_names(struct http_request *request)
         fault(request, NG_EFORBIDDEN,
               "The Origin header names a site whose pages may not use "
               "this gateway");
+    } else {
+        request->origin_allowed = headers->origin.data != NULL;
     }
     return request->fault.rc;
 }
@@ -300,11 +318,12 @@ void http_request_headers(struct http_request *request, const char *method)
     (void)MHD_get_connection_values_n(request->connection->mhd, MHD_HEADER_KIND, each_header,
                                       &walk);
     check_headers_end(request, walk.end);
-    if (request->fault.rc == NG_OK) {
-        (void)http_check_headers(&request->headers, &request->fault);
+    struct http_fault found;
+    if (!request->fault.fatal && http_check_headers(&request->headers, &found) != NG_OK) {
+        (void)add_fault(request, &found);
     }
     make_request_id(request);
-    if (request->method == 0 && request->fault.rc == NG_OK) {
+    if (request->method == 0) {
         request->fault.fatal = true;
         fault(request, NG_EMETHOD,
               "The method is none of GET, HEAD, POST, PUT, PATCH, DELETE, "

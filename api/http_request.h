@@ -90,6 +90,7 @@ struct http_request {
     struct ng_str param;       /* what stood for {name} in the route */
     struct auth_caller caller;
     bool authenticated;
+    bool origin_allowed;    /* there is an Origin header, and it was found good */
     bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
     bool begun;             /* the headers were looked at */
     bool answered;          /* a response is queued */

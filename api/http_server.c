@@ -109,6 +109,10 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)code;
     *context = NULL;
     if (connection != NULL) {
+        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+            /* Its client had left when it was resumed, so that work() was not called. */
+            http_watch_resume(&connection->server->watch, connection);
+        }
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
@@ -287,16 +291,56 @@ static int listen_unix(struct http_server *server, struct buf *error)
     return NG_OK;
 }
 
+static int check_tls(const struct config *config, struct buf *error)
+{
+    if (config_text(config, "tls.certificate").len == 0 &&
+        config_text(config, "tls.key").len == 0) {
+        return NG_OK;
+    }
+    (void)buf_add_c(error, "tls.certificate and tls.key are set, but this version does not "
+                           "serve TLS; put a proxy that does in front of it");
+    return NG_EINVAL;
+}
+
+int http_server_check(struct gateway *gateway, struct buf *ret)
+{
+    struct ng_str wanted = config_text(gateway->config, "listen");
+    struct http_listener listener;
+    struct auth *auth = NULL;
+    int rc = check_tls(gateway->config, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = http_listen_tcp(wanted, &listener, ret);
+    if (rc == NG_EBUSY) {
+        buf_clear(ret);
+        (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
+        return NG_OK;
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    (void)close(listener.fd);
+    char address[sizeof(listener.host) + 16];
+    (void)snprintf(address, sizeof(address), "%.*s", (int)wanted.len, wanted.data);
+    rc = auth_new(gateway, &auth, ret);
+    if (rc == NG_OK) {
+        rc = auth_check_listen(auth, address, listener.is_loopback, ret);
+    }
+    if (rc == NG_OK) {
+        (void)buf_add_c(ret, address);
+    }
+    auth_free(auth);
+    return rc;
+}
+
 static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
-    if (config_text(config, "tls.certificate").len > 0 ||
-        config_text(config, "tls.key").len > 0) {
-        (void)buf_add_c(error, "tls.certificate and tls.key are set, but this version does not "
-                               "serve TLS; put a proxy that does in front of it");
-        return NG_EINVAL;
+    int rc = check_tls(config, error);
+    if (rc == NG_OK) {
+        rc = auth_new(server->gateway, &server->auth, error);
     }
-    int rc = auth_new(server->gateway, &server->auth, error);
     if (rc != NG_OK) {
         return rc;
     }
@@ -382,6 +426,16 @@ static void end_daemon(struct MHD_Daemon *daemon, int fd)
     }
 }
 
+/* Calls whose clients were answered without them come back some time, and touch the gateway
+ * then. There is no limit here: who stops a process that must end watches over that. */
+static void wait_released(struct http_server *server)
+{
+    static const struct timespec step = {.tv_nsec = STOP_STEP_NS};
+    while (atomic_load(&server->held) > 0) {
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 void http_server_stop(struct http_server *server, int64_t wait_ms)
 {
     if (server == NULL) {
@@ -405,6 +459,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     if (server->watching) {
         http_watch_stop(&server->watch);
     }
+    wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
     free(server);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "http_check.h"
 #include "mcp_server.h"
 #include "str.h"
 
@@ -220,10 +221,9 @@ static void job_done(struct mcp_job *job)
 static int check_post(const struct mcp_http_request *request,
                       struct mcp_http_response *response)
 {
-    if (!accepts(request->content_type, "application", "json") ||
-        memchr(request->content_type.data, '*', request->content_type.len) != NULL) {
+    if (!http_is_json(request->content_type)) {
         return refuse(response, 415, MCP_INVALID_REQUEST,
-                      "Content-Type must be application/json");
+                      "Content-Type must be application/json, in UTF-8");
     }
     if (request->accept.data != NULL && !accepts(request->accept, "application", "json") &&
         !accepts(request->accept, "text", "event-stream")) {

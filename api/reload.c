@@ -85,6 +85,13 @@ void reload_log(const struct config *config)
     }
 }
 
+/* No roots: the default, which is made at the start only. */
+static bool reload_roots_hold(const struct gateway *gateway, const struct config *config)
+{
+    const struct ng_str *roots = NULL;
+    return gateway->files != NULL && config_list(config, "roots", &roots) > 0;
+}
+
 static int reload_roots(struct gateway *gateway, const struct config *config,
                         struct buf *report)
 {
@@ -94,12 +101,10 @@ static int reload_roots(struct gateway *gateway, const struct config *config,
     if (call == NULL) {
         return NG_EINTERNAL;
     }
-    int rc = count == 0 || gateway->files == NULL
-                 ? NG_EINVAL
-                 : files_set_roots(gateway->files, call, roots, count);
+    int rc = files_set_roots(gateway->files, call, roots, count);
     if (rc != NG_OK) {
-        struct ng_str why = count == 0 ? ng_str_of("no roots are given") : call->work.message;
-        buf_printf(report, "roots: not changed: %.*s\n", (int)why.len, why.data);
+        struct ng_str why = call->work.message;
+        buf_printf(report, "roots: %.*s", (int)why.len, why.data);
     }
     call_unref(call);
     return rc;
@@ -133,12 +138,11 @@ static void reload_options(struct gateway *gateway, const struct config *old,
             continue;
         }
         enum reload_kind kind = reload_kind_of(key);
-        if (kind == RELOAD_ROOTS && reload_roots(gateway, new_config, report) != NG_OK) {
-            continue;
-        }
+        bool restart = kind == RELOAD_RESTART ||
+                       (kind == RELOAD_ROOTS && !reload_roots_hold(gateway, new_config));
         buf_printf(report, "%s: %s\n", key,
-                   kind == RELOAD_RESTART ? "changed, but it needs a restart to hold"
-                                          : "the new value holds now");
+                   restart ? "changed, but it needs a restart to hold"
+                           : RELOAD_HOLDS);
     }
 }
 
@@ -183,11 +187,16 @@ int reload_apply(struct gateway *gateway, const struct config_input *input,
     if (rc == NG_OK) {
         rc = reload_declare(gateway, config, report);
     }
+    /* First of all, because it can fail: then the next reload tries it again. */
+    const struct config *old = *known == NULL ? gateway->config : *known;
+    if (rc == NG_OK && !reload_lists_equal(old, config, "roots") &&
+        reload_roots_hold(gateway, config)) {
+        rc = reload_roots(gateway, config, report);
+    }
     if (rc != NG_OK) {
         config_free(config);
         return rc;
     }
-    const struct config *old = *known == NULL ? gateway->config : *known;
     reload_options(gateway, old, config, "", gateway_options, gateway_option_count, report);
     for (size_t i = 0; i < gateway->module_count; i++) {
         const char *name = "";

@@ -5,6 +5,9 @@
 
 #include "gateway.h"
 
+/* How a line of the report ends whose change holds without a restart. */
+#define RELOAD_HOLDS "the new value holds now"
+
 /*
  * Reads the configuration from `input` again. Takes over the log's level and format, the roots
  * and those limits that hold per call; `report` gets one line for each changed key: that it

@@ -3,6 +3,7 @@
 #include "dispatch.h"
 #include "gateway.h"
 #include "http_reply.h"
+#include "journal.h"
 #include "routes.h"
 #include "str.h"
 
@@ -33,7 +34,18 @@ static void readyz_print(struct http_request *request, const struct call *call)
     bool ready = call->result.rc == NG_OK && !atomic_load(&request->gateway->stopping);
     reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
     reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
-    (void)buf_printf(&reply->body, "{\"status\":\"%s\"", ready ? "ready" : "not ready");
+    /* A journal that is away loses nothing: calls are taken all the same. */
+    bool degraded =
+        request->gateway->journal != NULL && journal_degraded(request->gateway->journal);
+    (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
+                     !ready     ? "not ready"
+                     : degraded ? "degraded"
+                                : "ready");
+    if (ready && degraded && request->authenticated) {
+        (void)buf_printf(&reply->body,
+                         ",\"message\":\"the journal takes no events; %lld wait for it\"",
+                         (long long)journal_backlog(request->gateway->journal));
+    }
     if (!ready && request->authenticated) { /* no details for strangers */
         (void)buf_printf(&reply->body, ",\"code\":\"%s\",\"message\":",
                          call->result.code == NULL || call->result.rc == NG_OK
@@ -90,6 +102,13 @@ int rest_ops_metrics(struct http_request *request)
     struct buf out;
     buf_init(&out, METRICS_TEXT_MAX);
     (void)metrics_print(gateway->metrics, &out);
+    if (gateway->journal != NULL) {
+        (void)buf_printf(&out,
+                         "# HELP notegate_outbox_backlog Events that wait for the journal.\n"
+                         "# TYPE notegate_outbox_backlog gauge\n"
+                         "notegate_outbox_backlog %lld\n",
+                         (long long)journal_backlog(gateway->journal));
+    }
     if (gateway->store != NULL) {
         store_stats(gateway->store, metrics_stat, &out);
     }

@@ -92,9 +92,11 @@ const char *routes_allow(struct ng_str path)
 static const char *nearest(struct ng_str path)
 {
     const char *best = NULL;
-    size_t least = NEAR_MAX + 1;
+    /* Half of a short path wrong is another path. */
+    size_t most = path.len / 3 < NEAR_MAX ? path.len / 3 : NEAR_MAX;
+    size_t least = most + 1;
     for (size_t i = 0; i < NG_COUNT(table); i++) {
-        size_t distance = str_distance(path, ng_str_of(table[i].path), NEAR_MAX);
+        size_t distance = str_distance(path, ng_str_of(table[i].path), most);
         if (distance < least) {
             least = distance;
             best = table[i].path;
@@ -116,7 +118,8 @@ static void not_found(struct http_request *request)
     } else {
         (void)snprintf(fault->text, sizeof(fault->text), "There is nothing at %.*s",
                        (int)path.len, path.data);
-        request->fault_hint = "GET /v1/tools lists the tools, GET /openapi.json all addresses";
+        request->fault_hint = "/docs shows the tools in a browser, GET /v1/tools lists them, "
+                              "GET /openapi.json all addresses";
     }
 }
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,9 @@
 /* While waiting for a data directory: how often to look. */
 #define TARGET_POLL_NS 20000000L
 #define TARGET_PATH_MAX 4096
+#define TARGET_PASSWD_MAX 4096
+/* At the end: for a call that was answered before its tool came back. */
+#define TARGET_DRAIN_MS 5000
 
 /* ---- the client module ---- */
 
@@ -133,6 +137,34 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
     return COMMAND_OK;
 }
 
+/* A mistyped directory must not become an empty store that is in order and backed up. Where
+ * the documents are elsewhere, the directory is only a place for the lock. */
+static bool target_has_data(const struct target *target)
+{
+    return !str_is(config_text(target->config, "documents"), "sqlite") ||
+           access(target->data_dir, F_OK) == 0 || errno != ENOENT;
+}
+
+int target_check_owner(const struct target *target)
+{
+    struct stat info;
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char text[TARGET_PASSWD_MAX];
+    if (stat(target->data_dir, &info) != 0 || info.st_uid == geteuid()) {
+        return COMMAND_OK;
+    }
+    bool named =
+        getpwuid_r(info.st_uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
+    char number[16];
+    (void)snprintf(number, sizeof(number), "#%lu", (unsigned long)info.st_uid);
+    command_error("the data directory %s belongs to user %s and no gateway serves it; run this "
+                  "as that user: sudo -u '%s' notegate ...",
+                  target->data_dir, named ? found->pw_name : number,
+                  named ? found->pw_name : number);
+    return COMMAND_FAILED;
+}
+
 int target_open(struct command_line *line, struct target *ret)
 {
     struct buf error;
@@ -140,6 +172,18 @@ int target_open(struct command_line *line, struct target *ret)
     bool running = false;
     int rc = target_find(line, ret, &running);
     if (rc != COMMAND_OK || running) {
+        return rc;
+    }
+    if (line->command->needs_data && !target_has_data(ret)) {
+        command_error("the data directory %s does not exist; name the right one with "
+                      "--data-dir",
+                      ret->data_dir);
+        target_done(ret);
+        return COMMAND_FAILED;
+    }
+    rc = target_check_owner(ret);
+    if (rc != COMMAND_OK) {
+        target_done(ret);
         return rc;
     }
     buf_init(&error, TARGET_ERROR_MAX);
@@ -173,6 +217,9 @@ int target_open(struct command_line *line, struct target *ret)
 
 void target_done(struct target *target)
 {
+    if (target->gateway != NULL) {
+        (void)gateway_drain(target->gateway, TARGET_DRAIN_MS);
+    }
     gateway_close(target->gateway);
     config_free(target->config);
     free(target->data_dir);

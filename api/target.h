@@ -36,6 +36,13 @@ struct target_answer {
 int target_open(struct command_line *line, struct target *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int target_find(struct command_line *line, struct target *ret, bool *ret_running);
+/*
+ * May this user open the data directory itself? What root makes in another user's directory
+ * (lock, database) that user's gateway can never open again. COMMAND_OK, or COMMAND_FAILED
+ * after a message. `serve` does not ask: in a container root serves what a host's user has
+ * mounted.
+ */
+int target_check_owner(const struct target *target);
 void target_done(struct target *target);
 
 /* One request to the running gateway, the answer in memory. NG_OK, or NG_EUNAVAILABLE after a

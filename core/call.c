@@ -98,7 +98,11 @@ void call_unref(struct call *call)
 
 void call_hold(struct call *call)
 {
-    atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
+        /* Only the run itself: a failure it met before, and goes on after, is not the call's.
+         */
+        call->work.rc = NG_OK;
+    }
 }
 
 int call_pin(struct call *call, void (*release)(void *object), void *object)
@@ -183,6 +187,9 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
     }
     for (size_t i = 0; i < count; i++) {
         copies[i] = arena_copy(&call->arena, spaces[i]);
+        if (copies[i].data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
     }
     call->caller.spaces = copies;
     call->caller.space_count = count;

@@ -117,6 +117,7 @@ struct call {
     bool in_gate;              /* holds the gate of its plugin */
     bool counted;              /* counted in gateway->active */
     bool is_async;             /* dispatch() returned or will return NG_PENDING */
+    bool held;                 /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */

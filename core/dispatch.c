@@ -170,6 +170,24 @@ static int dispatch_parse(struct call *call)
     return NG_OK;
 }
 
+/* The text of arguments that came as a tree: what the tool's run() is given. */
+static int dispatch_print_args(struct call *call)
+{
+    if (call->pub.args->text.data != NULL) {
+        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
+        return NG_OK;
+    }
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    struct ng_str copy = {NULL, 0};
+    if (json_print(&text, call->pub.args) == NG_OK) {
+        copy = arena_copy(&call->arena, buf_str(&text));
+    }
+    buf_done(&text);
+    call->args_text = copy;
+    return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+}
+
 static int dispatch_invalid(struct call *call, const struct violations *found)
 {
     const struct violation *first = &found->items[0];
@@ -203,6 +221,9 @@ static int dispatch_check_input(struct call *call)
     struct violations found;
     found.count = 0;
     int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
+    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
+        return call_fail(call, NG_EINVAL, "the arguments: expected an object");
+    }
     if (rc == NG_OK) {
         return NG_OK;
     }
@@ -232,6 +253,9 @@ static int dispatch_prepare(struct call *call)
         rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
                        call->idempotency_key.len, IDEM_KEY_MAX);
     }
+    if (rc == NG_OK && call->args_text.len == 0 && call->pub.args->count > 0) {
+        rc = dispatch_print_args(call);
+    }
     return rc;
 }
 
@@ -260,7 +284,13 @@ static void result_check_output(struct call *call)
 {
     struct result *work = &call->work;
     if (work->rc != NG_OK || call->tool == NULL || call->tool->result == NULL ||
-        !work->is_json) {
+        !work->has_text) {
+        return;
+    }
+    if (!work->is_json) {
+        call_fail(call, NG_EINTERNAL,
+                  "`%s` declares an answer that is an object, and made none",
+                  call->tool->desc.name);
         return;
     }
     const struct ng_value *value = NULL;
@@ -294,6 +324,26 @@ static void result_check_size(struct call *call)
     }
 }
 
+/* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
+static void result_check_asks(struct call *call)
+{
+    if (call->work.rc != NG_EINPUT) {
+        return;
+    }
+    bool can = call->client_asks != 0;
+    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
+        can = can && (call->client_asks & (1U << ask->kind)) != 0;
+    }
+    if (!can) {
+        call_fail(call, NG_EFAILED,
+                  "`%.*s` has to ask the user something, and this client cannot be asked",
+                  (int)call->pub.tool.len, call->pub.tool.data);
+    } else if (call->asks == NULL) {
+        call_fail(call, NG_EINTERNAL, "`%.*s` waits for an answer to no question",
+                  (int)call->pub.tool.len, call->pub.tool.data);
+    }
+}
+
 static void result_complete(struct call *call)
 {
     struct result *work = &call->work;
@@ -301,11 +351,7 @@ static void result_complete(struct call *call)
     if (failed < 0) {
         call_fail(call, failed, "%s", call->failed_text);
     }
-    if (work->rc == NG_EINPUT && call->client_asks == 0) {
-        call_fail(call, NG_EFAILED,
-                  "`%.*s` has to ask the user something, and this client cannot be asked",
-                  (int)call->pub.tool.len, call->pub.tool.data);
-    }
+    result_check_asks(call);
     if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {
         call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
                   call->pub.tool.data);
@@ -388,23 +434,23 @@ static int dispatch_finish(struct call *call, bool sync)
     }
     dispatch_account(call);
     struct gateway *gateway = call->gateway;
+    bool counted = call->counted;
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
     if (first) {
         call->result = call->work;
     }
-    if (call->counted) {
-        call->counted = false;
+    if (!sync) {
+        if (first && call->done != NULL) {
+            call->done(call, call->done_user);
+        }
+        call_unref(call); /* the run's */
+    }
+    /* Last: who drains the gateway then takes faces and modules away. */
+    if (counted) {
         atomic_fetch_sub(&gateway->active, 1);
     }
-    if (sync) {
-        return first ? NG_OK : NG_PENDING;
-    }
-    if (first && call->done != NULL) {
-        call->done(call, call->done_user);
-    }
-    call_unref(call); /* the run's */
-    return NG_OK;
+    return first ? NG_OK : NG_PENDING;
 }
 
 void call_release(struct call *call)
@@ -420,9 +466,12 @@ void call_release(struct call *call)
 
 void dispatch_expire(struct call *call)
 {
+    struct gateway *gateway = call->gateway;
     atomic_store(&call->cancelled, true);
+    atomic_fetch_add(&gateway->active, 1); /* until its face has the answer */
     int none = 0;
     if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
+        atomic_fetch_sub(&gateway->active, 1);
         return;
     }
     (void)snprintf(
@@ -439,6 +488,7 @@ void dispatch_expire(struct call *call)
     if (call->done != NULL) {
         call->done(call, call->done_user);
     }
+    atomic_fetch_sub(&gateway->active, 1);
 }
 
 /* ---- running ---- */
@@ -461,9 +511,9 @@ static void dispatch_take(struct call *call, int rc)
     }
 }
 
-static struct gate *dispatch_gate(const struct call *call)
+struct gate *dispatch_gate(const struct call *call)
 {
-    bool serial = call->step == NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
+    bool serial = call->tool != NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
     return serial ? &call->tool->plugin->gate : NULL;
 }
 
@@ -499,7 +549,8 @@ static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
     call->may_block = true;
-    if (atomic_load(&call->cancelled) && !call->in_gate) {
+    if (atomic_load(&call->cancelled)) {
+        dispatch_leave_gate(call);
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
@@ -564,7 +615,7 @@ static int dispatch_inline(struct call *call)
     call->may_block = false;
     int rc = dispatch_run(call);
     dispatch_leave_gate(call);
-    if (rc == NG_EWOULDBLOCK && atomic_load(&call->pending) == 1) {
+    if (rc == NG_EWOULDBLOCK && !call->held) {
         call_reset_result(call);
         return rc;
     }
@@ -617,9 +668,6 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
-    if (call->args_text.len == 0 && call->pub.args->count > 0) {
-        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
-    }
     if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
@@ -639,14 +687,16 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user)
 {
     int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
     if (rc == NG_OK) {
-        rc = dispatch_spaces(call, NULL);
+        rc = dispatch_spaces(call, call->tool);
     }
     if (rc != NG_OK) {
         return dispatch_end_now(call);
     }
     call->step = step;
     call->step_user = user;
-    call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    if (call->tool == NULL || (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+        call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    }
     atomic_store(&call->pending, 1);
     return dispatch_submit(call);
 }

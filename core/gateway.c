@@ -147,6 +147,22 @@ static void folders_of(const struct gateway *gateway, enum ng_module_kind kind,
     folders->list[kept] = NULL;
 }
 
+/* A wrong name: which there are. */
+static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
+                                 struct buf *error)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (loader_list(folders->list, kind, &names, &count) != NG_OK) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(error, "%s%s", i == 0 ? "; there are: " : ", ", names[i]);
+        free(names[i]);
+    }
+    free(names);
+}
+
 static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const char *name,
                         struct module **ret, struct buf *error)
 {
@@ -159,6 +175,8 @@ static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const
     int rc = loader_open(folders.list, name, kind, ret, error);
     if (rc == NG_OK) {
         gateway->modules[gateway->module_count++] = *ret;
+    } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
+        gateway_tell_modules(&folders, kind, error);
     }
     return rc;
 }
@@ -355,13 +373,63 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
             conf = config_view(gateway->config, backend->name);
         }
     }
-    struct call *call = rc == NG_OK ? call_new(gateway) : NULL;
-    if (call != NULL) {
-        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
-        call_error(call, rc, error);
-        call_unref(call);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    call_error(call, rc, error);
+    call_unref(call);
     return rc;
+}
+
+struct start_wait {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+};
+
+static void start_done(struct call *call, void *user)
+{
+    struct start_wait *wait = user;
+    (void)call;
+    pthread_mutex_lock(&wait->lock);
+    wait->done = true;
+    pthread_cond_signal(&wait->wake);
+    pthread_mutex_unlock(&wait->lock);
+}
+
+/* start(), and what it began: its changes are on disk before the first call comes. */
+static int gateway_start_plugin(struct plugin *plugin, struct call *call)
+{
+    struct start_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    call->done = start_done;
+    call->done_user = &wait;
+    call->started_ns = clock_monotonic_ns();
+    call_ref(call); /* the run's */
+    call_hold(call);
+    int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
+    bool started = rc >= NG_OK;
+    if (rc < NG_OK && call->work.message.data == NULL) {
+        call_fail(call, rc, "it did not say why");
+    }
+    if (rc != NG_PENDING) {
+        call->work.rc = rc;
+    }
+    call_release(call);
+    pthread_mutex_lock(&wait.lock);
+    while (!wait.done) {
+        pthread_cond_wait(&wait.wake, &wait.lock);
+    }
+    pthread_mutex_unlock(&wait.lock);
+    pthread_mutex_destroy(&wait.lock);
+    pthread_cond_destroy(&wait.wake);
+    plugin->started = started; /* stop() runs also where a change of it failed */
+    return call->result.rc;
 }
 
 static int gateway_start_plugins(struct gateway *gateway, struct buf *error)
@@ -373,20 +441,19 @@ static int gateway_start_plugins(struct gateway *gateway, struct buf *error)
         int rc = NG_OK;
         if (plugin->desc.start != NULL) {
             struct call *call = call_new(gateway);
-            rc = call == NULL ? NG_EINTERNAL
-                              : plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
+            rc = call == NULL ? NG_EINTERNAL : gateway_start_plugin(plugin, call);
             if (rc != NG_OK) {
                 buf_printf(error, "plugin %s did not start: ", plugin->desc.name);
-                if (call != NULL) {
-                    call_error(call, rc, error);
-                }
+                buf_add_str(error,
+                            call != NULL ? call->result.message : ng_str_of("out of memory"));
             }
             call_unref(call);
+        } else {
+            plugin->started = true;
         }
         if (rc != NG_OK) {
             return rc;
         }
-        plugin->started = true;
     }
     return NG_OK;
 }
@@ -564,17 +631,24 @@ void gateway_close(struct gateway *gateway)
         return;
     }
     atomic_store(&gateway->stopping, true);
-    timers_free(gateway->timers);
+    /* Calls that are left use timers and workers to their end: nothing is freed before them. */
+    if (gateway->timers != NULL) {
+        timers_stop(gateway->timers);
+    }
     if (gateway->journal != NULL) {
         journal_stop(gateway->journal);
     }
-    pool_free(gateway->pool);
+    if (gateway->pool != NULL) {
+        pool_stop(gateway->pool);
+    }
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);
     }
     files_close(gateway->files);
     store_close(gateway->store);
     journal_close(gateway->journal);
+    pool_free(gateway->pool);
+    timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);

@@ -30,7 +30,7 @@ const struct ng_option gateway_options[] = {
     {
         .name = "documents",
         .fallback = "sqlite",
-        .help = "Backend that keeps documents: sqlite, memory or mongo.",
+        .help = "Backend that keeps documents: sqlite, memory, or a module of that name.",
     },
     {
         .name = "journal",

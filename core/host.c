@@ -110,7 +110,8 @@ static int host_reply_media(struct ng_call *pub, const char *kind, const char *m
     }
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, bytes);
-    return part->data.data == NULL ? host_no_memory(call) : NG_OK;
+    bool good = part->data.data != NULL && (mime_type == NULL || part->mime_type.data != NULL);
+    return good ? NG_OK : host_no_memory(call);
 }
 
 static int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -125,7 +126,9 @@ static int host_reply_resource(struct ng_call *pub, struct ng_str uri, const cha
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, content);
     part->is_text = is_text;
-    return part->data.data == NULL ? host_no_memory(call) : NG_OK;
+    bool good = part->data.data != NULL && part->uri.data != NULL &&
+                (mime_type == NULL || part->mime_type.data != NULL);
+    return good ? NG_OK : host_no_memory(call);
 }
 
 static int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
@@ -139,7 +142,9 @@ static int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str
     part->uri = arena_copy(&call->arena, uri);
     part->name = arena_copy(&call->arena, name);
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
-    return part->uri.data == NULL ? host_no_memory(call) : NG_OK;
+    bool good = part->uri.data != NULL && (name.data == NULL || part->name.data != NULL) &&
+                (mime_type == NULL || part->mime_type.data != NULL);
+    return good ? NG_OK : host_no_memory(call);
 }
 
 static int host_revision_number(struct ng_call *pub, uint64_t revision)
@@ -310,6 +315,7 @@ static struct ng_str host_asked_state(struct ng_call *pub)
 static struct ng_deferred *host_defer(struct ng_call *pub)
 {
     call_hold(call_of(pub));
+    call_of(pub)->held = true;
     return (struct ng_deferred *)(void *)pub;
 }
 
@@ -328,10 +334,20 @@ static void host_run_step(struct task *task)
     call->may_block = true;
     ng_step_fn *step = call->step;
     int rc = step(&call->pub, call->step_user);
+    struct gate *gate = dispatch_gate(call);
+    if (gate != NULL) {
+        gate_leave(gate);
+    }
     if (rc != NG_PENDING) {
         call->work.rc = rc;
     }
     call_release(call);
+}
+
+static void host_step_entered(void *user)
+{
+    struct call *call = user;
+    pool_resume(call->gateway->pool, &call->task);
 }
 
 static int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
@@ -341,7 +357,14 @@ static int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *
     call->step_user = user;
     call->task.run = host_run_step;
     call_hold(call);
-    pool_resume(call->gateway->pool, &call->task);
+    call->held = true;
+    /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
+    struct gate *gate = dispatch_gate(call);
+    call->gate_entry.enter = host_step_entered;
+    call->gate_entry.user = call;
+    if (gate == NULL || gate_enter(gate, &call->gate_entry)) {
+        pool_resume(call->gateway->pool, &call->task);
+    }
     return NG_PENDING;
 }
 
@@ -368,7 +391,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     }
     int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
                              call->caller.mode);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
         rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
                                call->caller.all_spaces);
     }

@@ -135,7 +135,9 @@ static void idem_print_reply(struct ng_writer *writer, struct call *call)
     json_name(writer, "is_json");
     json_bool(writer, open || work->is_json);
     json_name(writer, "text");
-    if (str_utf8_valid(text)) {
+    if (!open && !work->has_text) {
+        json_null(writer); /* parts only */
+    } else if (str_utf8_valid(text)) {
         json_string(writer, text);
     } else {
         json_null(writer);
@@ -249,7 +251,7 @@ static int idem_read_reply(struct call *call, struct ng_str reply)
     work->is_json = idem_true(value, "is_json");
     const struct ng_value *bytes = json_get(value, "bytes");
     work->text = bytes != NULL ? idem_read_hex(call, bytes->text) : idem_text(value, "text");
-    work->has_text = true;
+    work->has_text = work->text.data != NULL;
     const struct ng_value *revision = json_get(value, "revision");
     int64_t number = 0;
     if (revision != NULL && revision->type == NG_TYPE_STRING) {

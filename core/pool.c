@@ -33,6 +33,7 @@ struct pool {
     struct metrics *metrics;
     unsigned queued, queue_max;
     unsigned workers, workers_max;
+    unsigned joined;    /* of the workers, by pool_stop */
     unsigned idle;      /* workers that wait */
     unsigned signalled; /* of these, how many were woken and have not come round yet */
     unsigned lane_max;  /* workers one lane may have */
@@ -233,18 +234,28 @@ void pool_resume(struct pool *pool, struct task *task)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void pool_stop(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    pthread_cond_broadcast(&pool->work);
+    /* A worker may start another one while it runs what is left. */
+    while (pool->joined < pool->workers) {
+        pthread_t thread = pool->threads[pool->joined++];
+        pthread_mutex_unlock(&pool->lock);
+        pthread_join(thread, NULL);
+        pthread_mutex_lock(&pool->lock);
+    }
+    pool->workers_max = pool->workers;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 void pool_free(struct pool *pool)
 {
     if (pool == NULL) {
         return;
     }
-    pthread_mutex_lock(&pool->lock);
-    pool->stopping = true;
-    pthread_cond_broadcast(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->workers; i++) {
-        pthread_join(pool->threads[i], NULL);
-    }
+    pool_stop(pool);
     for (size_t i = 0; i < POOL_BUCKETS; i++) {
         while (pool->buckets[i] != NULL) {
             struct lane *lane = pool->buckets[i];

@@ -20,7 +20,10 @@ struct task {
 
 /* workers: threads at most (started when needed). queue: waiting tasks at most. */
 int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct pool **ret);
-/* Runs what is queued, then joins. */
+/* Runs what is queued, then joins the workers: what is submitted afterwards is refused, what is
+ * resumed never runs. */
+void pool_stop(struct pool *pool);
+/* When nobody is left who could submit or resume. NULL is a no-op. */
 void pool_free(struct pool *pool);
 /* NG_OK: task->run is called later on a worker; the task is the caller's memory. NG_EBUSY: the
  * queue is full. */

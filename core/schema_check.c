@@ -331,7 +331,10 @@ static bool check_rest(struct schema_checker *checker, const struct schema_node 
          member != NULL && !ends(checker, fits); member = member->next, index++) {
         struct schema_place at = place_of_member(place, member);
         bool mine = unevaluated ? !marked(marks, index) : is_additional(checker, node, &at);
-        if (mine) {
+        if (mine && rule->node->value->type == NG_TYPE_FALSE) {
+            fits = schema_fail_unknown(checker, node, &at, schema_word(rule->keyword));
+            mark(marks, index);
+        } else if (mine) {
             fits = check_child(checker, rule->node, &at, schema_word(rule->keyword)) && fits;
             mark(marks, index);
         }

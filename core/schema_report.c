@@ -285,6 +285,36 @@ bool schema_fail_false(struct schema_checker *checker, const struct schema_place
                                                          : "no value at all");
 }
 
+bool schema_fail_unknown(struct schema_checker *checker, const struct schema_node *node,
+                         const struct schema_place *place, const char *keyword)
+{
+    const struct schema_rule *properties = node->by_keyword[SCHEMA_PROPERTIES];
+    struct ng_str none = {NULL, 0};
+    struct ng_str near = none;
+    /* Of a very short name everything is near. */
+    size_t spare = place->name.len < 2 ? 0 : place->name.len - 2;
+    size_t most = spare < SCHEMA_NEAR ? spare : SCHEMA_NEAR;
+    if (!schema_records(checker)) {
+        return false;
+    }
+    for (size_t i = 0; properties != NULL && i < properties->count; i++) {
+        size_t distance = str_distance(place->name, properties->entries[i].name, most);
+        if (distance <= most) {
+            near = properties->entries[i].name;
+            most = distance == 0 ? 0 : distance - 1;
+        }
+    }
+    if (near.data == NULL) {
+        return schema_fail_false(checker, place, keyword);
+    }
+    struct ng_value name = {.type = NG_TYPE_STRING, .text = place->name};
+    struct ng_value known = {.type = NG_TYPE_STRING, .text = near};
+    struct ng_str shown = schema_text_value(checker, &name);
+    struct ng_str nearest = schema_text_value(checker, &known);
+    return schema_fail(checker, place, keyword, none, "no member %.*s (the nearest is %.*s)",
+                       (int)shown.len, shown.data, (int)nearest.len, nearest.data);
+}
+
 bool schema_fail_missing(struct schema_checker *checker, const struct schema_node *node,
                          const struct schema_place *place, const char *keyword,
                          struct ng_str name, struct ng_str because)

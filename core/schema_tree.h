@@ -14,6 +14,8 @@
 #define SCHEMA_DEPTH_MAX (4 * JSON_DEPTH_DEFAULT)
 /* Schemas applied in one check, against exponential branching. */
 #define SCHEMA_STEPS_MAX 50000000
+/* Letters that may be wrong in a member's name for another to be meant. */
+#define SCHEMA_NEAR 2
 /* Backtracking steps of one pattern on one string, and its memory. */
 #define SCHEMA_MATCH_LIMIT 1000000
 #define SCHEMA_MATCH_KIB 8192
@@ -236,6 +238,9 @@ bool schema_abort(struct schema_checker *checker, const struct schema_place *pla
                   const char *keyword, const char *expected, const char *got);
 bool schema_fail_false(struct schema_checker *checker, const struct schema_place *place,
                        const char *keyword);
+/* A member that `node` does not know: names the nearest that it does. */
+bool schema_fail_unknown(struct schema_checker *checker, const struct schema_node *node,
+                         const struct schema_place *place, const char *keyword);
 bool schema_fail_missing(struct schema_checker *checker, const struct schema_node *node,
                          const struct schema_place *place, const char *keyword,
                          struct ng_str name, struct ng_str because);

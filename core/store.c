@@ -169,7 +169,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     }
     if (rc == NG_OK) {
         *ret = copy.version;
-    } else if (call->work.message.data == NULL) {
+        return NG_OK;
+    }
+    version_unref(copy.version); /* a row came, and then a failure */
+    if (call->work.message.data == NULL) {
         call_fail(call, rc,
                   rc == NG_ENOTFOUND ? "that revision is not kept"
                                      : "the document could not be read");
@@ -249,9 +252,12 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
             return rc;
         }
     }
-    *ret_doc = &version->doc;
     rc = call_pin(call, version_unref, version);
-    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "out of memory");
+    }
+    *ret_doc = &version->doc;
+    return NG_OK;
 }
 
 static int store_check_query(struct store *store, struct call *call,

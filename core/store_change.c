@@ -306,6 +306,13 @@ static void operation_unref(struct operation *op)
 
 /* ---- running the functions ---- */
 
+/* What a change says that came behind a failed one: a conflict or a used key is the other
+ * call's affair, that nothing can be written is everybody's. */
+static int failing_code(int failing)
+{
+    return failing == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
+}
+
 static int piece_take_base(struct operation *op, struct piece *piece)
 {
     struct store_table *table = &op->store->table;
@@ -316,7 +323,7 @@ static int piece_take_base(struct operation *op, struct piece *piece)
     pthread_mutex_unlock(&table->lock);
     if (failing != 0) {
         return call_fail(
-            op->call, failing,
+            op->call, failing_code(failing),
             "a change of this document that is being written has failed; try again");
     }
     return piece->base != NULL ? NG_OK : NG_EINTERNAL;
@@ -359,11 +366,17 @@ static int piece_run(struct operation *op, struct piece *piece)
         return rc < 0 ? rc
                       : call_fail(op->call, NG_EINTERNAL, "a change function returned %d", rc);
     }
+    if (piece->draft.rc != NG_OK) {
+        return no_memory(op->call);
+    }
     if (!draft_touched(&piece->draft) ||
         (piece->draft.deleted && (present->revision == 0 || present->deleted))) {
         return NG_OK;
     }
     piece->next = piece_version(op, piece, &rc);
+    if (piece->next == NULL && rc != NG_EJSON) {
+        return no_memory(op->call);
+    }
     if (piece->next == NULL) {
         return call_fail(op->call, NG_EINTERNAL,
                          "`%.*s` made a document that is not a JSON object",
@@ -446,9 +459,12 @@ static void operation_retract(struct operation *op)
     pthread_mutex_unlock(&table->lock);
 }
 
-static void operation_settle(struct operation *op, int rc)
+/* Returns the code of the first failure where the batch only failed because it was built on
+ * that one, else rc. */
+static int operation_settle(struct operation *op, int rc)
 {
     struct store_table *table = &op->store->table;
+    int first = rc;
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < op->count; i++) {
         struct piece *piece = &op->pieces[i];
@@ -466,12 +482,15 @@ static void operation_settle(struct operation *op, int rc)
                 version_unref(entry->newest);
                 entry->newest = version_ref(form);
             }
-        } else if (rc != NG_OK) {
+        } else if (rc != NG_OK && entry->failing == 0) {
             entry->failing = rc;
+        } else if (rc == NG_ECONFLICT) {
+            first = failing_code(entry->failing);
         }
         entry_drained(entry);
     }
     pthread_mutex_unlock(&table->lock);
+    return first;
 }
 
 static void operation_tell(struct operation *op)
@@ -525,8 +544,12 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     struct call *call = op->call;
     store_done_fn *done = op->done;
     void *done_user = op->user;
-    operation_settle(op, rc);
+    int first = operation_settle(op, rc);
     const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
+    if (first != rc) {
+        rc = first;
+        sentence = "a change that this one was made on could not be stored; try again";
+    }
     if (rc == NG_OK) {
         operation_tell(op);
     } else if (done != NULL) {
@@ -536,12 +559,12 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
         call_fail_later(call, rc, sentence);
     }
     operation_unref(op);
-    store_batch_ended(store);
     if (done != NULL) {
         done(done_user, rc);
     } else {
         call_release(call);
     }
+    store_batch_ended(store); /* last: what done() queues must not find the backend closed */
 }
 
 static int operation_commit(struct operation *op)
@@ -637,6 +660,36 @@ static int operation_load(struct operation *op)
     return NG_OK;
 }
 
+/* The answer as it was before the functions ran: only what they replied is taken back. */
+struct staged {
+    struct result work;
+    struct ng_writer writer;
+    size_t reply_len;
+    bool reply_open;
+};
+
+static void staged_keep(struct staged *staged, const struct call *call)
+{
+    staged->work = call->work;
+    staged->writer = call->reply_writer;
+    staged->reply_len = call->reply_buf.len;
+    staged->reply_open = call->reply_open;
+}
+
+static void staged_restore(const struct staged *staged, struct call *call)
+{
+    call_reset_result(call);
+    call->work = staged->work;
+    if (call->work.last_part != NULL) {
+        call->work.last_part->next = NULL;
+    }
+    if (staged->reply_open) {
+        call->reply_writer = staged->writer;
+        call->reply_buf.len = staged->reply_len;
+        call->reply_open = true;
+    }
+}
+
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for. */
 static int operation_start(struct operation *op, const struct ng_answer *answer,
                            bool own_answer, bool *ret_settled)
@@ -645,13 +698,15 @@ static int operation_start(struct operation *op, const struct ng_answer *answer,
     if (rc == NG_OK) {
         rc = operation_load(op);
     }
+    struct staged staged;
+    staged_keep(&staged, op->call);
     for (int attempt = 0; rc == NG_OK && attempt < STORE_ATTEMPTS_MAX; attempt++) {
         if (attempt > 0) {
-            call_reset_result(op->call);
+            staged_restore(&staged, op->call);
         }
         rc = operation_run(op);
         struct ng_answer made;
-        if (rc == NG_OK && own_answer && op->call->idem != NULL) {
+        if (rc == NG_OK && own_answer && op->call->idem != NULL && !op->call->idem_stored) {
             rc = idem_answer(op->call, &made);
             answer = &made;
         }
@@ -663,8 +718,13 @@ static int operation_start(struct operation *op, const struct ng_answer *answer,
             rc = operation_batch(op, answer);
         }
         if (rc == NG_OK && operation_publish(op)) {
-            op->call->idem_stored = op->call->idem_stored || (own_answer && answer != NULL);
-            return operation_commit(op);
+            bool stores = own_answer && answer != NULL;
+            op->call->idem_stored = op->call->idem_stored || stores;
+            rc = operation_commit(op);
+            if (rc != NG_OK && stores) {
+                op->call->idem_stored = false; /* a later try of the tool keeps it */
+            }
+            return rc;
         }
     }
     return rc != NG_OK ? rc
@@ -704,6 +764,7 @@ int store_change(struct store *store, struct call *call, const struct ng_change 
     operation_unlock(op);
     operation_unref(op);
     if (rc == NG_OK && !settled) {
+        call->held = true; /* the run has not ended, nor has the call then */
         return NG_PENDING;
     }
     atomic_fetch_sub(&call->pending, 1);

@@ -106,6 +106,7 @@ struct ng_draft {
     struct ng_splice splice;
     bool deleted;
     struct ng_str event_data;
+    int rc; /* a draft call that returns nothing has failed */
 };
 
 void draft_done(struct ng_draft *draft);

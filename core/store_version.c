@@ -321,6 +321,9 @@ void store_draft_delete(struct ng_draft *next)
 void store_draft_event(struct ng_draft *next, struct ng_str json)
 {
     next->event_data = arena_copy(&next->call->arena, json);
+    if (next->event_data.data == NULL && json.data != NULL) {
+        next->rc = NG_EINTERNAL;
+    }
 }
 
 bool draft_touched(const struct ng_draft *draft)

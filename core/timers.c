@@ -93,16 +93,30 @@ struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep
     return timers;
 }
 
+void timers_stop(struct timers *timers)
+{
+    pthread_mutex_lock(&timers->lock);
+    bool stopped = timers->stopping;
+    timers->stopping = true;
+    pthread_cond_signal(&timers->wake);
+    pthread_mutex_unlock(&timers->lock);
+    if (stopped) {
+        return;
+    }
+    pthread_join(timers->thread, NULL);
+    pthread_mutex_lock(&timers->lock);
+    for (struct call *call = timers->first; call != NULL; call = call->timer_next) {
+        call_cancel(call);
+    }
+    pthread_mutex_unlock(&timers->lock);
+}
+
 void timers_free(struct timers *timers)
 {
     if (timers == NULL) {
         return;
     }
-    pthread_mutex_lock(&timers->lock);
-    timers->stopping = true;
-    pthread_cond_signal(&timers->wake);
-    pthread_mutex_unlock(&timers->lock);
-    pthread_join(timers->thread, NULL);
+    timers_stop(timers);
     while (timers->first != NULL) {
         struct call *call = timers->first;
         timers_unlink(timers, call);

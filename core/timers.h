@@ -9,7 +9,10 @@ struct timers;
 
 /* upkeep() runs on the timer thread every `upkeep_ms`; it must be quick. */
 struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep_ms);
-/* Joins the thread; no call is watched any more. */
+/* Joins the thread: no deadline ends a call any more; those still watched are cancelled, so
+ * that their tools come to an end. Adding and removing go on working. */
+void timers_stop(struct timers *timers);
+/* When no call is left that could remove itself. NULL is a no-op. */
 void timers_free(struct timers *timers);
 /* At call->deadline_ns: dispatch_expire(call), unless timers_remove() came first. Holds a
  * reference. */

@@ -44,6 +44,10 @@ def contents(data):
     (["srve"], 'did you mean "serve"'),
     (["serve", "--lisen", "x"], 'did you mean "--listen"'),
     (["call"], "needs TOOL"),
+    (["serve", "--port", "1"], 'unknown option "--port"\n'),
+    (["call", "notebook", "--agent", "a b"], '--agent is "a b"'),
+    (["call", "notebook", "--space", "~"], '--space is "~"'),
+    (["mcp", "--mode", "ed"], '--mode is "ed", it must be ask, edit or agent'),
     (["serve", "extra"], '"extra" is more than "serve" takes'),
     (["tools", "--format"], "--format needs a value"),
     (["tools", "--json=1"], "--json takes no value"),
@@ -190,6 +194,40 @@ def test_reload(data, tmp_path):
         assert "limits.workers: changed, but it needs a restart" in errors
 
 
+def test_reload_tells_what_does_not_hold(data, tmp_path):
+    config = tmp_path / "notegate.yaml"
+    config.write_text("log.level: info\nlimits.workers: 4\nlimits.body: 1MiB\n")
+    with Gateway(data, "--config", str(config)) as gateway:
+        # Also where the same reload raises the level that is logged.
+        config.write_text("log.level: warning\nlimits.workers: 5\nlimits.body: 64\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: call(data, "mode=write", "newStr=" + "x" * 100).returncode == 1,
+                 "the new limit holds")
+        code, errors = gateway.stop()
+        assert code == 0
+        assert "limits.workers: changed, but it needs a restart" in errors
+
+
+def test_reload_of_roots_is_tried_again(data, tmp_path):
+    config = tmp_path / "notegate.yaml"
+    first, second = tmp_path / "first", tmp_path / "second"
+    config.write_text(f"roots: [{first}]\n")
+    with Gateway(data, "--config", str(config)) as gateway:
+        def logged(text):
+            return next(line for line in gateway.process.stderr if text in line)
+
+        second.write_text("a file is no root\n")
+        config.write_text(f"roots: [{second}]\nlimits.body: 64\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        assert "roots: " in logged("nothing is changed")
+        assert call(data, "mode=write", "newStr=" + "x" * 100).returncode == 0
+        second.unlink()
+        second.mkdir()
+        gateway.process.send_signal(signal.SIGHUP)
+        logged("roots: the new value holds now")
+        assert gateway.stop()[0] == 0
+
+
 # ---- mcp ----
 
 
@@ -249,6 +287,23 @@ def test_check(data):
     assert "chmod 700" in done.stdout
     done = notegate("check", "--data-dir", data, "--set", "plugins=nothing")
     assert done.returncode == 1
+    assert "`nothing` is not there" in done.stdout
+    assert "there are: " in done.stdout and "file_editor, notebook" in done.stdout
+
+
+def test_check_finds_what_serve_would_refuse(data):
+    def check(*words):
+        done = notegate("check", "--data-dir", data, *words)
+        return done.returncode, done.stdout
+
+    code, told = check("--listen", "127.0.0.1:0")
+    assert code == 0 and "listen: 127.0.0.1:0\n" in told and f"root: {data}/files, mode 0700" in told
+    code, told = check("--listen", "nonsense")
+    assert code == 1 and 'failed listen: listen is "nonsense"' in told
+    code, told = check("--listen", "0.0.0.0:0")
+    assert code == 1 and "failed listen: " in told and "no key exists" in told
+    code, told = check("--set", "tls.certificate=/x")
+    assert code == 1 and "failed listen: tls.certificate" in told
 
 
 def test_help_config():
@@ -290,6 +345,29 @@ def test_backup_and_back(data, tmp_path):
             return [r for r in rows if r["kind"] == "revision" and "n0" in json.dumps(r)]
 
         assert bare(second) == bare(copy)
+
+
+def test_root_makes_nothing_in_the_directory_of_another(data, tmp_path):
+    if os.geteuid() != 0:
+        return  # nobody else can open what belongs to others
+    data.mkdir(mode=0o700)
+    os.chown(data, 65534, 65534)
+    copy = tmp_path / "copy"
+    copy.write_text("")
+    for words in (["call", "notebook", "mode=list"], ["verify"], ["check"], ["restore", str(copy)]):
+        done = notegate(*words, "--data-dir", data)
+        assert done.returncode == 1
+        assert f"{data} belongs to user nobody" in done.stderr and "sudo -u 'nobody'" in done.stderr
+    assert list(data.iterdir()) == []
+
+
+def test_no_data_is_not_in_order(tmp_path):
+    missing = tmp_path / "mistyped"
+    for words in (["verify"], ["backup", str(tmp_path / "copy")]):
+        done = notegate(*words, "--data-dir", missing)
+        assert done.returncode == 1
+        assert f"{missing} does not exist" in done.stderr and "--data-dir" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_backup_never_replaces(data, tmp_path):

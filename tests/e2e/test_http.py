@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import json
+import re
 
 import httpx
 import jsonschema
@@ -108,6 +109,9 @@ def test_no_content_type(gateway):
 def test_paths_and_methods(gateway):
     assert "/v1/tools" in fails(gateway.client.get("/v1/tool"), 404, "NOT_FOUND")["message"]
     fails(gateway.client.get("/nothing/here"), 404, "NOT_FOUND")
+    # Who opens the bare address in a browser is shown the way to the page.
+    first = fails(gateway.client.get("/"), 404, "NOT_FOUND")
+    assert "/docs" in first["hint"] and "did you mean" not in first["message"]
     fails(gateway.client.get("/v1/tools/a/b"), 404, "NOT_FOUND")
     answer = gateway.client.put("/v1/tools")
     fails(answer, 405, "METHOD_NOT_ALLOWED")
@@ -267,6 +271,8 @@ def test_docs_page(gateway):
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert "http://" not in page.text and "https://" not in page.text
+    # What stands in the form at first must not overwrite a notebook.
+    assert "harmless.has" in gateway.client.get("/docs/docs.js").text
     for path in ("/docs/docs.js", "/docs/docs.css"):
         assert path in page.text
         assert gateway.client.get(path).status_code == 200
@@ -283,6 +289,8 @@ def test_metrics(gateway):
     gateway.call("notebook", {"mode": "list"})
     text = gateway.client.get("/metrics").text
     assert 'notegate_calls_total{tool="notebook",outcome="ok"}' in text
+    assert re.search(r"^notegate_outbox_backlog \d+$", text, re.M)
+    assert re.search(r'^notegate_build_info{version="[^"]+"} 1$', text, re.M)
     for name in ("connections", "buffered", "body"):
         assert f'notegate_limit{{name="{name}"}}' in text
     families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]

@@ -45,6 +45,36 @@ def test_framing_that_can_be_read_twice(gateway, headers):
         refused(raw)
 
 
+@pytest.mark.parametrize("line, header", [
+    ("POST /v1/%zz HTTP/1.1", "X-Ok: 1"),
+    (CALL, "Authorization: Bearer a\r\nAuthorization: Bearer b"),
+    (CALL, "Origin: http://localhost\r\nOrigin: http://localhost"),
+    (CALL, "Idempotency-Key:"),
+], ids=["path", "authorization", "origin", "idempotency"])
+@pytest.mark.parametrize("framing", [
+    ["Content-Length: 15", "Transfer-Encoding: chunked"],
+    ["Content-Length: 15", "Content-Length: 5"],
+], ids=" + ".join)
+def test_another_fault_does_not_hide_the_framing(gateway, line, header, framing):
+    with gateway.connect() as raw:
+        raw.request(line, [TYPE, header] + framing)
+        raw.send(LIST)
+        refused(raw)
+
+
+@pytest.mark.parametrize("line, header", [
+    ("GET /v1/%zz HTTP/1.1", "X-Ok: 1"),
+    ("GET /v1/tools HTTP/1.1", "Authorization: Bearer a\r\nAuthorization: Bearer b"),
+    ("GET /v1/tools HTTP/1.1", "X-Ok: 1"),
+], ids=["path", "header", "none"])
+def test_a_foreign_page_may_not_read_any_refusal(gateway, line, header):
+    with gateway.connect() as raw:
+        raw.request(line, ["Origin: http://evil.example", header])
+        answer = raw.answer()
+        assert answer.status in (400, 403)
+        assert "access-control-allow-origin" not in answer.headers
+
+
 @pytest.mark.parametrize("value", ["+15", "-1", "0x0f", "15 15", "15,15", "1e1", "",
                                    "99999999999999999999999"])
 def test_lengths_that_are_no_number(gateway, value):

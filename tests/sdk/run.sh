@@ -28,7 +28,9 @@ pc=$(find "$prefix" -name notegate.pc)
 [ -n "$pc" ] || fail "notegate.pc is not installed"
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
-flags=$(pkg-config --define-variable=prefix="$prefix" --cflags notegate)
+[ "$(pkg-config --variable=prefix notegate)" = "$prefix" ] || fail "notegate.pc has another prefix than the installation"
+flags=$(pkg-config --cflags notegate)
+[ -f "$prefix/share/man/man1/notegate.1" ] || fail "the man page is not installed"
 [ -n "$(pkg-config --variable=plugindir notegate)" ] || fail "notegate.pc has no plugindir"
 [ -n "$(pkg-config --variable=backenddir notegate)" ] || fail "notegate.pc has no backenddir"
 [ -z "$(pkg-config --libs notegate)" ] || fail "notegate.pc links something: modules must not"
@@ -52,7 +54,7 @@ if $cc -std=c11 $flags -fsyntax-only "$work/bare.c" 2>/dev/null; then
 fi
 
 # ---- the guides' snippets ----
-# ```c is a whole file, ```c part is compiled behind the usual two lines.
+# ```c is a whole file, ```c part is compiled behind the usual two lines, ```c from FILE stands so in that file.
 snippets=0
 for guide in plugins backends; do
     text=$source/$guide/README.md
@@ -66,10 +68,20 @@ for guide in plugins backends; do
             printf "#define NG_ABI 1\n#include <notegate/%s.h>\n", header > file
             next
         }
+        /^```c from / { file = sprintf("%s/%02d.excerpt", dir, ++n); print $3 > file; next }
         /^```/ { if (file != "") close(file); file = ""; next }
         file != "" { print > file }' "$text"
+    for excerpt in "$work/$guide"/*.excerpt; do
+        [ -f "$excerpt" ] || continue
+        whole=$source/$(head -n 1 "$excerpt")
+        case $(cat "$whole") in
+        *"$(tail -n +2 "$excerpt")"*) ;;
+        *) fail "an excerpt in $guide/README.md is not what stands in $whole" ;;
+        esac
+        snippets=$((snippets + 1))
+    done
     for snippet in "$work/$guide"/*.c; do
-        [ -f "$snippet" ] || fail "$guide/README.md has no snippet"
+        [ -f "$snippet" ] || continue
         # shellcheck disable=SC2086
         $cc -std=c11 $strict -Wno-unused -fPIC $flags -c "$snippet" -o "$work/snippet.o" ||
             fail "a snippet of $guide/README.md does not compile: $(basename "$snippet")"

@@ -334,5 +334,6 @@ void test_gateway_close(struct gateway *gateway)
     registry_free(gateway->registry);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
+    call_free_spare(gateway);
     free(gateway);
 }

@@ -437,7 +437,7 @@ static void test_writer(void **state)
     json_int(&writer, INT64_MIN);
     json_number(&writer, 0.1);
     json_number(&writer, 1e100);
-    json_number(&writer, NAN);
+    json_number(&writer, (double)NAN);
     json_bool(&writer, true);
     json_null(&writer);
     json_cstring(&writer, "x\n\xff");

@@ -712,6 +712,9 @@ static void media_types(void **state)
     assert_int_equal(status_with("application/json", "text/html", &type), 406);
     assert_int_equal(status_with("text/plain", "*/*", &type), 415);
     assert_int_equal(status_with("*/*", "*/*", &type), 415);
+    assert_int_equal(status_with("text/plain, application/json", "*/*", &type), 415);
+    assert_int_equal(status_with("text/plain;, application/json", "*/*", &type), 415);
+    assert_int_equal(status_with("application/json; charset=utf-16", "*/*", &type), 415);
     assert_int_equal(status_with(NULL, "*/*", &type), 415);
 }
 
