@@ -250,6 +250,20 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
     return NG_OK;
 }
 
+/* The JSON of a document is an object, in every revision. */
+static int check_json(struct archive_in *in)
+{
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
+    if (rc != NG_OK && rc != NG_EJSON) {
+        return in_fail(in, "out of memory");
+    }
+    return rc == NG_OK && body->type == NG_TYPE_OBJECT
+               ? NG_OK
+               : in_fail(in, "\"json\" is no JSON object");
+}
+
 /* ---- kinds of lines ---- */
 
 static int read_header(struct archive_in *in, const struct ng_value *line)
@@ -383,6 +397,7 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
     rc = rc == NG_OK ? take_bytes(in, line, "author", &doc.author) : rc;
     rc = rc == NG_OK ? take_bytes(in, line, "action", &doc.action) : rc;
     rc = rc == NG_OK ? take_body(in, line, "json", &in->json) : rc;
+    rc = rc == NG_OK ? check_json(in) : rc;
     rc = rc == NG_OK ? take_body(in, line, "text", &in->text) : rc;
     if (rc != NG_OK) {
         return rc;

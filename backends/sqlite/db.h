@@ -371,6 +371,9 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
 /* " AND ..." over d.*, for every term but `skip` (or SIZE_MAX). */
 void terms_add(struct sql *sql, const struct db_collection *collection,
                const struct ng_query *query, size_t skip);
+/* "d.author ..." of a built-in field. */
+void term_add_column(struct sql *sql, const struct subject *subject,
+                     const struct ng_term *term);
 /* " AND v.value ..." over the index of values. */
 void term_add_range(struct sql *sql, const struct subject *subject, const struct ng_term *term);
 

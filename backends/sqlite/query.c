@@ -16,9 +16,10 @@ struct plan {
     struct shelves shelves;
     struct subject sort;
     bool by_created; /* the order is that of creation */
-    size_t lead;     /* the term whose index leads, or NO_TERM */
+    size_t lead;     /* the term whose index of values leads, or NO_TERM */
     int64_t lead_count;
-    bool by_value; /* the index of the sort field leads */
+    const char *docs_index; /* of docs, where a condition on a built-in field leads; or NULL */
+    bool by_value;          /* the index of the sort field leads */
 };
 
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret)
@@ -81,7 +82,65 @@ static int64_t number_from(struct conn *conn, struct sql *sql)
     return number;
 }
 
-/* The most selective term that an index of values can answer; counting stops at LEAD_MAX. */
+/* The index of docs that has this column behind shelf (and deleted). NULL: none. */
+static const char *column_index(const char *column)
+{
+    static const struct {
+        const char *column;
+        const char *index;
+    } indexes[] = {
+        {"d.id", "docs_key"},
+        {"d.created_ms", "docs_created_ms"},
+        {"d.updated_ms", "docs_updated"},
+        {"d.created_seq", "docs_created"},
+        {"d.seq", "docs_seq"},
+        {"d.author", "docs_author"},
+    };
+    for (size_t i = 0; i < NG_COUNT(indexes); i++) {
+        if (column != NULL && strcmp(column, indexes[i].column) == 0) {
+            return indexes[i].index;
+        }
+    }
+    return NULL;
+}
+
+static void add_deleted(struct sql *sql, int deleted)
+{
+    sql_add(sql, deleted < 0   ? " AND d.deleted IN (0,1)"
+                 : deleted > 0 ? " AND d.deleted=1"
+                               : " AND d.deleted=0");
+}
+
+/* How many documents meet the term, by its index; LEAD_MAX: that or more. -1: failed. */
+static int64_t count_term(struct conn *conn, const struct plan *plan,
+                          const struct subject *subject, const struct ng_term *term)
+{
+    struct sql sql = {0};
+    if (subject->field != NULL) {
+        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM field_values v WHERE v.field=");
+        sql_add_int(&sql, subject->field->id);
+        sql_add(&sql, " AND v.shelf");
+        shelves_add(&sql, &plan->shelves);
+        term_add_range(&sql, subject, term);
+    } else {
+        const char *index = column_index(subject->column);
+        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM docs d INDEXED BY ");
+        sql_add(&sql, index);
+        sql_add(&sql, " WHERE d.shelf");
+        shelves_add(&sql, &plan->shelves);
+        if (strcmp(index, "docs_key") != 0) { /* which does not know what is deleted */
+            add_deleted(&sql, plan->query->with_deleted ? -1 : 0);
+        }
+        sql_add(&sql, " AND ");
+        term_add_column(&sql, subject, term);
+    }
+    sql_add(&sql, " LIMIT ");
+    sql_add_int(&sql, LEAD_MAX);
+    sql_add(&sql, ")");
+    return number_from(conn, &sql);
+}
+
+/* The most selective term that an index can answer; counting stops at LEAD_MAX. */
 static int find_lead(struct conn *conn, struct plan *plan)
 {
     plan->lead = NO_TERM;
@@ -92,24 +151,18 @@ static int find_lead(struct conn *conn, struct plan *plan)
         bool order = term->op != NG_TERM_EQ && term->op != NG_TERM_IN;
         if (term->op == NG_TERM_NE ||
             !term_subject(plan->collection, term->field, order, &subject) ||
-            subject.field == NULL) {
+            (subject.field == NULL && column_index(subject.column) == NULL)) {
             continue;
         }
-        struct sql sql = {0};
-        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM field_values v WHERE v.field=");
-        sql_add_int(&sql, subject.field->id);
-        sql_add(&sql, " AND v.shelf");
-        shelves_add(&sql, &plan->shelves);
-        term_add_range(&sql, &subject, term);
-        sql_add(&sql, " LIMIT ");
-        sql_add_int(&sql, LEAD_MAX);
-        sql_add(&sql, ")");
-        int64_t count = number_from(conn, &sql);
+        int64_t count = count_term(conn, plan, &subject, term);
         if (count < 0) {
             return NG_EINTERNAL;
         }
-        if (count < plan->lead_count) {
-            plan->lead = i;
+        /* Of equals, one of values: it may have the order of creation, too. */
+        if (count < plan->lead_count ||
+            (count == plan->lead_count && plan->lead == NO_TERM && subject.field != NULL)) {
+            plan->lead = subject.field != NULL ? i : NO_TERM;
+            plan->docs_index = subject.field != NULL ? NULL : column_index(subject.column);
             plan->lead_count = count;
         }
     }
@@ -119,56 +172,33 @@ static int find_lead(struct conn *conn, struct plan *plan)
 /* What leads: a selective term; else the index that has the order asked for. */
 static void choose(struct plan *plan)
 {
-    bool selective = plan->lead != NO_TERM && plan->lead_count < LEAD_MAX;
+    bool selective = plan->lead_count < LEAD_MAX;
     bool in_order = plan->lead != NO_TERM && plan->by_created &&
                     plan->query->terms[plan->lead].op == NG_TERM_EQ;
     if (selective || in_order) {
         return;
     }
     plan->lead = NO_TERM;
+    plan->docs_index = NULL;
     plan->by_value = plan->sort.field != NULL && !plan->query->with_deleted;
 }
 
 /* The index of docs that leads when none of values does. NULL: sqlite decides. */
 static const char *index_of(const struct plan *plan)
 {
-    static const struct {
-        const char *column;
-        const char *index;
-    } sorted[] = {
-        {"d.id", "docs_key"},
-        {"d.created_ms", "docs_created_ms"},
-        {"d.updated_ms", "docs_updated"},
-        {"d.created_seq", "docs_created"},
-        {"d.seq", "docs_seq"},
-        {"d.author", "docs_author"},
-    };
-    for (size_t i = 0; i < plan->query->term_count; i++) {
+    if (plan->docs_index != NULL) {
+        return plan->docs_index;
+    }
+    for (size_t i = 0; i < plan->query->term_count && plan->by_created; i++) {
         const struct ng_term *term = &plan->query->terms[i];
         struct subject subject;
-        if (term->op == NG_TERM_NE ||
-            !term_subject(plan->collection, term->field, false, &subject) ||
-            subject.column == NULL) {
-            continue;
-        }
-        if (strcmp(subject.column, "d.id") == 0) {
-            return "docs_key";
-        }
-        if (strcmp(subject.column, "d.author") == 0 && term->op == NG_TERM_EQ &&
-            plan->by_created) {
-            return "docs_author";
-        }
-        return NULL;
-    }
-    if (plan->by_created) {
-        return "docs_created";
-    }
-    for (size_t i = 0; i < NG_COUNT(sorted); i++) {
-        if (plan->sort.column != NULL && strcmp(plan->sort.column, sorted[i].column) == 0) {
-            return sorted[i].index;
+        if (term->op == NG_TERM_EQ &&
+            term_subject(plan->collection, term->field, false, &subject) &&
+            subject.column != NULL && strcmp(subject.column, "d.author") == 0) {
+            return "docs_author"; /* one author's, in the order of creation */
         }
     }
-    return NULL;
+    return column_index(plan->sort.column);
 }
 
 static void add_key(struct sql *sql, const struct plan *plan)
@@ -224,9 +254,7 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
         sql_add(sql, index != NULL ? index : "");
         sql_add(sql, " WHERE d.shelf");
         shelves_add(sql, shelves);
-        sql_add(sql, deleted < 0   ? " AND d.deleted IN (0,1)"
-                     : deleted > 0 ? " AND d.deleted=1"
-                                   : " AND d.deleted=0");
+        add_deleted(sql, deleted);
     }
     terms_add(sql, plan->collection, query, plan->lead);
 }

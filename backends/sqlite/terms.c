@@ -241,6 +241,11 @@ void terms_add(struct sql *sql, const struct db_collection *collection,
     }
 }
 
+void term_add_column(struct sql *sql, const struct subject *subject, const struct ng_term *term)
+{
+    add_column(sql, subject->column, subject, term);
+}
+
 void term_add_range(struct sql *sql, const struct subject *subject, const struct ng_term *term)
 {
     sql_add(sql, " AND ");

@@ -11,6 +11,9 @@
 /* Steps of one match; a pattern that needs more is refused, so that none runs for minutes. */
 #define REGEX_MATCH_LIMIT 5000000
 #define REGEX_HEAP_LIMIT_KIB 20480
+/* The limit holds for each place a match may begin at, so the deadline is looked at, too: after
+ * so many steps (callouts) of the pattern. */
+#define REGEX_STEPS 16384
 #define REGEX_PATTERN_MAX 65536
 #define REGEX_MESSAGE_MAX 256
 #define REGEX_NAME_MAX 32 /* PCRE2's own */
@@ -26,6 +29,7 @@ struct regex {
     size_t max;
     size_t first_at, first_len; /* the first replacement, in `out` */
     size_t count;
+    unsigned steps;
 };
 
 static int regex_fail_memory(struct regex *regex)
@@ -141,8 +145,27 @@ static int regex_expand(struct regex *regex, struct ng_str text)
     return rc;
 }
 
+static int regex_callout(pcre2_callout_block *block, void *user)
+{
+    struct regex *regex = user;
+    (void)block;
+    return ++regex->steps % REGEX_STEPS == 0 && regex->call->host->cancelled(regex->call)
+               ? PCRE2_ERROR_CALLOUT
+               : 0;
+}
+
+static int regex_fail_cancelled(struct regex *regex)
+{
+    struct ng_call *call = regex->call;
+    return ng_fail(call, call->host->remaining_ms(call) <= 0 ? NG_ETIMEOUT : NG_ECANCELLED,
+                   "The call was cancelled or its time is up; nothing was written.");
+}
+
 static int regex_fail_match(struct regex *regex, int error)
 {
+    if (error == PCRE2_ERROR_CALLOUT) {
+        return regex_fail_cancelled(regex);
+    }
     if (error == PCRE2_ERROR_NOMEMORY) {
         return regex_fail_memory(regex);
     }
@@ -209,9 +232,7 @@ static int regex_run(struct regex *regex, struct ng_str text)
         at = to;
         after_empty = to == from;
         if (rc == NG_OK && regex->call->host->cancelled(regex->call)) {
-            rc = ng_fail(regex->call, NG_ECANCELLED,
-                         "The call was cancelled or its time is up; "
-                         "nothing was written.");
+            rc = regex_fail_cancelled(regex);
         }
     }
     return rc == NG_OK ? regex_put(regex, text.data + copied, text.len - copied) : rc;
@@ -222,10 +243,10 @@ static int regex_compile(struct regex *regex)
     const struct editor_job *job = regex->job;
     int error = 0;
     PCRE2_SIZE offset = 0;
-    regex->code =
-        pcre2_compile((PCRE2_SPTR)job->pattern.data, job->pattern.len,
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error,
-                      &offset, NULL);
+    regex->code = pcre2_compile((PCRE2_SPTR)job->pattern.data, job->pattern.len,
+                                PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE |
+                                    PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT,
+                                &error, &offset, NULL);
     if (regex->code == NULL) {
         PCRE2_UCHAR message[REGEX_MESSAGE_MAX];
         message[0] = '\0';
@@ -243,6 +264,7 @@ static int regex_compile(struct regex *regex)
         return regex_fail_memory(regex);
     }
     (void)pcre2_set_match_limit(regex->context, REGEX_MATCH_LIMIT);
+    (void)pcre2_set_callout(regex->context, regex_callout, regex);
     (void)pcre2_set_heap_limit(regex->context, REGEX_HEAP_LIMIT_KIB);
     return NG_OK;
 }

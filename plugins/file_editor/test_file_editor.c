@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEXT_MAX 16384
@@ -661,6 +662,39 @@ static void test_regex(void **state)
                         "\"new_str\":\"\",\"count\":0}");
     assert_string_equal(answer.code, "INVALID_INPUT");
     answer_free(&answer);
+}
+
+static int setup_hurried(void **state)
+{
+    static const char *const hurried[] = {"plugins=file_editor", "limits.call_timeout=1s",
+                                          NULL};
+    struct test *test = calloc(1, sizeof(*test));
+    assert_non_null(test);
+    harness_open(&test->harness, hurried);
+    (void)snprintf(test->root, sizeof(test->root), "%s/files", test->harness.dir);
+    *state = test;
+    return 0;
+}
+
+/* Below the limit of steps wherever it begins, and still minutes for the whole file. */
+static void test_regex_in_time(void **state)
+{
+    enum { SIZE = 1000000, LINE = 300 };
+    struct test *test = *state;
+    char *text = malloc(SIZE);
+    assert_non_null(text);
+    for (size_t i = 0; i < SIZE; i++) {
+        text[i] = i % LINE == LINE - 1 ? '\n' : 'a';
+    }
+    put_bytes(test, "@/f", text, SIZE);
+    time_t began = time(NULL);
+    struct answer answer = call(test, REGEX("@/f", "a*a*a*[bc]", "!"));
+    assert_string_equal(answer.code, "TIMEOUT");
+    answer_free(&answer);
+    harness_reopen(&test->harness); /* waits for what still runs */
+    assert_true(time(NULL) - began < 20);
+    has_bytes(test, "@/f", text, SIZE);
+    free(text);
 }
 
 /* ---- revisions */
@@ -1319,6 +1353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_insert, setup, teardown),
         cmocka_unit_test_setup_teardown(test_regex, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_regex_in_time, setup_hurried, teardown),
         cmocka_unit_test_setup_teardown(test_revisions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_large_file_by_range, setup, teardown),

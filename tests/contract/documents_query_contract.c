@@ -104,6 +104,12 @@ static void test_terms(void **state)
     expect_term(f, term_text("author", NG_TERM_EQ, "bob"), "t5 t6 t7 t8", 4);
     expect_term(f, term_number("updated", NG_TERM_GE, 1000007), "t7 t8", 2);
     expect_term(f, term_number("revision", NG_TERM_GT, 1), "", 0);
+    const struct ng_str ids[] = {ng_str_of("t6"), ng_str_of("t1"), ng_str_of("t9")};
+    struct ng_term of = {
+        .field = ng_str_of("id"), .op = NG_TERM_IN, .values = ids, .value_count = 3};
+    expect_term(f, of, "t1 t6", 2);
+    of.value_count = 0;
+    expect_term(f, of, "", 0);
     const struct ng_str values[] = {ng_str_of("odd"), ng_str_of("even"), ng_str_of("none")};
     struct ng_term in = {
         .field = ng_str_of("tag"), .op = NG_TERM_IN, .values = values, .value_count = 3};
