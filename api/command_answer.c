@@ -2,9 +2,11 @@
 /* command_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
  * answer. */
 #include "command_answer.h"
+#include "content.h"
 
 #include <string.h>
 
+#include "content.h"
 #include "json.h"
 #include "str.h"
 
@@ -123,97 +125,13 @@ int command_answer_print(int status, struct ng_str body, bool json)
     return rc;
 }
 
-static void answer_base64(struct ng_writer *writer, struct ng_str bytes)
-{
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    struct buf text;
-    buf_init(&text, ANSWER_MAX);
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        unsigned word = 0;
-        size_t left = bytes.len - i < 3 ? bytes.len - i : 3;
-        for (size_t j = 0; j < 3; j++) {
-            word = word << 8 | (j < left ? (unsigned char)bytes.data[i + j] : 0U);
-        }
-        char four[4] = {digits[word >> 18 & 63], digits[word >> 12 & 63],
-                        left > 1 ? digits[word >> 6 & 63] : '=',
-                        left > 2 ? digits[word & 63] : '='};
-        buf_add(&text, four, sizeof(four));
-    }
-    json_string(writer, buf_str(&text));
-    buf_done(&text);
-}
-
-static void answer_write_string(struct ng_writer *writer, const char *name, struct ng_str text)
-{
-    if (text.len > 0) {
-        json_name(writer, name);
-        json_string(writer, text);
-    }
-}
-
-static void answer_write_part(struct ng_writer *writer, const struct part *part)
-{
-    static const char *const types[] = {"",      "text",     "image",
-                                        "audio", "resource", "resource_link"};
-    json_object(writer);
-    json_name(writer, "type");
-    json_cstring(writer, types[part->kind]);
-    if (part->kind == PART_RESOURCE) {
-        json_name(writer, "resource");
-        json_object(writer);
-    }
-    answer_write_string(writer, "uri", part->uri);
-    answer_write_string(writer, "name", part->name);
-    answer_write_string(writer, "mimeType", part->mime_type);
-    if (part->kind == PART_TEXT || (part->kind == PART_RESOURCE && part->is_text)) {
-        json_name(writer, "text");
-        json_string(writer, part->data);
-    } else if (part->kind != PART_LINK) {
-        json_name(writer, part->kind == PART_RESOURCE ? "blob" : "data");
-        answer_base64(writer, part->data);
-    }
-    if (part->kind == PART_RESOURCE) {
-        json_end(writer);
-    }
-    json_end(writer);
-}
-
-static void answer_write(struct buf *out, const struct result *result)
-{
-    struct ng_writer writer;
-    json_writer_init(&writer, out);
-    json_object(&writer);
-    json_name(&writer, "result");
-    if (result->is_json) {
-        json_raw(&writer, result->text);
-    } else {
-        json_string(&writer, result->has_text ? result->text : ng_str_of(""));
-    }
-    if (result->parts != NULL) {
-        json_name(&writer, "content");
-        json_array(&writer);
-        for (const struct part *part = result->parts; part != NULL; part = part->next) {
-            answer_write_part(&writer, part);
-        }
-        json_end(&writer);
-    }
-    if (result->revision_kind == REVISION_NUMBER) {
-        json_name(&writer, "revision");
-        json_int(&writer, (int64_t)result->revision_number);
-    } else if (result->revision_kind == REVISION_TEXT) {
-        answer_write_string(&writer, "revision", result->revision_text);
-    }
-    json_end(&writer);
-}
-
 int command_answer_print_call(const struct call *call, bool json)
 {
     struct buf body;
     int status = call->result.rc == NG_OK ? 200 : call->result.status;
     buf_init(&body, ANSWER_MAX);
     if (call->result.rc == NG_OK) {
-        answer_write(&body, &call->result);
+        content_print_result(&body, &call->result);
     } else {
         (void)call_print_error(call, &body);
     }

@@ -3,6 +3,7 @@
  * through dispatch(). Answers are printed straight into the response. */
 #include <stdio.h>
 
+#include "content.h"
 #include "mcp_server.h"
 #include "str.h"
 #include "tool_formats.h"
@@ -52,84 +53,6 @@ int mcp_tools_list(struct mcp_exchange *exchange)
 /* Of a number of 64 bits. */
 #define REVISION_DIGITS_MAX 20
 
-static void print_base64(struct buf *out, struct ng_str bytes)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *at = (const unsigned char *)bytes.data;
-    if (bytes.len > SIZE_MAX / 2) {
-        out->rc = NG_ETOOLARGE;
-        return;
-    }
-    size_t len = (bytes.len + 2) / 3 * 4;
-    char *to = buf_reserve(out, len);
-    if (to == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
-        uint32_t bits = (uint32_t)at[i] << 16;
-        bits |= have > 1 ? (uint32_t)at[i + 1] << 8 : 0;
-        bits |= have > 2 ? at[i + 2] : 0;
-        *to++ = letters[bits >> 18];
-        *to++ = letters[bits >> 12 & 63];
-        *to++ = have > 1 ? letters[bits >> 6 & 63] : '=';
-        *to++ = have > 2 ? letters[bits & 63] : '=';
-    }
-    out->len += len;
-}
-
-static void print_member(struct buf *out, const char *name, struct ng_str text)
-{
-    buf_printf(out, ",\"%s\":", name);
-    buf_add_json(out, text);
-}
-
-static void print_mime_type(struct buf *out, const struct part *part)
-{
-    if (part->mime_type.len > 0) {
-        print_member(out, "mimeType", part->mime_type);
-    }
-}
-
-static void print_part(struct buf *out, const struct part *part)
-{
-    switch (part->kind) {
-    case PART_TEXT:
-        buf_add_c(out, "{\"type\":\"text\"");
-        print_member(out, "text", part->data);
-        break;
-    case PART_IMAGE:
-    case PART_AUDIO:
-        buf_printf(out, "{\"type\":\"%s\",\"data\":\"",
-                   part->kind == PART_IMAGE ? "image" : "audio");
-        print_base64(out, part->data);
-        buf_add_char(out, '"');
-        print_mime_type(out, part);
-        break;
-    case PART_RESOURCE:
-        buf_add_c(out, "{\"type\":\"resource\",\"resource\":{\"uri\":");
-        buf_add_json(out, part->uri);
-        print_mime_type(out, part);
-        if (part->is_text) {
-            print_member(out, "text", part->data);
-        } else {
-            buf_add_c(out, ",\"blob\":\"");
-            print_base64(out, part->data);
-            buf_add_char(out, '"');
-        }
-        buf_add_char(out, '}');
-        break;
-    case PART_LINK:
-        buf_add_c(out, "{\"type\":\"resource_link\"");
-        print_member(out, "uri", part->uri);
-        print_member(out, "name", part->name.len > 0 ? part->name : part->uri);
-        print_mime_type(out, part);
-        break;
-    }
-    buf_add_char(out, '}');
-}
-
 static void print_content(struct buf *out, const struct result *result)
 {
     bool any = false;
@@ -144,7 +67,7 @@ static void print_content(struct buf *out, const struct result *result)
         if (any) {
             buf_add_char(out, ',');
         }
-        print_part(out, part);
+        content_print_part(out, part);
         any = true;
     }
     buf_add_char(out, ']');

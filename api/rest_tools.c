@@ -2,6 +2,7 @@
 /* rest_tools.c - /v1/tools: listing, showing and calling. */
 #include <stdio.h>
 
+#include "content.h"
 #include "http_reply.h"
 #include "routes.h"
 #include "str.h"
@@ -78,106 +79,6 @@ int rest_tools_show(struct http_request *request)
 
 /* ---- calling ---- */
 
-static void add_base64(struct buf *out, struct ng_str bytes)
-{
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t groups = bytes.len / 3 + (bytes.len % 3 != 0);
-    (void)buf_add_char(out, '"');
-    char *to = groups > out->max / 4 ? NULL : buf_reserve(out, groups * 4);
-    if (to == NULL) {
-        out->rc = out->rc == NG_OK ? NG_ETOOLARGE : out->rc;
-        return;
-    }
-    const unsigned char *from = (const unsigned char *)bytes.data;
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t left = bytes.len - i;
-        unsigned group = (unsigned)from[i] << 16;
-        group |= left > 1 ? (unsigned)from[i + 1] << 8 : 0;
-        group |= left > 2 ? (unsigned)from[i + 2] : 0;
-        *to++ = digits[(group >> 18) & 63];
-        *to++ = digits[(group >> 12) & 63];
-        *to++ = left > 1 ? digits[(group >> 6) & 63] : '=';
-        *to++ = left > 2 ? digits[group & 63] : '=';
-    }
-    out->len += groups * 4;
-    (void)buf_add_char(out, '"');
-}
-
-static void add_member(struct buf *out, const char *name, struct ng_str value)
-{
-    if (value.data != NULL) {
-        (void)buf_printf(out, ",\"%s\":", name);
-        (void)buf_add_json(out, value);
-    }
-}
-
-/* As MCP's content blocks are. */
-static void add_part(struct buf *out, const struct part *part)
-{
-    switch (part->kind) {
-    case PART_TEXT:
-        (void)buf_add_c(out, "{\"type\":\"text\"");
-        add_member(out, "text", part->data);
-        break;
-    case PART_IMAGE:
-    case PART_AUDIO:
-        (void)buf_printf(out, "{\"type\":\"%s\"", part->kind == PART_IMAGE ? "image" : "audio");
-        add_member(out, "mimeType", part->mime_type);
-        (void)buf_add_c(out, ",\"data\":");
-        add_base64(out, part->data);
-        break;
-    case PART_RESOURCE:
-        (void)buf_add_c(out, "{\"type\":\"resource\",\"resource\":{\"uri\":");
-        (void)buf_add_json(out, part->uri);
-        add_member(out, "mimeType", part->mime_type);
-        if (part->is_text) {
-            (void)buf_add_c(out, ",\"text\":");
-            (void)buf_add_json(out, part->data);
-        } else {
-            (void)buf_add_c(out, ",\"blob\":");
-            add_base64(out, part->data);
-        }
-        (void)buf_add_char(out, '}');
-        break;
-    case PART_LINK:
-        (void)buf_add_c(out, "{\"type\":\"resource_link\"");
-        add_member(out, "uri", part->uri);
-        add_member(out, "name", part->name);
-        add_member(out, "mimeType", part->mime_type);
-        break;
-    }
-    (void)buf_add_char(out, '}');
-}
-
-/* {"result":...,"content"?:[...],"revision"?:...} */
-static void print_result(const struct result *result, struct buf *out)
-{
-    (void)buf_add_c(out, "{\"result\":");
-    if (result->is_json) {
-        (void)buf_add_str(out, result->text);
-    } else if (result->text.len > 0) {
-        (void)buf_add_json(out, result->text);
-    } else {
-        (void)buf_add_c(out, "\"\"");
-    }
-    if (result->parts != NULL) {
-        (void)buf_add_c(out, ",\"content\":[");
-        for (const struct part *part = result->parts; part != NULL; part = part->next) {
-            add_part(out, part);
-            (void)buf_add_c(out, part->next != NULL ? "," : "]");
-        }
-    }
-    if (result->revision_kind == REVISION_NUMBER) {
-        (void)buf_add_c(out, ",\"revision\":");
-        (void)buf_add_number(out, result->revision_number);
-    } else if (result->revision_kind == REVISION_TEXT) {
-        (void)buf_add_c(out, ",\"revision\":");
-        (void)buf_add_json(out, result->revision_text);
-    }
-    (void)buf_add_char(out, '}');
-}
-
 static bool is_large(const struct result *result)
 {
     return result->text.len > BUILD_INLINE_BYTES || result->parts != NULL;
@@ -188,7 +89,7 @@ static void call_done(struct call *call, void *user)
 {
     struct http_request *request = user;
     if (call->result.rc == NG_OK && is_large(&call->result)) {
-        print_result(&call->result, &request->built);
+        content_print_result(&request->built, &call->result);
     }
     http_request_done(request);
 }
@@ -206,7 +107,7 @@ void rest_tools_finish(struct http_request *request)
             request->reply.body = request->built;
             buf_init(&request->built, request->reply.body.max);
         } else {
-            print_result(&call->result, &request->reply.body);
+            content_print_result(&request->reply.body, &call->result);
         }
     }
     request->call = NULL;

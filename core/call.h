@@ -189,6 +189,9 @@ void call_reset_result(struct call *call);
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
 void call_fail_later(struct call *call, int code, const char *sentence);
+/* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
+ * gets. */
+void call_complete_result(struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 

@@ -14,8 +14,6 @@
 
 /* Arguments up to this many bytes may be handled on an event loop. */
 #define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
-/* Seconds a client is told to wait when a queue is full. */
-#define DISPATCH_RETRY_SECONDS 1
 #define DISPATCH_SPACES 3
 
 static void dispatch_on_worker(struct task *task);
@@ -261,120 +259,6 @@ static int dispatch_prepare(struct call *call)
 
 /* ---- the end of a call ---- */
 
-static void result_close_buffers(struct call *call)
-{
-    struct result *work = &call->work;
-    if (call->reply_open && work->rc == NG_OK) {
-        if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
-            call_fail(call, NG_EINTERNAL, "`%.*s` made an answer that is not one JSON object",
-                      (int)call->pub.tool.len, call->pub.tool.data);
-        } else {
-            work->is_json = true;
-            work->has_text = true;
-            work->text = buf_str(&call->reply_buf);
-        }
-    }
-    if (call->details_open && call->details_buf.rc == NG_OK && call->details_writer.complete) {
-        work->details = buf_str(&call->details_buf);
-    }
-}
-
-/* What the tool answered must be what it declared. */
-static void result_check_output(struct call *call)
-{
-    struct result *work = &call->work;
-    if (work->rc != NG_OK || call->tool == NULL || call->tool->result == NULL ||
-        !work->has_text) {
-        return;
-    }
-    if (!work->is_json) {
-        call_fail(call, NG_EINTERNAL,
-                  "`%s` declares an answer that is an object, and made none",
-                  call->tool->desc.name);
-        return;
-    }
-    const struct ng_value *value = NULL;
-    struct json_error error;
-    struct violations found;
-    found.count = 0;
-    int rc = json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error);
-    if (rc == NG_OK) {
-        rc = schema_check(call->tool->result, value, &call->arena, &found);
-    }
-    if (rc != NG_OK) {
-        struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
-        call_fail(call, NG_EINTERNAL,
-                  "the answer of `%s` is not of the form it declares (at \"%.*s\")",
-                  call->tool->desc.name, (int)path.len, path.data);
-    }
-}
-
-static void result_check_size(struct call *call)
-{
-    struct result *work = &call->work;
-    size_t size = work->text.len;
-    for (const struct part *part = work->parts; part != NULL; part = part->next) {
-        size += part->data.len;
-    }
-    size_t limit = call->gateway->limits.result;
-    if (work->rc == NG_OK && size > limit) {
-        call_fail(call, NG_ETOOLARGE,
-                  "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",
-                  size, limit);
-    }
-}
-
-/* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
-static void result_check_asks(struct call *call)
-{
-    if (call->work.rc != NG_EINPUT) {
-        return;
-    }
-    bool can = call->client_asks != 0;
-    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        can = can && (call->client_asks & (1U << ask->kind)) != 0;
-    }
-    if (!can) {
-        call_fail(call, NG_EFAILED,
-                  "`%.*s` has to ask the user something, and this client cannot be asked",
-                  (int)call->pub.tool.len, call->pub.tool.data);
-    } else if (call->asks == NULL) {
-        call_fail(call, NG_EINTERNAL, "`%.*s` waits for an answer to no question",
-                  (int)call->pub.tool.len, call->pub.tool.data);
-    }
-}
-
-static void result_complete(struct call *call)
-{
-    struct result *work = &call->work;
-    int failed = atomic_load(&call->failed_rc);
-    if (failed < 0) {
-        call_fail(call, failed, "%s", call->failed_text);
-    }
-    result_check_asks(call);
-    if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {
-        call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
-                  call->pub.tool.data);
-    }
-    result_close_buffers(call);
-    result_check_output(call);
-    result_check_size(call);
-    if (work->rc != NG_OK) {
-        work->has_text = false;
-        work->is_json = false;
-        if (work->message.data == NULL) {
-            work->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
-                                         (int)call->pub.tool.len, call->pub.tool.data);
-        }
-        bool busy = work->rc == NG_EBUSY || work->rc == NG_EUNAVAILABLE || work->rc == NG_ERATE;
-        if (busy && work->retry_after_s == 0) {
-            work->retry_after_s = DISPATCH_RETRY_SECONDS;
-        }
-    }
-    work->code = work->rc == NG_OK ? "ok" : error_name(call->tool, work->rc);
-    work->status = work->rc == NG_OK ? 200 : error_status(call->tool, work->rc);
-}
-
 static void dispatch_account(struct call *call)
 {
     struct gateway *gateway = call->gateway;
@@ -425,7 +309,7 @@ static bool dispatch_store_answer(struct call *call)
  * then says that the deadline has given one already. */
 static int dispatch_finish(struct call *call, bool sync)
 {
-    result_complete(call);
+    call_complete_result(call);
     if (call->idem != NULL) {
         idem_end(call);
     }
