@@ -227,7 +227,8 @@ static int parser_open(struct parser *parser, enum ng_type type)
 {
     if (parser->depth >= parser->depth_max) {
         return parser_fail(parser, yajl_get_bytes_consumed(parser->yajl) - 1,
-                           "the text is nested deeper than %u levels", parser->depth_max);
+                           "the text is nested deeper than %u levels (limits.depth)",
+                           parser->depth_max);
     }
     struct ng_value *value = parser_add(parser, type);
     struct frame *frame = &parser->frames[parser->depth];

@@ -154,7 +154,7 @@ static void test_errors(void **state)
         {"1 2", 1, 3, "something follows the JSON value, found 2"},
         {"nul", 1, 1, "a value is expected, found nul"},
         {"{\"a\" 1}", 1, 6, "object key and value must be separated by a colon (':'), found 1"},
-        {"[[[[[]]]]]", 1, 5, "the text is nested deeper than 4 levels"},
+        {"[[[[[]]]]]", 1, 5, "the text is nested deeper than 4 levels (limits.depth)"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         struct arena arena;
