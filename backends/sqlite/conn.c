@@ -37,7 +37,7 @@ static int conn_setup(struct conn *conn, bool reader)
                   "cache_size=-1024; PRAGMA journal_size_limit=16777216;";
     }
     (void)sqlite3_extended_result_codes(conn->sql, 1);
-    (void)sqlite3_busy_timeout(conn->sql, 5000);
+    (void)sqlite3_busy_timeout(conn->sql, BUSY_MS);
     (void)sqlite3_db_config(conn->sql, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     int rc = sqlite3_exec(conn->sql, pragmas, NULL, NULL, NULL);
     if (rc == SQLITE_OK && db->memory && !reader) {

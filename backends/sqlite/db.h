@@ -37,6 +37,9 @@
 /* How long a thread that waits for a connection sleeps between two looks at its deadline. */
 #define READER_WAIT_MS 20
 
+/* How long a statement waits for another connection's lock. */
+#define BUSY_MS 5000
+
 /* A revision is kept whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
 #define HASH_BYTES 16

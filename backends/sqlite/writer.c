@@ -520,12 +520,37 @@ static bool writes_nothing(const struct job *jobs)
     return jobs != NULL;
 }
 
+/* How long a checkpoint after a failed commit waits for readers. */
+#define SETTLE_BUSY_MS 200
+
+/*
+ * After a failed sync the system may have thrown away pages of the log that it had not written
+ * yet, and says so only once. What lies in the log goes into the database and the log begins
+ * anew, so that no later commit stands behind pages that a power cut would miss. Busy readers
+ * put it off: then the next commit tries again.
+ */
+static int settle_log(struct db *db, bool *ret_settled)
+{
+    *ret_settled = true;
+    if (!db->suspect || db->memory) {
+        return SQLITE_OK;
+    }
+    (void)sqlite3_busy_timeout(db->writer->sql, SETTLE_BUSY_MS);
+    int rc = sqlite3_wal_checkpoint_v2(db->writer->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
+    (void)sqlite3_busy_timeout(db->writer->sql, BUSY_MS);
+    *ret_settled = rc != SQLITE_BUSY;
+    return rc == SQLITE_BUSY ? SQLITE_OK : rc;
+}
+
 /* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. */
 static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error, size_t error_max)
 {
     struct txn *txn = txn_new(db);
-    bool begun = txn != NULL && work_sync(db) == SQLITE_OK &&
+    bool settled = false;
+    bool begun = txn != NULL && settle_log(db, &settled) == SQLITE_OK &&
+                 work_sync(db) == SQLITE_OK &&
                  conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
     int rc = begun ? NG_OK : NG_EINTERNAL;
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
@@ -551,7 +576,7 @@ static int run_transaction(struct db *db, struct job *jobs, const struct job *un
         atomic_fetch_add(&db->stat_failures, 1);
     } else {
         atomic_store(&db->last_seq, db->txn_seq);
-        db->suspect = false;
+        db->suspect = db->suspect && !settled;
         atomic_fetch_add(&db->stat_transactions, 1);
     }
     txn_free(txn);

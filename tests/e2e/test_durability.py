@@ -77,6 +77,39 @@ def read(gateway, name="n"):
     return answer.json()
 
 
+# ---- a disk that gives up ----
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    def test_failing_syncs(tmp_path, monkeypatch):
+        """Writes are refused while the disk cannot promise them, go on when it can, and none that was promised is lost."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        shim, switch, data = tmp_path / "failing_sync.so", tmp_path / "fails", tmp_path / "data"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, os.path.join(here, "failing_sync.c"), "-ldl"], check=True)
+        monkeypatch.setenv("LD_PRELOAD", str(shim))
+        monkeypatch.setenv("FAILING_SYNC", str(switch))
+        lines = ["first"]
+        with serving(data) as gateway:
+            assert gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "first"}).status_code == 200
+            for number in range(3):
+                switch.touch()
+                for n in range(4):
+                    error = fails(append(gateway, f"lost {number} {n}"), 503, "BACKEND_UNAVAILABLE")
+                    assert "notegate.db" in error["message"] or n > 0, error
+                assert read(gateway)["result"] == "\n".join(lines)
+                switch.unlink()
+                for n in range(4):
+                    answer = append(gateway, f"kept {number} {n}")
+                    assert answer.status_code == 200, answer.text
+                    lines.append(f"kept {number} {n}")
+            kill(gateway)
+        monkeypatch.delenv("LD_PRELOAD")
+        with serving(data) as gateway:
+            now = read(gateway)
+        assert now == {"result": "\n".join(lines), "revision": len(lines)}
+        verified(data)
+
+
 # ---- kills ----
 
 
