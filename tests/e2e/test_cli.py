@@ -437,3 +437,11 @@ def test_killed_restore_and_backup(data, tmp_path):
         done = notegate("restore", copy, "--data-dir", again)
         assert done.returncode == 0 or "not empty" in done.stderr
         assert contents(again) == before
+
+
+def test_the_program_exports_nothing():
+    """What modules see of the gateway is what is handed to them, not symbols."""
+    done = subprocess.run(["nm", "-D", "--defined-only", BINARY], capture_output=True, text=True)
+    names = done.stdout.split()
+    assert done.returncode == 0
+    assert names == [] or "asan" in str(BINARY) or "tsan" in str(BINARY), names
