@@ -123,44 +123,6 @@ static int settle_move(struct files *files, struct call *call, const struct file
     return rc;
 }
 
-struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool done;
-    int rc;
-};
-
-static void waiter_done(void *user, int rc)
-{
-    struct waiter *waiter = user;
-    (void)pthread_mutex_lock(&waiter->lock);
-    waiter->done = true;
-    waiter->rc = rc;
-    (void)pthread_cond_signal(&waiter->wake);
-    (void)pthread_mutex_unlock(&waiter->lock);
-}
-
-/* store_write_wait() with the answer that a repeat of the killed call gets. */
-static int write_answered(struct files *files, struct call *call,
-                          const struct ng_change *changes, size_t count,
-                          const struct ng_answer *answer)
-{
-    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NG_OK};
-    int rc =
-        store_write_answered(files->store, call, changes, count, answer, waiter_done, &waiter);
-    if (rc == NG_OK) {
-        (void)pthread_mutex_lock(&waiter.lock);
-        while (!waiter.done) {
-            (void)pthread_cond_wait(&waiter.wake, &waiter.lock);
-        }
-        (void)pthread_mutex_unlock(&waiter.lock);
-        rc = waiter.rc;
-    }
-    (void)pthread_mutex_destroy(&waiter.lock);
-    (void)pthread_cond_destroy(&waiter.wake);
-    return rc;
-}
-
 int files_settle(struct files *files, struct call *call, struct ng_str json, struct ng_str text)
 {
     struct file_record record;
@@ -177,8 +139,9 @@ int files_settle(struct files *files, struct call *call, struct ng_str json, str
     }
     size_t count =
         done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
-    rc = done && record.has_answer ? write_answered(files, call, changes, count, &record.answer)
-                                   : store_write_wait(files->store, call, changes, count);
+    /* The answer is what a repeat of the killed call gets. */
+    rc = store_write_answered_wait(files->store, call, changes, count,
+                                   done && record.has_answer ? &record.answer : NULL);
     if (rc == NG_OK) {
         log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
                   (int)record.real.len, record.real.data,

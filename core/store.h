@@ -67,6 +67,9 @@ int store_write_answered(struct store *store, struct call *call,
                          const struct ng_change *changes, size_t count,
                          const struct ng_answer *answer, store_done_fn *done, void *user);
 /* The same and wait for it. Only on workers and in commands. */
+int store_write_answered_wait(struct store *store, struct call *call,
+                              const struct ng_change *changes, size_t count,
+                              const struct ng_answer *answer);
 int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
                      size_t count);
 

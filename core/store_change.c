@@ -734,11 +734,12 @@ static void waiter_done(void *user, int rc)
     pthread_mutex_unlock(&waiter->lock);
 }
 
-int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
-                     size_t count)
+int store_write_answered_wait(struct store *store, struct call *call,
+                              const struct ng_change *changes, size_t count,
+                              const struct ng_answer *answer)
 {
     struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NG_OK};
-    int rc = store_write(store, call, changes, count, waiter_done, &waiter);
+    int rc = store_write_answered(store, call, changes, count, answer, waiter_done, &waiter);
     if (rc != NG_OK) {
         return rc;
     }
@@ -750,4 +751,10 @@ int store_write_wait(struct store *store, struct call *call, const struct ng_cha
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
     return waiter.rc;
+}
+
+int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
+                     size_t count)
+{
+    return store_write_answered_wait(store, call, changes, count, NULL);
 }
