@@ -11,6 +11,8 @@
 
 #define AGENT_DEFAULT "local"
 
+#define SHOWN_MAX 80
+
 static const char hint_key[] = "Add a key with: notegate key add NAME, and send it as "
                                "Authorization: Bearer ng_...";
 
@@ -94,6 +96,12 @@ static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const 
     return rc;
 }
 
+/* How many bytes of a wrong value a sentence shows. */
+static int shown(struct ng_str value)
+{
+    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+}
+
 static int parse_mode(struct ng_str text, enum ng_mode *ret)
 {
     static const struct {
@@ -164,19 +172,24 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         return rc;
     }
     if (headers->agent.data != NULL && !call_name_valid(headers->agent)) {
-        return refuse(
-            refusal, NG_EINVAL, NULL,
-            "X-Notegate-Agent must have 1 to 64 of the characters A-Z a-z 0-9 . _ @ -");
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Agent is \"%.*s\"; it must have 1 to 64 of the characters "
+                      "A-Z a-z 0-9 . "
+                      "_ @ -",
+                      shown(headers->agent), headers->agent.data);
     }
     if (headers->space.data != NULL && !space_valid(headers->space)) {
-        return refuse(
-            refusal, NG_EINVAL, NULL,
-            "X-Notegate-Space must have 1 to 64 of the characters A-Z a-z 0-9 . _ @ -, "
-            "or such a name with ~ before it");
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Space is \"%.*s\"; it must have 1 to 64 of the characters "
+                      "A-Z a-z 0-9 . "
+                      "_ @ -, or such a name with ~ before it",
+                      shown(headers->space), headers->space.data);
     }
     memset(ret, 0, sizeof(*ret));
     if (parse_mode(headers->mode, &ret->mode) != NG_OK) {
-        return refuse(refusal, NG_EINVAL, NULL, "X-Notegate-Mode must be ask, edit or agent");
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Mode is \"%.*s\"; it must be ask, edit or agent",
+                      shown(headers->mode), headers->mode.data);
     }
     ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
     ret->space = headers->space;

@@ -3,6 +3,7 @@
 #include "http_request.h"
 
 #include <microhttpd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,8 @@
 #include "routes.h"
 #include "str.h"
 
+/* Of a wrong value that a sentence shows. */
+#define SHOWN_MAX 80
 /* First memory of a body. */
 #define BODY_FIRST 1024
 
@@ -71,21 +74,31 @@ static void body_drop(struct http_request *request)
     request->body = NULL;
 }
 
-static void fault(struct http_request *request, int rc, const char *text)
+static void fault(struct http_request *request, int rc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void fault(struct http_request *request, int rc, const char *format, ...)
 {
     if (request->fault.rc == NG_OK) {
+        va_list args;
+        va_start(args, format);
         request->fault.rc = rc;
-        (void)snprintf(request->fault.text, sizeof(request->fault.text), "%s", text);
+        (void)vsnprintf(request->fault.text, sizeof(request->fault.text), format, args);
+        va_end(args);
     }
     body_drop(request);
 }
 
+/* How many bytes of a wrong value a sentence shows. */
+static int shown(struct ng_str value)
+{
+    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+}
+
 static void fault_too_large(struct http_request *request)
 {
-    char text[120];
-    (void)snprintf(text, sizeof(text), "The body is over the limit of %zu bytes (limits.body)",
-                   request->gateway->limits.body);
-    fault(request, NG_ETOOLARGE, text);
+    fault(request, NG_ETOOLARGE, "The body is over the limit of %zu bytes (limits.body)",
+          (size_t)request->gateway->limits.body);
 }
 
 bool http_request_body(struct http_request *request, const char *data, size_t len)
@@ -244,15 +257,15 @@ static int check_names(struct http_request *request)
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
                               "gateway is meant to be reached by it";
         fault(request, NG_EFORBIDDEN,
-              "The Host header names a host that this gateway does not "
-              "answer for");
+              "The Host header names \"%.*s\", which this gateway does not answer for",
+              shown(headers->host), headers->host.data);
     } else if (headers->origin.data != NULL &&
                !http_origin_allowed(names, headers->origin, headers->host)) {
         request->fault_hint = "Add the origin to allowed_origins in the configuration if its "
                               "pages may use this gateway";
         fault(request, NG_EFORBIDDEN,
-              "The Origin header names a site whose pages may not use "
-              "this gateway");
+              "The Origin header names \"%.*s\", whose pages may not use this gateway",
+              shown(headers->origin), headers->origin.data);
     } else {
         request->origin_allowed = headers->origin.data != NULL;
     }
@@ -286,7 +299,7 @@ static int check_caller(struct http_request *request)
     /* A fault of the route must not tell strangers what is there. */
     request->fault.rc = NG_OK;
     request->fault_hint = refusal.hint;
-    fault(request, rc, refusal.text);
+    fault(request, rc, "%s", refusal.text);
     return rc;
 }
 
@@ -304,9 +317,12 @@ static void check_body(struct http_request *request)
         (headers->chunked || headers->body_length > 0) &&
         (headers->content_type.data == NULL || !http_is_json(headers->content_type))) {
         request->fault_hint = "Send Content-Type: application/json";
-        fault(request, NG_EMEDIATYPE,
-              headers->content_type.data == NULL ? "The body has no Content-Type"
-                                                 : "The Content-Type is not JSON in UTF-8");
+        if (headers->content_type.data == NULL) {
+            fault(request, NG_EMEDIATYPE, "The body has no Content-Type");
+        } else {
+            fault(request, NG_EMEDIATYPE, "The Content-Type \"%.*s\" is not JSON in UTF-8",
+                  shown(headers->content_type), headers->content_type.data);
+        }
     }
 }
 

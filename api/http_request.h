@@ -86,7 +86,8 @@ struct http_request {
     struct http_target target;
     struct http_headers headers;
     struct http_fault fault;   /* found while reading; answered when the body is in */
-    const char *fault_hint;    /* static, or NULL */
+    const char *fault_hint;    /* static, or `hint`, or NULL */
+    char hint[80];             /* where fault_hint is made for this request */
     const struct route *route; /* NULL: none fits */
     struct ng_str param;       /* what stood for {name} in the route */
     struct auth_caller caller;

@@ -111,13 +111,12 @@ static void not_found(struct http_request *request)
     struct ng_str path = str_utf8_cut(request->target.path, 60);
     const char *near = nearest(request->target.path);
     fault->rc = NG_ENOTFOUND;
+    (void)snprintf(fault->text, sizeof(fault->text), "There is nothing at %.*s", (int)path.len,
+                   path.data);
     if (near != NULL) {
-        (void)snprintf(fault->text, sizeof(fault->text),
-                       "There is nothing at %.*s; did you mean %s?", (int)path.len, path.data,
-                       near);
+        (void)snprintf(request->hint, sizeof(request->hint), "Did you mean %s?", near);
+        request->fault_hint = request->hint;
     } else {
-        (void)snprintf(fault->text, sizeof(fault->text), "There is nothing at %.*s",
-                       (int)path.len, path.data);
         request->fault_hint = "/docs shows the tools in a browser, GET /v1/tools lists them, "
                               "GET /openapi.json all addresses";
     }

@@ -4,6 +4,7 @@
 #include "db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -128,6 +129,21 @@ static int check_writable(struct db *db, struct ng_call *call)
     return NG_OK;
 }
 
+/* sqlite would make it readable for everybody; its log and index files take over the mode. */
+static int make_private(struct db *db, struct ng_call *call)
+{
+    int fd = open(db->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd < 0 && errno == ENOSPC) {
+        return ng_fail(call, NG_EFULL, "no room is left for %s: free space there", db->path);
+    }
+    if (fd < 0) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "%s cannot be made: check its folder's owner and mode", db->path);
+    }
+    (void)close(fd);
+    return NG_OK;
+}
+
 static void sqlite_close(void *self)
 {
     struct db *db = self;
@@ -150,6 +166,9 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
     int rc = place(db, call, conf);
     if (rc == NG_OK && !db->memory) {
         rc = check_writable(db, call);
+    }
+    if (rc == NG_OK && !db->memory) {
+        rc = make_private(db, call);
     }
     if (rc != NG_OK) {
         db_free(db);

@@ -445,3 +445,9 @@ def test_the_program_exports_nothing():
     names = done.stdout.split()
     assert done.returncode == 0
     assert names == [] or "asan" in str(BINARY) or "tsan" in str(BINARY), names
+
+
+def test_data_is_the_owners_alone(data):
+    assert call(data, "mode=create", "name=n", "newStr=x").returncode == 0
+    for path in (data, data / "notegate.db", data / "notegate.lock", data / "files"):
+        assert path.stat().st_mode & 0o077 == 0, path

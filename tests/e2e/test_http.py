@@ -107,7 +107,7 @@ def test_no_content_type(gateway):
 
 
 def test_paths_and_methods(gateway):
-    assert "/v1/tools" in fails(gateway.client.get("/v1/tool"), 404, "NOT_FOUND")["message"]
+    assert "/v1/tools" in fails(gateway.client.get("/v1/tool"), 404, "NOT_FOUND")["hint"]
     fails(gateway.client.get("/nothing/here"), 404, "NOT_FOUND")
     # Who opens the bare address in a browser is shown the way to the page.
     first = fails(gateway.client.get("/"), 404, "NOT_FOUND")

@@ -107,7 +107,10 @@ def test_agent_space_and_mode(gateway):
                                      {"X-Notegate-Agent": ""}, {"X-Notegate-Space": "a/b"},
                                      {"X-Notegate-Space": "~"}, {"X-Notegate-Mode": "god"}])
 def test_bad_names(gateway, headers):
-    refused(gateway.call("notebook", {"mode": "list"}, headers), 400, "INVALID_INPUT")
+    answer = gateway.call("notebook", {"mode": "list"}, headers)
+    refused(answer, 400, "INVALID_INPUT")
+    (name, value), = headers.items()
+    assert name in answer.json()["message"] and f'"{value}"' in answer.json()["message"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example",
