@@ -7,7 +7,7 @@
  *   load HOST:PORT CONNECTIONS SECONDS REQUEST-FILE [RATE]
  *
  * The request file holds one raw HTTP request; "@@@@" in it becomes the connection's number in
- * four digits.
+ * four digits, "########" that of the request on its connection in eight.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,6 +29,9 @@
 #define RESPONSE_MAX (16 * 1024 * 1024)
 #define SAMPLES_MAX 4000000
 #define EVENTS_MAX 256
+#define MARK "########"
+#define MARK_LEN 8
+#define MARKS_MAX 4
 
 struct connection {
     int fd;
@@ -38,6 +41,8 @@ struct connection {
     size_t in_len, in_cap;
     int64_t due_ns; /* when the running request should have begun */
     bool busy;
+    unsigned number;                     /* of requests begun */
+    size_t marks[MARKS_MAX], mark_count; /* where it goes in the request */
 };
 
 struct load {
@@ -115,12 +120,22 @@ static void connection_send(struct connection *connection)
     }
 }
 
+static void connection_number(struct connection *connection)
+{
+    char digits[16];
+    (void)snprintf(digits, sizeof(digits), "%08u", connection->number++ % 100000000);
+    for (size_t i = 0; i < connection->mark_count; i++) {
+        memcpy(connection->request + connection->marks[i], digits, MARK_LEN);
+    }
+}
+
 static void connection_start(struct connection *connection, int64_t due)
 {
     connection->busy = true;
     connection->due_ns = due;
     connection->sent = 0;
     connection->in_len = 0;
+    connection_number(connection);
     connection_send(connection);
 }
 
@@ -235,6 +250,17 @@ static double percentile(const struct load *load, double share)
     return (double)load->samples[at] / 1000.0;
 }
 
+static void find_marks(struct connection *connection)
+{
+    const char *at = connection->request;
+    const char *end = at + connection->request_len;
+    while (connection->mark_count < MARKS_MAX &&
+           (at = memmem(at, (size_t)(end - at), MARK, MARK_LEN)) != NULL) {
+        connection->marks[connection->mark_count++] = (size_t)(at - connection->request);
+        at += MARK_LEN;
+    }
+}
+
 static char *request_for(const char *text, size_t len, int number)
 {
     char *copy = malloc(len + 1);
@@ -282,6 +308,7 @@ int main(int argc, char **argv)
         connection_open(&load, &load.connections[i], &address);
         load.connections[i].request = request_for(text, len, i);
         load.connections[i].request_len = len;
+        find_marks(&load.connections[i]);
     }
     int64_t start = now_ns();
     load.end_ns = start + (int64_t)(strtod(argv[3], NULL) * 1e9);

@@ -59,6 +59,12 @@ int main(int argc, char **argv)
     int64_t end = start + (int64_t)(strtod(argv[2], NULL) * 1e9);
     unsigned long rows = 0;
     while (now_ns() < end) {
+        char digits[24];
+        int len = snprintf(digits, sizeof(digits), "%08lu", rows);
+        if (len > 0 && (size_t)len <= bytes) {
+            memcpy(text, digits, (size_t)len);
+            memcpy(text + bytes - (size_t)len, digits, (size_t)len);
+        }
         must(db, sqlite3_bind_int(put, 1, (int)(rows % WRITER_ROWS)));
         must(db, sqlite3_bind_text(put, 2, text, (int)bytes, SQLITE_STATIC));
         must(db, sqlite3_step(put));
