@@ -365,19 +365,6 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
 
 /* ---- values ---- */
 
-static struct ng_str trim(struct ng_str text)
-{
-    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 &&
-           (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
-        text.len--;
-    }
-    return text;
-}
-
 /* The piece up to `separator`, trimmed; `text` goes on behind it. */
 static struct ng_str cut(struct ng_str *text, char separator)
 {
@@ -387,7 +374,7 @@ static struct ng_str cut(struct ng_str *text, char separator)
     size_t used = piece.len + (at == NULL ? 0 : 1);
     text->data += used;
     text->len -= used;
-    return trim(piece);
+    return str_trim(piece);
 }
 
 bool http_is_json(struct ng_str content_type)
@@ -406,7 +393,7 @@ bool http_is_json(struct ng_str content_type)
     while (rest.len > 0) {
         struct ng_str value = cut(&rest, ';');
         struct ng_str name = cut(&value, '=');
-        value = trim(value);
+        value = str_trim(value);
         if (value.len >= 2 && value.data[0] == '"' && value.data[value.len - 1] == '"') {
             value = str_make(value.data + 1, value.len - 2);
         }

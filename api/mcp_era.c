@@ -69,19 +69,6 @@ void mcp_print_versions(struct buf *out)
 
 /* ---- header values ---- */
 
-static struct ng_str trim(struct ng_str text)
-{
-    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 &&
-           (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
-        text.len--;
-    }
-    return text;
-}
-
 static int base64_value(char c)
 {
     static const char letters[] =
@@ -141,7 +128,7 @@ bool mcp_header_equal(struct ng_str header, struct ng_str value)
 {
     static const char prefix[] = "=?base64?";
     static const size_t prefix_len = sizeof(prefix) - 1;
-    struct ng_str text = trim(header);
+    struct ng_str text = str_trim(header);
     if (!visible_ascii(text)) {
         return false;
     }
@@ -158,7 +145,7 @@ bool mcp_header_equal_number(struct ng_str header, struct ng_str digits)
     struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, 0);
-    bool equal = json_parse(&arena, trim(header), 1, &value, &error) == NG_OK &&
+    bool equal = json_parse(&arena, str_trim(header), 1, &value, &error) == NG_OK &&
                  value->type == NG_TYPE_NUMBER &&
                  json_compare_numbers(value->text, digits) == 0;
     arena_done(&arena);
@@ -251,7 +238,7 @@ static bool check_headers(const struct mcp_message *message, const struct mcp_he
         return refuse(terms, MCP_HEADER_MISMATCH, 400,
                       "the header Mcp-Method is missing; it repeats `method`");
     }
-    if (!str_equal(trim(headers->method), message->method)) {
+    if (!str_equal(str_trim(headers->method), message->method)) {
         return refuse(terms, MCP_HEADER_MISMATCH, 400,
                       "the header Mcp-Method says \"%s\", `method` says \"%s\"",
                       quoted(headers->method).text, quoted(message->method).text);
@@ -304,7 +291,7 @@ static bool decide_stateless(const struct mcp_message *message,
                       "`params._meta`",
                       quoted(said->text).text);
     }
-    if (headers != NULL && !str_equal(trim(headers->version), said->text)) {
+    if (headers != NULL && !str_equal(str_trim(headers->version), said->text)) {
         return refuse(terms, MCP_HEADER_MISMATCH, 400,
                       "the header MCP-Protocol-Version says \"%s\", `params._meta` says \"%s\"",
                       quoted(headers->version).text, quoted(said->text).text);
@@ -332,7 +319,7 @@ bool mcp_era_decide(const struct mcp_message *message, const struct mcp_headers 
     const struct ng_value *said = json_get(message->meta, MCP_META_VERSION);
     struct ng_str header = {NULL, 0};
     if (headers != NULL && headers->version.data != NULL) {
-        header = trim(headers->version);
+        header = str_trim(headers->version);
     }
     enum mcp_version version = mcp_version_parse(header);
     if (said != NULL || mcp_is_stateless(version)) {

@@ -57,7 +57,6 @@ struct result {
     enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
     uint64_t revision_number;
     struct ng_str revision_text;
-    struct ng_str log_id; /* id of what was touched, for the audit log; or absent */
 };
 
 /* A question to the user or the client's model that unwound the tool (NG_EINPUT). */
@@ -109,15 +108,14 @@ struct call {
     struct result
         work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
-    struct ng_str plugin_name; /* for the log: of the plugin that runs */
-    int64_t started_ns;        /* CLOCK_MONOTONIC */
-    int64_t deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;            /* of the thread that runs the tool just now */
-    bool read_only;            /* by the tool's declaration and this call's arguments */
-    bool in_gate;              /* holds the gate of its plugin */
-    bool counted;              /* counted in gateway->active */
-    bool is_async;             /* dispatch() returned or will return NG_PENDING */
-    bool held;                 /* something was begun that outlives the run */
+    int64_t started_ns;  /* CLOCK_MONOTONIC */
+    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;      /* of the thread that runs the tool just now */
+    bool read_only;      /* by the tool's declaration and this call's arguments */
+    bool in_gate;        /* holds the gate of its plugin */
+    bool counted;        /* counted in gateway->active */
+    bool is_async;       /* dispatch() returned or will return NG_PENDING */
+    bool held;           /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */

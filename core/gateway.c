@@ -593,7 +593,6 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
     gateway->host = call_host;
     gateway->config = config;
     gateway->lock_fd = -1;
-    gateway->started_ms = clock_unix_ms();
     struct module *backend = NULL;
     int rc = gateway_describe(gateway, &backend, error);
     if (rc == NG_OK && parts == GATEWAY_FULL) {

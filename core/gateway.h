@@ -37,7 +37,6 @@ struct gateway {
     size_t module_count;
     int lock_fd;
     char *data_dir;
-    int64_t started_ms;
     atomic_int active;    /* calls under way */
     atomic_bool stopping; /* new calls are refused */
     atomic_bool upkeep_runs;

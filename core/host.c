@@ -416,9 +416,6 @@ static void host_lists_changed(const struct ng_host *host, unsigned lists)
 {
     struct gateway *gateway =
         (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
-    if ((lists & NG_LIST_TOOLS) != 0) {
-        registry_changed(gateway->registry);
-    }
     if (gateway->lists_changed != NULL) {
         gateway->lists_changed(gateway, lists, gateway->lists_user);
     }
@@ -488,7 +485,6 @@ static double host_json_double(const struct ng_value *number)
 struct memory_writer {       /* a writer and its buffer in call memory */
     struct ng_writer writer; /* first */
     struct buf buf;
-    struct call *call;
 };
 
 static void host_memory_writer_done(void *object)
@@ -505,7 +501,6 @@ static struct ng_writer *host_json_writer(struct ng_call *pub)
         return NULL;
     }
     buf_init(&memory->buf, CALL_MEMORY_MAX);
-    memory->call = call;
     json_writer_init(&memory->writer, &memory->buf);
     return call_pin(call, host_memory_writer_done, memory) == NG_OK ? &memory->writer : NULL;
 }

@@ -2,7 +2,6 @@
 /* registry.c - plugins and tools by name. */
 #include "registry.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "arena.h"
@@ -29,7 +28,6 @@ struct registry {
     struct slot slots[REGISTRY_SLOTS]; /* names and aliases, open addressing */
     size_t slot_count;
     struct arena arena;
-    atomic_uint_fast64_t generation;
 };
 
 struct registry *registry_new(void)
@@ -37,7 +35,6 @@ struct registry *registry_new(void)
     struct registry *registry = alloc_zeroed(1, sizeof(*registry));
     if (registry != NULL) {
         arena_init(&registry->arena, 0);
-        atomic_init(&registry->generation, 1);
     }
     return registry;
 }
@@ -104,16 +101,6 @@ size_t registry_plugins(const struct registry *registry, struct plugin *const **
 {
     *ret = registry->plugins;
     return registry->plugin_count;
-}
-
-uint64_t registry_generation(const struct registry *registry)
-{
-    return atomic_load(&registry->generation);
-}
-
-void registry_changed(struct registry *registry)
-{
-    atomic_fetch_add(&registry->generation, 1);
 }
 
 static bool name_letter(char c, bool first)

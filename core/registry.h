@@ -50,8 +50,4 @@ size_t registry_plugins(const struct registry *registry, struct plugin *const **
 /* stop() of every started plugin, last first. */
 void registry_stop(struct registry *registry);
 
-/* A number that changes when the lists do (for ETag), and its change. */
-uint64_t registry_generation(const struct registry *registry);
-void registry_changed(struct registry *registry);
-
 #endif

@@ -71,6 +71,19 @@ struct ng_str str_utf8_cut(struct ng_str text, size_t bytes)
     return str_make(text.data, bytes);
 }
 
+struct ng_str str_trim(struct ng_str text)
+{
+    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 &&
+           (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
+        text.len--;
+    }
+    return text;
+}
+
 int str_compare(struct ng_str a, struct ng_str b)
 {
     size_t len = a.len < b.len ? a.len : b.len;

@@ -29,6 +29,8 @@ bool str_utf8_valid(struct ng_str text);
 size_t str_utf8_count(struct ng_str text);
 /* The longest beginning of `text` of at most `bytes` bytes that ends between characters. */
 struct ng_str str_utf8_cut(struct ng_str text, size_t bytes);
+/* Without the blanks and tabs around it. */
+struct ng_str str_trim(struct ng_str text);
 /* <0, 0, >0 by bytes. */
 int str_compare(struct ng_str a, struct ng_str b);
 /* 64-bit hash for tables in memory (seeded per process; never stored). */
