@@ -36,7 +36,8 @@ struct auth_caller {
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;
-    uint64_t key_id; /* 0: came without a key. A session belongs to the key that opened it */
+    struct key
+        *key; /* lent; NULL: came without one. A session belongs to the key that opened it */
     struct ng_str request_id, traceparent;
 };
 

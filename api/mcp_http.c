@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "http_check.h"
+#include "keys.h"
 #include "mcp_server.h"
 #include "str.h"
 
@@ -126,10 +127,10 @@ static bool accepts(struct ng_str list, const char *type, const char *subtype)
 static struct ng_str owner_of(const struct auth_caller *caller,
                               char owner[MCP_SESSION_OWNER_MAX])
 {
-    int len = snprintf(owner, MCP_SESSION_OWNER_MAX, "%.*s %llu",
+    int len = snprintf(owner, MCP_SESSION_OWNER_MAX, "%.*s %s",
                        (int)(caller->agent.len > 64 ? 64 : caller->agent.len),
                        caller->agent.data == NULL ? "" : caller->agent.data,
-                       (unsigned long long)caller->key_id);
+                       caller->key == NULL ? "" : caller->key->id);
     return str_make(owner, len < 0 ? 0 : (size_t)len);
 }
 

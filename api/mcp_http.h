@@ -10,6 +10,7 @@
 #define NOTEGATE_API_MCP_HTTP_H
 
 #include "auth.h"
+#include "http_stream.h"
 
 struct mcp_http;
 
@@ -49,7 +50,8 @@ struct mcp_http_request {
 };
 
 enum mcp_http_kind {
-    MCP_HTTP_BODY = 0 /* `body`, whole. Event streams are added here later */
+    MCP_HTTP_BODY = 0, /* `body`, whole */
+    MCP_HTTP_STREAM    /* `stream`: events, for as long as it is open */
 };
 
 /*
@@ -58,9 +60,10 @@ enum mcp_http_kind {
  */
 struct mcp_http_response {
     enum mcp_http_kind kind;
-    int status;               /* 200, 202 (no body), 400, 404, 405, 406, 415, 429, 503 ... */
-    const char *content_type; /* static; NULL: application/json */
-    struct buf body;          /* sent as it is; its memory is taken */
+    int status;                 /* 200, 202 (no body), 400, 404, 405, 406, 415, 429, 503 ... */
+    const char *content_type;   /* static; NULL: application/json */
+    struct buf body;            /* sent as it is; its memory is taken */
+    struct http_stream *stream; /* MCP_HTTP_STREAM: the reference passes to the face */
     char session_id[MCP_HTTP_SESSION_MAX]; /* Mcp-Session-Id of the answer; "": none */
     const char *allow;                     /* with 405: "POST"; static, or NULL */
     int retry_after_s;                     /* 0: none */

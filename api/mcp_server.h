@@ -15,6 +15,7 @@
 
 struct mcp_job;
 struct mcp_exchange;
+struct mcp_run;
 
 /* What a face can do beyond answering; members may be NULL. */
 struct mcp_face {
@@ -39,7 +40,8 @@ struct mcp_exchange {
     bool departed; /* the flight is in the session */
     const struct ng_value *progress_token;
     enum mcp_log_level log_level;
-    atomic_bool answered; /* nothing more may be said about it */
+    atomic_bool answered;      /* nothing more may be said about it */
+    const struct mcp_run *run; /* while it runs a plugin's code */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */
@@ -101,6 +103,20 @@ struct mcp_method {
     unsigned eras; /* enum mcp_era */
     int (*handle)(struct mcp_exchange *exchange);
 };
+
+/*
+ * A request that runs a plugin's code (mcp_run.c): tools/call, prompts/get, resources/read ...
+ */
+struct mcp_run {
+    /* Fills exchange->call, whose caller, progress, cancellation and questions are wired, and
+     * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
+     * is called again, with another call. */
+    int (*start)(struct mcp_exchange *exchange);
+    /* Prints the answer to exchange->call->result. */
+    void (*answer)(struct mcp_exchange *exchange);
+};
+/* NG_OK: answered; NG_PENDING. */
+int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
 
 /* mcp_lifecycle.c */
 int mcp_initialize(struct mcp_exchange *exchange);

@@ -19,6 +19,7 @@
 #include "pool.h"
 
 struct gateway;
+struct key;
 struct tool;
 struct call;
 
@@ -78,6 +79,7 @@ struct call {
     struct ng_call
         pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
     struct ng_caller caller;
+    struct key *key; /* the caller came with it (keys.h), a reference; NULL: with none */
     struct gateway *gateway;
     struct arena arena;
 

@@ -20,6 +20,8 @@
 struct timers;
 struct journal_front;
 struct idem_table;
+struct feed;
+struct keys;
 
 struct gateway {
     struct ng_host
@@ -32,6 +34,8 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idem_table *idem;
+    struct feed *feed;     /* feed.h; NULL in commands that serve nobody */
+    struct keys *keys;     /* keys.h */
     struct timers *timers; /* deadlines of calls */
     struct module **modules;
     size_t module_count;

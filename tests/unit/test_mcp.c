@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "keys.h"
 #include "mcp_http.h"
 #include "mcp_stdio.h"
 #include "str.h"
@@ -273,10 +274,11 @@ static void sessions_live_and_end(void **state)
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
     assert_int_equal(in_session("no such session", MCP_HTTP_POST, ping), 404);
     /* Another key of the same agent is another caller. */
-    fixture.caller.key_id = 2;
+    struct key other = {.id = "2"};
+    fixture.caller.key = &other;
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
     assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 404);
-    fixture.caller.key_id = 0;
+    fixture.caller.key = NULL;
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
     assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 204);
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
