@@ -143,6 +143,7 @@ struct call {
     bool on_timer;
     bool no_deadline; /* of the request: for dispatch_step(), of what takes as long as there is
                          data */
+    bool no_rate;     /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

@@ -7,6 +7,7 @@
 #include "gateway.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "listing.h"
 #include "log.h"
 #include "str.h"
@@ -399,6 +400,9 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
         call_unref(background);
         return host_no_memory(call);
     }
+    key_ref(call->key);
+    background->key = call->key;
+    background->no_rate = true;
     background->tool = call->tool;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
