@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "log.h"
 #include "str.h"
 #include "timers.h"
@@ -329,6 +330,18 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     return rc;
 }
 
+static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
+    call_unref(call);
+    return rc;
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
@@ -473,8 +486,10 @@ static void upkeep_done(struct call *call, void *user)
 
 static int upkeep_step(struct ng_call *pub, void *user)
 {
+    struct call *call = call_of(pub);
     (void)user;
-    return store_maintain(call_of(pub)->gateway->store, call_of(pub));
+    int rc = keys_upkeep(call->gateway->keys, call);
+    return rc == NG_OK ? store_maintain(call->gateway->store, call) : rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -571,6 +586,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
     }
     if (rc == NG_OK) {
+        rc = gateway_open_keys(gateway, error);
+    }
+    if (rc == NG_OK) {
         rc = gateway_open_files(gateway, error);
     }
     if (rc == NG_OK) {
@@ -647,6 +665,7 @@ void gateway_close(struct gateway *gateway)
     store_close(gateway->store);
     journal_close(gateway->journal);
     pool_free(gateway->pool);
+    keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
