@@ -242,7 +242,7 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
     pthread_mutex_lock(&stream->lock);
     stream->mhd = connection->mhd;
     pthread_mutex_unlock(&stream->lock);
-    stream->gateway = connection->server->gateway;
+    stream->gateway = connection->request.gateway;
     return response;
 }
 
