@@ -95,6 +95,9 @@ struct call {
                         void *user);
     void (*on_log)(struct call *call, enum ng_level level, const char *logger,
                    struct ng_str json, void *user);
+    /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
+     * take none. */
+    void (*on_cancel)(struct call *call, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value
