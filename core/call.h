@@ -95,6 +95,7 @@ struct call {
                         void *user);
     void (*on_log)(struct call *call, enum ng_level level, const char *logger,
                    struct ng_str json, void *user);
+    void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value
