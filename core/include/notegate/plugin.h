@@ -332,7 +332,10 @@ enum ng_tool_flags {
     NG_TOOL_TASK_ALLOWED = 32, /* may run as an MCP task */
     NG_TOOL_TASK_REQUIRED = 64,
     NG_TOOL_AGENT_MODE =
-        128 /* only in mode agent (the default for what writes is edit or agent) */
+        128, /* only in mode agent (the default for what writes is edit or agent) */
+    /* With one of the two TASK flags: the tool asks first and is quick until then. Its first
+     * run is a plain one, and the task begins with the answers. */
+    NG_TOOL_TASK_AFTER_ASKING = 256
 };
 
 enum ng_tool_space {
