@@ -338,9 +338,9 @@ enum ng_tool_flags {
     NG_TOOL_TASK_REQUIRED = 64,
     NG_TOOL_AGENT_MODE =
         128, /* only in mode agent (the default for what writes is edit or agent) */
-    /* With NG_TOOL_TASK_...: what it asks when it runs first is asked before there is a task.
-     */
-    NG_TOOL_ASKS_FIRST = 256
+    /* With one of the two TASK flags: the tool asks first and is quick until then. Its first
+     * run is a plain one, and the task begins with the answers. */
+    NG_TOOL_TASK_AFTER_ASKING = 256
 };
 
 enum ng_tool_space {
