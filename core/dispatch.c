@@ -514,6 +514,22 @@ static bool dispatch_idem(struct call *call)
     }
 }
 
+/* True: the call goes on. False: it was ended. */
+static bool dispatch_begin(struct call *call)
+{
+    int (*begin)(struct call * begun, void *user) = call->begin;
+    if (begin == NULL) {
+        return true;
+    }
+    call->begin = NULL; /* a worker may come by twice: from the gate */
+    int rc = begin(call, call->done_user);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+    }
+    return rc == NG_OK;
+}
+
 static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
@@ -524,7 +540,7 @@ static void dispatch_on_worker(struct task *task)
         call_release(call);
         return;
     }
-    if (!dispatch_idem(call)) {
+    if (!dispatch_idem(call) || !dispatch_begin(call)) {
         return;
     }
     struct gate *gate = dispatch_gate(call);
@@ -644,7 +660,7 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
-    if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+    if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     atomic_store(&call->pending, 1);
