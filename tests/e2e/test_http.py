@@ -182,7 +182,8 @@ FORMS = {
         type={"const": "function"},
         function=strict(name=NAME, description=TEXT, parameters=OBJECT))},
     "openai-responses": {"type": "array", "minItems": 1, "items": strict(
-        type={"const": "function"}, name=NAME, description=TEXT, parameters=OBJECT)},
+        type={"const": "function"}, name=NAME, description=TEXT, parameters=OBJECT,
+        strict={"const": False})},
     "anthropic": {"type": "array", "minItems": 1, "items": strict(
         name=NAME, description=TEXT, input_schema=OBJECT)},
     "gemini": {"type": "array", "minItems": 1, "maxItems": 1, "items": strict(
