@@ -9,7 +9,7 @@ static const char composed[] =
     "schema\",\"$id\":\"urn:odd:composed\","
     "\"$comment\":\"for people\",\"type\":\"object\",\"oneOf\":[{\"required\":[\"kind\"]},"
     "{\"required\":[\"place\"]}],\"minProperties\":1,\"properties\":{"
-    "\"kind\":{\"const\":\"a\"},\"on\":{\"enum\":[true,null]},"
+    "\"kind\":{\"const\":\"a\"},"
     "\"size\":{\"oneOf\":[{\"type\":\"integer\",\"exclusiveMinimum\":0},{\"type\":\"null\"}]},"
     "\"both\":{\"allOf\":[{\"type\":\"string\"},{\"minLength\":1},{\"pattern\":\"^x\"}]},"
     "\"place\":{\"$ref\":\"#place\",\"description\":\"Where.\"},"
@@ -35,6 +35,9 @@ static const char older[] =
     "\"definitions\":{\"node\":{\"type\":\"object\",\"properties\":{\"next\":{\"anyOf\":["
     "{\"$ref\":\"#/definitions/node\"},{\"type\":\"null\"}]}}}}}";
 
+static const char mixed[] =
+    "{\"type\":\"object\",\"properties\":{\"on\":{\"enum\":[true,null]}}}";
+
 static const char longest[] = "A tool with the longest name that there may be.";
 
 static int odd_run(void *self, struct ng_call *call, struct ng_str args)
@@ -46,6 +49,7 @@ static int odd_run(void *self, struct ng_call *call, struct ng_str args)
 static const struct ng_tool odd_tools[] = {
     {.name = "odd_composed", .summary = "Composed.", .params = composed, .run = odd_run},
     {.name = "odd_older", .summary = "Older words.", .params = older, .run = odd_run},
+    {.name = "odd_mixed", .summary = "An enum.", .params = mixed, .run = odd_run},
     {.name = "odd_empty",
      .summary = "Takes nothing.",
      .params = "{\"type\":\"object\"}",

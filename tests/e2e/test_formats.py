@@ -3,17 +3,15 @@
 sends them to a server that keeps the vendor's published rules, and a whole turn with a tool call goes through."""
 
 import json
-import pathlib
-import shutil
-import subprocess
 
 import pytest
 from anthropic import Anthropic
 from anthropic.types import ToolParam
-from conftest import SOURCE, Gateway, binary
+from conftest import Gateway
 from google import genai
 from google.genai import types
 from jsonschema import Draft202012Validator
+from odd import conformance_module, odd_plugins
 from openai import OpenAI
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam
@@ -21,7 +19,6 @@ from openai.types.shared_params import FunctionDefinition
 from pydantic import ConfigDict, TypeAdapter
 from vendors import LAST_WORDS, RULES, WANTED, Vendors, subschemas
 
-TIMEOUT = 60
 FORMATS = sorted(RULES)
 QUESTION = "Which notebooks are there?"
 
@@ -44,25 +41,11 @@ class StrictAnthropic(ToolParam):
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
 
-def conformance_module():
-    """The plugin of the protocol's test suites, where it was built."""
-    build = pathlib.Path(binary()).resolve().parents[1]
-    return next(build.rglob("conformance.so"), None)
-
-
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     """A gateway with every tool there is, and some with schemas as no vendor likes them."""
-    if shutil.which("cc") is None:
-        pytest.skip("cc is not installed")
     folder = tmp_path_factory.mktemp("formats")
-    module = folder / "odd_schemas.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", str(SOURCE / "core" / "include"),
-                    "-o", str(module), str(SOURCE / "tests" / "e2e" / "odd_schemas.c")], check=True, timeout=TIMEOUT)
-    added = [str(module)]
-    if conformance_module():
-        added.append("conformance")
-    running = Gateway(folder / "data", sets=["plugins=" + ",".join("+" + name for name in added)])
+    running = Gateway(folder / "data", sets=[odd_plugins(folder)])
     yield running
     assert running.stop() == 0, "".join(running.errors)
 
