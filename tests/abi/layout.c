@@ -303,7 +303,8 @@ AT(ng_host, file_roots, 616);
 AT(ng_host, journal, 624);
 AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
-SIZE(ng_host, 648);
+AT(ng_host, list_after, 648);
+SIZE(ng_host, 656);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
