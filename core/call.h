@@ -90,12 +90,19 @@ struct call {
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
     bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
+    /* On a worker, once, before the tool runs: what must be there first. A failure is the
+     * call's. NULL: nothing. Not with on_loop. */
+    int (*begin)(struct call *call, void *user);
     void (*done)(struct call *call, void *user); /* see dispatch() */
-    void *done_user;
+    void *done_user;                             /* of both */
     void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
                         void *user);
     void (*on_log)(struct call *call, enum ng_level level, const char *logger,
                    struct ng_str json, void *user);
+    /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
+     * take none. */
+    void (*on_cancel)(struct call *call, void *user);
+    void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value
@@ -144,8 +151,8 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool no_deadline; /* of the request: for dispatch_step(), of what takes as long as there is
-                         data */
+    bool no_deadline; /* of the request: what takes as long as it takes */
+    bool no_rate;     /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

@@ -473,8 +473,15 @@ static void upkeep_done(struct call *call, void *user)
 
 static int upkeep_step(struct ng_call *pub, void *user)
 {
+    struct call *call = call_of(pub);
+    struct gateway *gateway = call->gateway;
     (void)user;
-    return store_maintain(call_of(pub)->gateway->store, call_of(pub));
+    int rc = store_maintain(gateway->store, call);
+    if (gateway->tasks.self == NULL) {
+        return rc;
+    }
+    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
+    return rc != NG_OK ? rc : tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -645,6 +652,9 @@ void gateway_close(struct gateway *gateway)
     }
     files_close(gateway->files);
     store_close(gateway->store);
+    if (gateway->tasks.self != NULL) {
+        gateway->tasks.close(gateway->tasks.self);
+    }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
     timers_free(gateway->timers);

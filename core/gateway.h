@@ -54,6 +54,12 @@ struct gateway {
         size_t buffered;
         unsigned connections, streams, queue, workers, stream_backlog;
     } limits;
+    /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. */
+    struct {
+        void *self;
+        int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
+        void (*close)(void *self);                    /* when no call is left */
+    } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */
     void *lists_user;
