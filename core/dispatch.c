@@ -176,8 +176,7 @@ static bool dispatch_has_space(const struct ng_caller *caller)
     return false;
 }
 
-/* The space where the caller named none, and the spaces it may see where no key says so. */
-static int dispatch_spaces(struct call *call, const struct tool *tool)
+int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
     char *text = arena_alloc(&call->arena, caller->agent.len + 1);
