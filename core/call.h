@@ -98,6 +98,7 @@ struct call {
     /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
      * take none. */
     void (*on_cancel)(struct call *call, void *user);
+    void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value

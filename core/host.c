@@ -270,6 +270,14 @@ static void host_notify_log(struct ng_call *pub, enum ng_level level, const char
     }
 }
 
+static void host_let_go(struct ng_call *pub, int64_t retry_ms)
+{
+    struct call *call = call_of(pub);
+    if (call->on_let_go != NULL && retry_ms >= 0) {
+        call->on_let_go(call, retry_ms, call->on_user);
+    }
+}
+
 static bool host_client_can(struct ng_call *pub, enum ng_ask_kind kind)
 {
     return (call_of(pub)->client_asks & (1U << kind)) != 0;
@@ -659,6 +667,7 @@ const struct ng_host call_host = {
     .now_ms = host_now_ms,
     .log = host_log,
     .notify_log = host_notify_log,
+    .let_go = host_let_go,
     .ask = host_ask,
     .ask_state = host_ask_state,
     .asked_state = host_asked_state,

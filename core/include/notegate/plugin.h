@@ -303,6 +303,11 @@ struct ng_host {
     /* As `fail`, with a sentence that is not formatted: names and texts in it may hold NUL.
      * Copies. */
     int (*fail_text)(struct ng_call *call, int code, struct ng_str message);
+
+    /* What is left takes long: the client's connection may go, and the client comes back for
+     * the answer after about retry_ms. Nothing happens where a transport cannot resume (MCP
+     * sessions over HTTP can). */
+    void (*let_go)(struct ng_call *call, int64_t retry_ms);
 };
 
 /* ---- what a plugin declares
@@ -332,7 +337,10 @@ enum ng_tool_flags {
     NG_TOOL_TASK_ALLOWED = 32, /* may run as an MCP task */
     NG_TOOL_TASK_REQUIRED = 64,
     NG_TOOL_AGENT_MODE =
-        128 /* only in mode agent (the default for what writes is edit or agent) */
+        128, /* only in mode agent (the default for what writes is edit or agent) */
+    /* With NG_TOOL_TASK_...: what it asks when it runs first is asked before there is a task.
+     */
+    NG_TOOL_ASKS_FIRST = 256
 };
 
 enum ng_tool_space {
