@@ -131,6 +131,9 @@ int call_pin(struct call *call, void (*release)(void *object), void *object)
 void call_cancel(struct call *call)
 {
     atomic_store(&call->cancelled, true);
+    if (call->on_cancel != NULL) {
+        call->on_cancel(call, call->on_user);
+    }
 }
 
 bool call_name_valid(struct ng_str name)

@@ -176,8 +176,7 @@ static bool dispatch_has_space(const struct ng_caller *caller)
     return false;
 }
 
-/* The space where the caller named none, and the spaces it may see where no key says so. */
-static int dispatch_spaces(struct call *call, const struct tool *tool)
+int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
     char *text = arena_alloc(&call->arena, caller->agent.len + 1);
@@ -483,15 +482,19 @@ static void dispatch_take(struct call *call, int rc)
 
 struct gate *dispatch_gate(const struct call *call)
 {
-    bool serial = call->tool != NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &call->tool->plugin->gate : NULL;
+    struct plugin *plugin = call->plugin != NULL ? call->plugin
+                            : call->tool != NULL ? call->tool->plugin
+                                                 : NULL;
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->gate : NULL;
 }
 
-static void dispatch_leave_gate(struct call *call)
+/* gate: the one that was entered; the run may have gone on to another plugin. */
+static void dispatch_leave_gate(struct call *call, struct gate *gate)
 {
     if (call->in_gate) {
         call->in_gate = false;
-        gate_leave(&call->tool->plugin->gate);
+        gate_leave(gate);
     }
 }
 
@@ -515,17 +518,33 @@ static bool dispatch_idem(struct call *call)
     }
 }
 
+/* True: the call goes on. False: it was ended. */
+static bool dispatch_begin(struct call *call)
+{
+    int (*begin)(struct call * begun, void *user) = call->begin;
+    if (begin == NULL) {
+        return true;
+    }
+    call->begin = NULL; /* a worker may come by twice: from the gate */
+    int rc = begin(call, call->done_user);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+    }
+    return rc == NG_OK;
+}
+
 static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call);
+        dispatch_leave_gate(call, dispatch_gate(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
     }
-    if (!dispatch_idem(call)) {
+    if (!dispatch_idem(call) || !dispatch_begin(call)) {
         return;
     }
     struct gate *gate = dispatch_gate(call);
@@ -536,7 +555,7 @@ static void dispatch_on_worker(struct task *task)
         call->in_gate = true;
     }
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
     call_release(call);
 }
@@ -565,7 +584,7 @@ static int dispatch_submit(struct call *call)
     }
     call_fail(call, NG_EBUSY,
               "%u calls are waiting already (limits.queue); try again in a moment",
-              gateway->limits.queue);
+              atomic_load(&gateway->limits.queue));
     atomic_store(&call->pending, 0);
     int rc = dispatch_finish(call, true);
     call_unref(call);
@@ -584,7 +603,7 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     if (rc == NG_EWOULDBLOCK && !call->held) {
         call_reset_result(call);
         return rc;
@@ -645,7 +664,7 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
-    if ((call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+    if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     atomic_store(&call->pending, 1);

@@ -271,6 +271,14 @@ static void host_notify_log(struct ng_call *pub, enum ng_level level, const char
     }
 }
 
+static void host_let_go(struct ng_call *pub, int64_t retry_ms)
+{
+    struct call *call = call_of(pub);
+    if (call->on_let_go != NULL && retry_ms >= 0) {
+        call->on_let_go(call, retry_ms, call->on_user);
+    }
+}
+
 static bool host_client_can(struct ng_call *pub, enum ng_ask_kind kind)
 {
     return (call_of(pub)->client_asks & (1U << kind)) != 0;
@@ -334,8 +342,8 @@ static void host_run_step(struct task *task)
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
     call->may_block = true;
     ng_step_fn *step = call->step;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
     int rc = step(&call->pub, call->step_user);
-    struct gate *gate = dispatch_gate(call);
     if (gate != NULL) {
         gate_leave(gate);
     }
@@ -639,6 +647,12 @@ static int host_list_add(struct ng_listing *listing, struct ng_str id, struct ng
     return listing->add(listing, &item);
 }
 
+static struct ng_str host_list_after(struct ng_listing *listing)
+{
+    listing->seeks = true;
+    return listing->after;
+}
+
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
     .version = NOTEGATE_VERSION,
@@ -663,6 +677,7 @@ const struct ng_host call_host = {
     .now_ms = host_now_ms,
     .log = host_log,
     .notify_log = host_notify_log,
+    .let_go = host_let_go,
     .ask = host_ask,
     .ask_state = host_ask_state,
     .asked_state = host_asked_state,
@@ -721,4 +736,5 @@ const struct ng_host call_host = {
     .file_roots = host_file_roots,
     .journal = host_journal,
     .list_add = host_list_add,
+    .list_after = host_list_after,
 };

@@ -303,7 +303,9 @@ AT(ng_host, file_roots, 616);
 AT(ng_host, journal, 624);
 AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
-SIZE(ng_host, 648);
+AT(ng_host, let_go, 648);
+AT(ng_host, list_after, 656);
+SIZE(ng_host, 664);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -591,6 +593,7 @@ VALUE(NG_TOOL_OWN_TIMEOUT, 16);
 VALUE(NG_TOOL_TASK_ALLOWED, 32);
 VALUE(NG_TOOL_TASK_REQUIRED, 64);
 VALUE(NG_TOOL_AGENT_MODE, 128);
+VALUE(NG_TOOL_TASK_AFTER_ASKING, 256);
 VALUE(NG_SPACE_OWN, 0);
 VALUE(NG_SPACE_SHARED, 1);
 VALUE(NG_OPTION_TEXT, 0);
