@@ -9,6 +9,7 @@
 
 #include "http_reply.h"
 #include "http_server.h"
+#include "http_stream_face.h"
 #include "routes.h"
 #include "str.h"
 
@@ -251,7 +252,7 @@ static void make_request_id(struct http_request *request)
 
 static int check_names(struct http_request *request)
 {
-    const struct http_names *names = &request->server->names;
+    const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     if (!http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
@@ -435,6 +436,7 @@ void http_request_end(struct http_request *request)
     }
     if (request->mcp_used) {
         buf_done(&request->mcp.body);
+        http_stream_drop(request->mcp.stream);
         if (request->mcp.call != NULL) {
             call_unref(request->mcp.call);
         }
@@ -443,7 +445,7 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file) {
+    if (request->reply.has_file || request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;

@@ -118,6 +118,11 @@ static void count_job(struct mcp_http *mcp, bool begins)
     (void)pthread_mutex_unlock(&mcp->lock);
 }
 
+void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms)
+{
+    mcp_sessions_set_timeout(mcp->sessions, timeout_ms);
+}
+
 int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, struct buf *out)
 {
     struct buf data;
