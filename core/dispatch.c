@@ -482,15 +482,19 @@ static void dispatch_take(struct call *call, int rc)
 
 struct gate *dispatch_gate(const struct call *call)
 {
-    bool serial = call->tool != NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &call->tool->plugin->gate : NULL;
+    struct plugin *plugin = call->plugin != NULL ? call->plugin
+                            : call->tool != NULL ? call->tool->plugin
+                                                 : NULL;
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->gate : NULL;
 }
 
-static void dispatch_leave_gate(struct call *call)
+/* gate: the one that was entered; the run may have gone on to another plugin. */
+static void dispatch_leave_gate(struct call *call, struct gate *gate)
 {
     if (call->in_gate) {
         call->in_gate = false;
-        gate_leave(&call->tool->plugin->gate);
+        gate_leave(gate);
     }
 }
 
@@ -535,7 +539,7 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call);
+        dispatch_leave_gate(call, dispatch_gate(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
@@ -551,7 +555,7 @@ static void dispatch_on_worker(struct task *task)
         call->in_gate = true;
     }
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
     call_release(call);
 }
@@ -580,7 +584,7 @@ static int dispatch_submit(struct call *call)
     }
     call_fail(call, NG_EBUSY,
               "%u calls are waiting already (limits.queue); try again in a moment",
-              gateway->limits.queue);
+              atomic_load(&gateway->limits.queue));
     atomic_store(&call->pending, 0);
     int rc = dispatch_finish(call, true);
     call_unref(call);
@@ -599,7 +603,7 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     if (rc == NG_EWOULDBLOCK && !call->held) {
         call_reset_result(call);
         return rc;
