@@ -115,13 +115,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     struct http_connection *connection = *context;
     (void)cls;
     (void)mhd;
-    (void)code;
     *context = NULL;
     if (connection != NULL) {
         if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
         }
+        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
