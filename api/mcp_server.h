@@ -148,6 +148,13 @@ int mcp_set_level(struct mcp_exchange *exchange);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_resource_list.c, mcp_resources.c */
+int mcp_resources_list(struct mcp_exchange *exchange);
+int mcp_templates_list(struct mcp_exchange *exchange);
+int mcp_resources_read(struct mcp_exchange *exchange);
+/* mcp_prompts.c */
+int mcp_prompts_list(struct mcp_exchange *exchange);
+int mcp_prompts_get(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,

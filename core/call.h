@@ -20,6 +20,7 @@
 
 struct gateway;
 struct key;
+struct plugin;
 struct tool;
 struct call;
 
@@ -124,14 +125,16 @@ struct call {
     struct result
         work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
-    int64_t started_ns;  /* CLOCK_MONOTONIC */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;      /* of the thread that runs the tool just now */
-    bool read_only;      /* by the tool's declaration and this call's arguments */
-    bool in_gate;        /* holds the gate of its plugin */
-    bool counted;        /* counted in gateway->active */
-    bool is_async;       /* dispatch() returned or will return NG_PENDING */
-    bool held;           /* something was begun that outlives the run */
+    struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
+                              that plugin's gate. A step may change it before it continues. */
+    int64_t started_ns;    /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;        /* of the thread that runs the tool just now */
+    bool read_only;        /* by the tool's declaration and this call's arguments */
+    bool in_gate;          /* holds the gate of its plugin */
+    bool counted;          /* counted in gateway->active */
+    bool is_async;         /* dispatch() returned or will return NG_PENDING */
+    bool held;             /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */

@@ -177,8 +177,7 @@ static bool dispatch_has_space(const struct ng_caller *caller)
     return false;
 }
 
-/* The space where the caller named none, and the spaces it may see where no key says so. */
-static int dispatch_spaces(struct call *call, const struct tool *tool)
+int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
     char *text = arena_alloc(&call->arena, caller->agent.len + 1);
@@ -485,15 +484,19 @@ static void dispatch_take(struct call *call, int rc)
 
 struct gate *dispatch_gate(const struct call *call)
 {
-    bool serial = call->tool != NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &call->tool->plugin->gate : NULL;
+    struct plugin *plugin = call->plugin != NULL ? call->plugin
+                            : call->tool != NULL ? call->tool->plugin
+                                                 : NULL;
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->gate : NULL;
 }
 
-static void dispatch_leave_gate(struct call *call)
+/* gate: the one that was entered; the run may have gone on to another plugin. */
+static void dispatch_leave_gate(struct call *call, struct gate *gate)
 {
     if (call->in_gate) {
         call->in_gate = false;
-        gate_leave(&call->tool->plugin->gate);
+        gate_leave(gate);
     }
 }
 
@@ -538,7 +541,7 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call);
+        dispatch_leave_gate(call, dispatch_gate(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
@@ -554,7 +557,7 @@ static void dispatch_on_worker(struct task *task)
         call->in_gate = true;
     }
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
     call_release(call);
 }
@@ -602,7 +605,7 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     if (rc == NG_EWOULDBLOCK && !call->held) {
         call_reset_result(call);
         return rc;

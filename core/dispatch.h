@@ -26,6 +26,10 @@ bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin);
  * documents. The keys themselves are seen by admins only. */
 bool dispatch_sees_collection(struct call *call, struct ng_str collection);
 
+/* The space where the caller named none, and the spaces it may see where no key says so: in
+ * call->caller. NG_EFORBIDDEN: the key does not allow the one it named. */
+int dispatch_spaces(struct call *call, const struct tool *tool);
+
 /* The deadline of a call came (timers.c): its face gets TIMEOUT now, whatever the tool still
  * does. */
 void dispatch_expire(struct call *call);

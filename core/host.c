@@ -342,8 +342,8 @@ static void host_run_step(struct task *task)
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
     call->may_block = true;
     ng_step_fn *step = call->step;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
     int rc = step(&call->pub, call->step_user);
-    struct gate *gate = dispatch_gate(call);
     if (gate != NULL) {
         gate_leave(gate);
     }
@@ -647,6 +647,12 @@ static int host_list_add(struct ng_listing *listing, struct ng_str id, struct ng
     return listing->add(listing, &item);
 }
 
+static struct ng_str host_list_after(struct ng_listing *listing)
+{
+    listing->seeks = true;
+    return listing->after;
+}
+
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
     .version = NOTEGATE_VERSION,
@@ -730,4 +736,5 @@ const struct ng_host call_host = {
     .file_roots = host_file_roots,
     .journal = host_journal,
     .list_add = host_list_add,
+    .list_after = host_list_after,
 };
