@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "mcp_relay.h"
+#include "log_queue.h"
 #include "mcp_stdio.h"
 #include "str.h"
 #include "target.h"
@@ -41,6 +42,8 @@ int command_mcp(struct command_line *line)
     mcp_caller(line, &caller);
     int stop_fd = mcp_stop_fd();
     int rc = target_open(line, &target);
+    /* The client need not read what is logged. */
+    (void)log_queue_start();
     if (rc == COMMAND_OK && target.gateway != NULL) {
         struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
                                   &caller};
@@ -54,5 +57,6 @@ int command_mcp(struct command_line *line)
     if (stop_fd >= 0) {
         (void)close(stop_fd);
     }
+    log_queue_stop();
     return rc;
 }

@@ -281,6 +281,9 @@ bool http_reply_send(struct http_request *request)
             return false;
         }
     }
+    uint64_t body_bytes = reply->has_file             ? reply->file_size
+                          : reply->fixed.data != NULL ? reply->fixed.len
+                                                      : reply->body.len;
     bool is_stream = reply->stream != NULL;
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
@@ -290,6 +293,7 @@ bool http_reply_send(struct http_request *request)
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
+    request->sent = body_bytes;
     request->answered = ok;
     return ok;
 }

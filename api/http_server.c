@@ -115,7 +115,6 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     struct http_connection *connection = *context;
     (void)cls;
     (void)mhd;
-    (void)code;
     *context = NULL;
     if (connection != NULL) {
         int phase = atomic_load(&connection->phase);
@@ -125,6 +124,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         } else if (phase == HTTP_PHASE_STREAMING) {
             http_watch_unstream(&connection->server->watch, connection);
         }
+        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }

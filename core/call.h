@@ -77,6 +77,13 @@ struct pin {
     struct pin *next;
 };
 
+/* A document that the call changes, for the audit log (audit.h). Memory of the call. */
+struct call_change {
+    struct ng_str collection, id;
+    uint64_t revision;
+    struct call_change *next;
+};
+
 struct call {
     struct ng_call
         pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
@@ -152,8 +159,10 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool no_deadline; /* of the request: what takes as long as it takes */
-    bool no_rate;     /* of the request: goes on with what was counted when it began */
+    struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
+    size_t change_count;         /* all of them */
+    bool no_deadline;            /* of the request: what takes as long as it takes */
+    bool no_rate; /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

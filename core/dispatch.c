@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "idem.h"
@@ -357,6 +358,7 @@ static void dispatch_account(struct call *call)
         metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
                      call->caller.agent, took);
     }
+    audit_call(call, took);
     if (log_enabled(NG_LOG_DEBUG)) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
