@@ -24,6 +24,7 @@
 
 struct mcp_sessions;
 struct mcp_session;
+struct mcp_watch;
 
 /* What the client said at initialize that it can do, beyond being asked. */
 enum mcp_client_ability {
@@ -55,6 +56,7 @@ struct mcp_session {
     pthread_mutex_t lock; /* of the flights and the lists below */
     struct mcp_flight *flights;
     struct mcp_session_end *ends;
+    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
     void (*say)(struct mcp_session *session, struct ng_str message);
