@@ -15,6 +15,7 @@
 #include "feed.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "log.h"
 #include "places.h"
 #include "str.h"
@@ -331,6 +332,18 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     return rc;
 }
 
+static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
+    call_unref(call);
+    return rc;
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
@@ -478,12 +491,11 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
-    int rc = store_maintain(gateway->store, call);
-    if (gateway->tasks.self == NULL) {
-        return rc;
-    }
-    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
-    return rc != NG_OK ? rc : tasks_rc;
+    int rc = keys_upkeep(gateway->keys, call);
+    int store_rc = store_maintain(gateway->store, call);
+    int tasks_rc =
+        gateway->tasks.self == NULL ? NG_OK : gateway->tasks.upkeep(gateway->tasks.self, call);
+    return rc != NG_OK ? rc : store_rc != NG_OK ? store_rc : tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -506,30 +518,51 @@ static void gateway_upkeep(void *user)
 
 /* ---- opening and closing ---- */
 
+void gateway_take_limits(struct gateway *gateway, const struct config *config)
+{
+    struct metrics *metrics = gateway->metrics;
+    const struct {
+        const char *key;
+        enum metrics_limit limit;
+    } known[] = {
+        {"limits.body", METRICS_BODY},
+        {"limits.result", METRICS_RESULT},
+        {"limits.buffered", METRICS_BUFFERED},
+        {"limits.depth", METRICS_DEPTH},
+        {"limits.connections", METRICS_CONNECTIONS},
+        {"limits.streams", METRICS_STREAMS},
+        {"limits.queue", METRICS_QUEUE},
+    };
+    atomic_store(&gateway->limits.body, (size_t)config_int(config, "limits.body"));
+    atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
+    atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
+    atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
+    atomic_store(&gateway->limits.connections,
+                 (unsigned)config_int(config, "limits.connections"));
+    atomic_store(&gateway->limits.streams, (unsigned)config_int(config, "limits.streams"));
+    atomic_store(&gateway->limits.queue, (unsigned)config_int(config, "limits.queue"));
+    atomic_store(&gateway->limits.call_timeout_ms, config_int(config, "limits.call_timeout"));
+    for (size_t i = 0; i < NG_COUNT(known); i++) {
+        metrics_limit(metrics, known[i].limit, config_int(config, known[i].key));
+    }
+    metrics_limit(metrics, METRICS_CALL_TIMEOUT,
+                  config_int(config, "limits.call_timeout") / 1000);
+    if (gateway->pool != NULL) {
+        pool_set_queue(gateway->pool, (unsigned)config_int(config, "limits.queue"));
+    }
+    if (gateway->store != NULL) {
+        store_set_keep(gateway->store, config_int(config, "history.keep"));
+    }
+}
+
 void gateway_read_limits(struct gateway *gateway)
 {
     const struct config *config = gateway->config;
-    gateway->limits.body = (size_t)config_int(config, "limits.body");
-    gateway->limits.result = (size_t)config_int(config, "limits.result");
-    gateway->limits.buffered = (size_t)config_int(config, "limits.buffered");
-    gateway->limits.depth = (unsigned)config_int(config, "limits.depth");
-    gateway->limits.connections = (unsigned)config_int(config, "limits.connections");
-    gateway->limits.streams = (unsigned)config_int(config, "limits.streams");
-    gateway->limits.queue = (unsigned)config_int(config, "limits.queue");
     gateway->limits.workers = (unsigned)config_int(config, "limits.workers");
     gateway->limits.stream_backlog = (unsigned)config_int(config, "limits.stream_backlog");
-    gateway->limits.call_timeout_ms = config_int(config, "limits.call_timeout");
-    struct metrics *metrics = gateway->metrics;
-    metrics_limit(metrics, METRICS_BODY, (int64_t)gateway->limits.body);
-    metrics_limit(metrics, METRICS_RESULT, (int64_t)gateway->limits.result);
-    metrics_limit(metrics, METRICS_BUFFERED, (int64_t)gateway->limits.buffered);
-    metrics_limit(metrics, METRICS_DEPTH, gateway->limits.depth);
-    metrics_limit(metrics, METRICS_CONNECTIONS, gateway->limits.connections);
-    metrics_limit(metrics, METRICS_STREAMS, gateway->limits.streams);
-    metrics_limit(metrics, METRICS_QUEUE, gateway->limits.queue);
-    metrics_limit(metrics, METRICS_WORKERS, gateway->limits.workers);
-    metrics_limit(metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
-    metrics_limit(metrics, METRICS_CALL_TIMEOUT, gateway->limits.call_timeout_ms / 1000);
+    metrics_limit(gateway->metrics, METRICS_WORKERS, gateway->limits.workers);
+    metrics_limit(gateway->metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
+    gateway_take_limits(gateway, config);
 }
 
 static int gateway_describe(struct gateway *gateway, struct module **ret_backend,
@@ -579,6 +612,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
+    }
+    if (rc == NG_OK) {
+        rc = gateway_open_keys(gateway, error);
     }
     if (rc == NG_OK) {
         rc = gateway_open_files(gateway, error);
@@ -664,6 +700,7 @@ void gateway_close(struct gateway *gateway)
     }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
+    keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
