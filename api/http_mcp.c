@@ -93,6 +93,10 @@ void mcp_route_finish(struct http_request *request)
 {
     struct mcp_http_response *answer = &request->mcp;
     struct http_reply *reply = &request->reply;
+    if (answer->kind == MCP_HTTP_STREAM) {
+        reply->stream = answer->stream;
+        answer->stream = NULL;
+    }
     reply->status = answer->status;
     reply->content_type = answer->content_type;
     reply->session_id = answer->session_id;

@@ -9,6 +9,7 @@
 
 #include "http_reply.h"
 #include "http_server.h"
+#include "http_stream_face.h"
 #include "routes.h"
 #include "str.h"
 
@@ -435,6 +436,7 @@ void http_request_end(struct http_request *request)
     }
     if (request->mcp_used) {
         buf_done(&request->mcp.body);
+        http_stream_drop(request->mcp.stream);
         if (request->mcp.call != NULL) {
             call_unref(request->mcp.call);
         }
@@ -443,7 +445,7 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file) {
+    if (request->reply.has_file || request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;

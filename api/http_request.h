@@ -52,12 +52,13 @@ struct http_reply {
     const char *cache; /* Cache-Control; NULL: no-store */
     char etag[24];     /* with quotes; "": none */
     int retry_after_s;
-    bool changed;           /* it tells of a change: not to be replaced by "try again" */
-    bool close;             /* after this answer the connection ends */
-    bool authenticate;      /* WWW-Authenticate */
-    const char *cors_allow; /* Access-Control-Allow-Methods of a preflight */
-    const char *session_id; /* of MCP, or NULL */
-    bool has_file;          /* instead of `body`: an open file, which the answer closes */
+    bool changed;               /* it tells of a change: not to be replaced by "try again" */
+    bool close;                 /* after this answer the connection ends */
+    bool authenticate;          /* WWW-Authenticate */
+    const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
+    const char *session_id;     /* of MCP, or NULL */
+    struct http_stream *stream; /* instead of `body`: events (a reference) */
+    bool has_file;              /* instead of `body`: an open file, which the answer closes */
     int file_fd;
     uint64_t file_size;
 };
@@ -75,7 +76,8 @@ enum http_phase {
     HTTP_PHASE_HEAD,        /* the request line is in */
     HTTP_PHASE_BODY,        /* the headers are in */
     HTTP_PHASE_WORKING,     /* suspended: the call runs */
-    HTTP_PHASE_SENDING
+    HTTP_PHASE_SENDING,
+    HTTP_PHASE_STREAMING /* an answer without end; mostly suspended */
 };
 
 struct http_request {
@@ -113,12 +115,13 @@ struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;
-    atomic_int refs;         /* libmicrohttpd's, and one per answer that is still to come */
-    atomic_int phase;        /* enum http_phase */
-    atomic_llong since_ms;   /* when that began; CLOCK_MONOTONIC */
-    struct call *watched;    /* under the watch's lock: cancelled when the client leaves */
-    long long head_since_ms; /* the watch's: bytes of a request line came, it is not whole */
-    bool half_closed, left;  /* the watch's */
+    atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
+    atomic_int phase;           /* enum http_phase */
+    atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
+    struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
+    struct call *watched;       /* under the watch's lock: cancelled when the client leaves */
+    long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
+    bool half_closed, left;     /* the watch's */
     struct auth_connection auth;
     bool auth_known;
     struct sockaddr_storage peer, local;

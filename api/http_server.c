@@ -113,6 +113,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
         }
+        http_watch_unstream(&connection->server->watch, connection);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
@@ -120,7 +121,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 
 static enum MHD_Result send_reply(struct http_request *request)
 {
-    http_connection_phase(request->connection, HTTP_PHASE_SENDING);
+    struct http_connection *connection = request->connection;
+    if (request->reply.stream != NULL) {
+        http_watch_stream(&connection->server->watch, connection, request->reply.stream);
+        http_connection_phase(connection, HTTP_PHASE_STREAMING);
+    } else {
+        http_connection_phase(connection, HTTP_PHASE_SENDING);
+    }
     return http_reply_send(request) ? MHD_YES : MHD_NO;
 }
 
@@ -452,6 +459,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);
         http_watch_each(&server->watch, abandon);
+        http_watch_end_streams(&server->watch);
         (void)wait_idle(server, STOP_SEND_MS);
     }
     end_daemon(server->tcp, server->tcp_fd);

@@ -45,7 +45,8 @@ int mcp_initialize(struct mcp_exchange *exchange)
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_printf(out,
-               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{},\"tools\":{}},"
+               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{},\"tools\":{},"
+               "\"resources\":{},\"prompts\":{}},"
                "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
                "\"},\"instructions\":\"%s\"",
                mcp_version_text(version), mcp_instructions);
@@ -61,7 +62,8 @@ int mcp_discover(struct mcp_exchange *exchange)
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
-               ",\"capabilities\":{\"tools\":{}},\"instructions\":\"%s\",\"ttlMs\":%d,"
+               ",\"capabilities\":{\"tools\":{},\"resources\":{},\"prompts\":{}},"
+               "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);

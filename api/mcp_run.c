@@ -2,6 +2,10 @@
 /* mcp_run.c - requests that run a plugin's code, whatever they are called: progress and log
  * messages to the client, cancellation, the answer. */
 #include "mcp_server.h"
+
+#include <stddef.h>
+
+#include "pool.h"
 #include "str.h"
 
 /* Prints the answer, unless the client took the question back. */
@@ -127,6 +131,65 @@ static void listen_to_call(struct mcp_exchange *exchange)
     if (exchange->log_level != MCP_LOG_NONE) {
         call->on_log = call_log;
     }
+}
+
+/* ---- waiting ---- */
+
+static void wait_is_over(struct task *task)
+{
+    struct mcp_exchange *exchange =
+        (struct mcp_exchange *)(void *)((char *)task - offsetof(struct mcp_exchange, task));
+    if (exchange->departed) {
+        (void)mcp_session_land(exchange->job->session, &exchange->flight);
+        exchange->departed = false;
+    }
+    exchange->over(exchange);
+}
+
+/* Whoever cancels may hold locks: the rest is a worker's. */
+static void wait_cancelled(struct call *call, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    int waits = MCP_WAITS;
+    if (atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
+        pool_resume(exchange->job->gateway->pool, &exchange->task);
+    }
+}
+
+void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
+              void *user)
+{
+    struct mcp_job *job = exchange->job;
+    struct call *call = exchange->call;
+    exchange->over = over;
+    exchange->wait_user = user;
+    exchange->task.run = wait_is_over;
+    atomic_store(&exchange->waits, MCP_WAITS);
+    call->on_user = exchange;
+    call->on_cancel = wait_cancelled;
+    if (job->session != NULL && !exchange->departed) {
+        exchange->flight.id = exchange->message.id;
+        exchange->flight.call = call;
+        exchange->departed = true;
+        mcp_session_depart(job->session, &exchange->flight);
+    }
+    if (job->face->started != NULL) {
+        job->face->started(job, call);
+    }
+}
+
+bool mcp_wait_over(struct mcp_exchange *exchange)
+{
+    int waits = MCP_WAITS;
+    if (!atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
+        return false;
+    }
+    if (exchange->departed) {
+        (void)mcp_session_land(exchange->job->session, &exchange->flight);
+        exchange->departed = false;
+    }
+    return true;
 }
 
 /* ---- running ---- */

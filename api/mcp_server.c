@@ -11,6 +11,11 @@
 static const struct mcp_method mcp_methods[] = {
     {"tools/call", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tools_call},
     {"tools/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tools_list},
+    {"resources/read", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_resources_read},
+    {"resources/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_resources_list},
+    {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_templates_list},
+    {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_get},
+    {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_list},
     {"server/discover", MCP_ERA_STATELESS, mcp_discover},
     {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
     {"ping", MCP_ERA_HANDSHAKE, mcp_ping},

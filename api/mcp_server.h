@@ -24,11 +24,15 @@ struct mcp_face {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
+    /* Can notify() reach the client of this job? NULL: as notify is there. */
+    bool (*can_notify)(const struct mcp_job *job);
     /* A cancelled request is answered all the same (HTTP owes an answer). */
     bool answers_cancelled;
     /* Errors have HTTP statuses of their own; headers are checked. */
     bool is_http;
 };
+
+enum mcp_waits { MCP_WAITS_NOT = 0, MCP_WAITS, MCP_WAITS_OVER };
 
 /* One message under way. Memory of the job's call. */
 struct mcp_exchange {
@@ -45,6 +49,10 @@ struct mcp_exchange {
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */
+    atomic_int waits; /* of mcp_wait(): enum mcp_waits */
+    void (*over)(struct mcp_exchange *exchange);
+    void *wait_user;  /* of who waits */
+    struct task task; /* over() on a worker */
 };
 
 struct mcp_job {
@@ -118,6 +126,20 @@ struct mcp_run {
 /* NG_OK: answered; NG_PENDING. */
 int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
 
+/*
+ * A request that stays open and runs no code meanwhile (subscriptions/listen): its handler
+ * calls mcp_wait() and returns NG_PENDING. What is to be said goes out by
+ * job->face->notify(job, message) (any thread, until the exchange is finished; over HTTP the
+ * first message makes the answer an event stream). over() comes at most once, on a thread of
+ * its own (no lock held), when the client cancelled the request or left, or the gateway stops;
+ * who ends the waiting himself calls mcp_wait_over(), and only if that says true it is his.
+ * Either way the winner, nobody else, answers (mcp_answer_open ...; over() may also leave the
+ * answer out) and calls mcp_exchange_finish().
+ */
+void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
+              void *user);
+bool mcp_wait_over(struct mcp_exchange *exchange);
+
 /* mcp_lifecycle.c */
 int mcp_initialize(struct mcp_exchange *exchange);
 int mcp_discover(struct mcp_exchange *exchange);
@@ -126,6 +148,13 @@ int mcp_set_level(struct mcp_exchange *exchange);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_resource_list.c, mcp_resources.c */
+int mcp_resources_list(struct mcp_exchange *exchange);
+int mcp_templates_list(struct mcp_exchange *exchange);
+int mcp_resources_read(struct mcp_exchange *exchange);
+/* mcp_prompts.c */
+int mcp_prompts_list(struct mcp_exchange *exchange);
+int mcp_prompts_get(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,

@@ -36,6 +36,8 @@ struct mcp_session *mcp_session_new(void)
     atomic_init(&session->refs, 1);
     atomic_init(&session->version, MCP_VERSION_NONE);
     atomic_init(&session->log_level, MCP_LOG_NONE);
+    atomic_init(&session->client_asks, 0);
+    atomic_init(&session->client_abilities, 0);
     return session;
 }
 
@@ -103,6 +105,63 @@ void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
         call_unref(call);
         call = id == NULL ? take_flight(session, id) : NULL;
     }
+}
+
+/* ---- its own messages, its end ---- */
+
+void mcp_session_notify(struct mcp_session *session, struct ng_str message)
+{
+    if (session->say != NULL) {
+        session->say(session, message);
+    }
+}
+
+bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool open = !session->ended;
+    if (open) {
+        end->next = session->ends;
+        session->ends = end;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return open;
+}
+
+bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_session_end **at = &session->ends;
+    while (*at != NULL && *at != end) {
+        at = &(*at)->next;
+    }
+    bool found = *at != NULL;
+    if (found) {
+        *at = end->next;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return found;
+}
+
+static struct mcp_session_end *take_end(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    session->ended = true;
+    struct mcp_session_end *end = session->ends;
+    if (end != NULL) {
+        session->ends = end->next;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return end;
+}
+
+void mcp_session_close(struct mcp_session *session)
+{
+    struct mcp_session_end *end;
+    while ((end = take_end(session)) != NULL) {
+        end->ended(session, end->user);
+    }
+    mcp_session_cancel(session, NULL);
 }
 
 /* ---- the table ---- */

@@ -23,6 +23,19 @@
 #define MCP_SESSION_OWNER_MAX 96
 
 struct mcp_sessions;
+struct mcp_session;
+
+/* What the client said at initialize that it can do, beyond being asked. */
+enum mcp_client_ability {
+    MCP_CLIENT_ROOTS_CHANGED = 1 /* roots.listChanged */
+};
+
+/* Called once, when the session ends (DELETE, silence, the end of a stdio connection). */
+struct mcp_session_end {
+    void (*ended)(struct mcp_session *session, void *user);
+    void *user;
+    struct mcp_session_end *next;
+};
 
 /* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
 struct mcp_flight {
@@ -37,8 +50,15 @@ struct mcp_session {
     char owner[MCP_SESSION_OWNER_MAX];
     atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
     atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
-    pthread_mutex_t lock; /* of the flights */
+    /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
+    atomic_uint client_asks, client_abilities;
+    pthread_mutex_t lock; /* of the flights and the lists below */
     struct mcp_flight *flights;
+    struct mcp_session_end *ends;
+    bool ended;
+    /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
+    void (*say)(struct mcp_session *session, struct ng_str message);
+    void *say_user;
     atomic_int refs;
     /* The table's. */
     int64_t used_ms;
@@ -72,5 +92,19 @@ void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
 bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
 /* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
+
+/*
+ * One notification, a whole JSON-RPC message, from outside of any request: over HTTP it goes to
+ * the session's GET stream (kept within a bound while none is open, the oldest goes first),
+ * over stdio it is a line. Any thread; never blocks; the caller holds a reference.
+ */
+void mcp_session_notify(struct mcp_session *session, struct ng_str message);
+/* end->ended() is called once when the session ends, with no lock held; `end` is the caller's
+ * memory until then. False: it has ended already, and nothing is called. */
+bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
+/* Takes it back. False: it is being called, or was. */
+bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end);
+/* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
+void mcp_session_close(struct mcp_session *session);
 
 #endif

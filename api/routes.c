@@ -38,6 +38,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},
     {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
     {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},
+    {HTTP_GET, 0, "/v1/events", rest_events, NULL},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.js", docs_page_script, NULL},

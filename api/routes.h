@@ -39,6 +39,7 @@ void rest_ops_finish(struct http_request *request);
 int rest_admin_backup(struct http_request *request);
 int rest_admin_verify(struct http_request *request);
 void rest_admin_finish(struct http_request *request);
+int rest_events(struct http_request *request);
 int openapi_route(struct http_request *request);
 int docs_page_html(struct http_request *request);
 int docs_page_script(struct http_request *request);

@@ -20,6 +20,7 @@
 
 struct gateway;
 struct key;
+struct plugin;
 struct tool;
 struct call;
 
@@ -89,12 +90,18 @@ struct call {
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
     bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
+    /* On a worker, once, before the tool runs: what must be there first. A failure is the
+     * call's. NULL: nothing. Not with on_loop. */
+    int (*begin)(struct call *call, void *user);
     void (*done)(struct call *call, void *user); /* see dispatch() */
-    void *done_user;
+    void *done_user;                             /* of both */
     void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
                         void *user);
     void (*on_log)(struct call *call, enum ng_level level, const char *logger,
                    struct ng_str json, void *user);
+    /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
+     * take none. */
+    void (*on_cancel)(struct call *call, void *user);
     void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
@@ -111,14 +118,16 @@ struct call {
     struct result
         work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
-    int64_t started_ns;  /* CLOCK_MONOTONIC */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;      /* of the thread that runs the tool just now */
-    bool read_only;      /* by the tool's declaration and this call's arguments */
-    bool in_gate;        /* holds the gate of its plugin */
-    bool counted;        /* counted in gateway->active */
-    bool is_async;       /* dispatch() returned or will return NG_PENDING */
-    bool held;           /* something was begun that outlives the run */
+    struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
+                              that plugin's gate. A step may change it before it continues. */
+    int64_t started_ns;    /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;        /* of the thread that runs the tool just now */
+    bool read_only;        /* by the tool's declaration and this call's arguments */
+    bool in_gate;          /* holds the gate of its plugin */
+    bool counted;          /* counted in gateway->active */
+    bool is_async;         /* dispatch() returned or will return NG_PENDING */
+    bool held;             /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
@@ -142,8 +151,8 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool no_deadline; /* of the request: for dispatch_step(), of what takes as long as there is
-                         data */
+    bool no_deadline; /* of the request: what takes as long as it takes */
+    bool no_rate;     /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

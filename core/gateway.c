@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "feed.h"
 #include "idem.h"
 #include "journal.h"
 #include "log.h"
+#include "places.h"
 #include "str.h"
 #include "timers.h"
 
@@ -473,8 +475,15 @@ static void upkeep_done(struct call *call, void *user)
 
 static int upkeep_step(struct ng_call *pub, void *user)
 {
+    struct call *call = call_of(pub);
+    struct gateway *gateway = call->gateway;
     (void)user;
-    return store_maintain(call_of(pub)->gateway->store, call_of(pub));
+    int rc = store_maintain(gateway->store, call);
+    if (gateway->tasks.self == NULL) {
+        return rc;
+    }
+    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
+    return rc != NG_OK ? rc : tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -529,9 +538,10 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
     gateway->idem = idem_new();
+    gateway->streams = places_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
-        gateway->modules == NULL) {
+        gateway->streams == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
@@ -575,6 +585,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         rc = gateway_open_journal(gateway, error);
+    }
+    if (rc == NG_OK) {
+        rc = feed_new(gateway, gateway->limits.stream_backlog, &gateway->feed);
     }
     if (rc == NG_OK) {
         rc = gateway_start_plugins(gateway, error);
@@ -640,11 +653,15 @@ void gateway_close(struct gateway *gateway)
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    feed_free(gateway->feed);
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);
     }
     files_close(gateway->files);
     store_close(gateway->store);
+    if (gateway->tasks.self != NULL) {
+        gateway->tasks.close(gateway->tasks.self);
+    }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
     timers_free(gateway->timers);
@@ -654,6 +671,7 @@ void gateway_close(struct gateway *gateway)
     }
     free(gateway->modules);
     idem_free(gateway->idem);
+    places_free(gateway->streams);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

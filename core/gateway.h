@@ -22,6 +22,7 @@ struct journal_front;
 struct idem_table;
 struct feed;
 struct keys;
+struct places;
 
 struct gateway {
     struct ng_host
@@ -34,9 +35,10 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idem_table *idem;
-    struct feed *feed;     /* feed.h; NULL in commands that serve nobody */
-    struct keys *keys;     /* keys.h */
-    struct timers *timers; /* deadlines of calls */
+    struct feed *feed;      /* feed.h; NULL in commands that serve nobody */
+    struct keys *keys;      /* keys.h */
+    struct places *streams; /* places.h: who has how many of limits.streams */
+    struct timers *timers;  /* deadlines of calls */
     struct module **modules;
     size_t module_count;
     int lock_fd;
@@ -54,6 +56,12 @@ struct gateway {
         size_t buffered;
         unsigned connections, streams, queue, workers, stream_backlog;
     } limits;
+    /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. */
+    struct {
+        void *self;
+        int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
+        void (*close)(void *self);                    /* when no call is left */
+    } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */
     void *lists_user;

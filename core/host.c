@@ -7,6 +7,7 @@
 #include "gateway.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "listing.h"
 #include "log.h"
 #include "str.h"
@@ -341,8 +342,8 @@ static void host_run_step(struct task *task)
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
     call->may_block = true;
     ng_step_fn *step = call->step;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
     int rc = step(&call->pub, call->step_user);
-    struct gate *gate = dispatch_gate(call);
     if (gate != NULL) {
         gate_leave(gate);
     }
@@ -407,6 +408,9 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
         call_unref(background);
         return host_no_memory(call);
     }
+    key_ref(call->key);
+    background->key = call->key;
+    background->no_rate = true;
     background->tool = call->tool;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
@@ -643,6 +647,12 @@ static int host_list_add(struct ng_listing *listing, struct ng_str id, struct ng
     return listing->add(listing, &item);
 }
 
+static struct ng_str host_list_after(struct ng_listing *listing)
+{
+    listing->seeks = true;
+    return listing->after;
+}
+
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
     .version = NOTEGATE_VERSION,
@@ -726,4 +736,5 @@ const struct ng_host call_host = {
     .file_roots = host_file_roots,
     .journal = host_journal,
     .list_add = host_list_add,
+    .list_after = host_list_after,
 };

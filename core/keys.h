@@ -44,7 +44,7 @@ struct key {
     pthread_mutex_t lock;
     double tokens;
     int64_t filled_ns;
-    void *memory; /* the texts */
+    struct arena *memory; /* the texts */
 };
 
 /* Reads all keys. call: of the start. */

@@ -343,6 +343,19 @@ int store_watch(struct store *store, store_watch_fn *watch, void *user)
     return rc;
 }
 
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
+{
+    pthread_mutex_lock(&store->watch_lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < store->watcher_count; i++) {
+        if (store->watchers[i].watch != watch || store->watchers[i].user != user) {
+            store->watchers[kept++] = store->watchers[i];
+        }
+    }
+    store->watcher_count = kept;
+    pthread_mutex_unlock(&store->watch_lock);
+}
+
 uint64_t store_last_seq(struct store *store)
 {
     return atomic_load(&store->last_seq);

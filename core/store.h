@@ -92,6 +92,8 @@ void store_draft_view(const struct ng_draft *draft, struct draft_view *ret);
  * quick. */
 typedef void store_watch_fn(void *user, const struct ng_event *events, size_t count);
 int store_watch(struct store *store, store_watch_fn *watch, void *user);
+/* It does not run any more when this returns. */
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
 
 /* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */

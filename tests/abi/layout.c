@@ -304,7 +304,8 @@ AT(ng_host, journal, 624);
 AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
-SIZE(ng_host, 656);
+AT(ng_host, list_after, 656);
+SIZE(ng_host, 664);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -592,7 +593,7 @@ VALUE(NG_TOOL_OWN_TIMEOUT, 16);
 VALUE(NG_TOOL_TASK_ALLOWED, 32);
 VALUE(NG_TOOL_TASK_REQUIRED, 64);
 VALUE(NG_TOOL_AGENT_MODE, 128);
-VALUE(NG_TOOL_ASKS_FIRST, 256);
+VALUE(NG_TOOL_TASK_AFTER_ASKING, 256);
 VALUE(NG_SPACE_OWN, 0);
 VALUE(NG_SPACE_SHARED, 1);
 VALUE(NG_OPTION_TEXT, 0);

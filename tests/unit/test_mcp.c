@@ -526,7 +526,8 @@ static void discover_tells_all(void **state)
     assert_int_equal(exchange.response.status, 200);
     assert_non_null(strstr(text, "\"supportedVersions\":[\"2026-07-28\",\"2025-11-25\","
                                  "\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"));
-    assert_non_null(strstr(text, "\"capabilities\":{\"tools\":{}}"));
+    assert_non_null(strstr(text, "\"resources\":{"));
+    assert_non_null(strstr(text, "\"prompts\":{"));
     assert_non_null(strstr(text, "\"ttlMs\":"));
     assert_non_null(strstr(text, "\"cacheScope\":\"public\""));
     assert_non_null(strstr(text, SERVER_META "}"));

@@ -308,6 +308,11 @@ struct ng_host {
      * the answer after about retry_ms. Nothing happens where a transport cannot resume (MCP
      * sessions over HTTP can). */
     void (*let_go)(struct ng_call *call, int64_t retry_ms);
+
+    /* Where the page that is wanted begins: behind the entry with this id; absent: at the
+     * start. A listing that asks must begin there (also where that entry is gone); one that
+     * does not is read from its start for every page. */
+    struct ng_str (*list_after)(struct ng_listing *listing);
 };
 
 /* ---- what a plugin declares
@@ -338,9 +343,9 @@ enum ng_tool_flags {
     NG_TOOL_TASK_REQUIRED = 64,
     NG_TOOL_AGENT_MODE =
         128, /* only in mode agent (the default for what writes is edit or agent) */
-    /* With NG_TOOL_TASK_...: what it asks when it runs first is asked before there is a task.
-     */
-    NG_TOOL_ASKS_FIRST = 256
+    /* With one of the two TASK flags: the tool asks first and is quick until then. Its first
+     * run is a plain one, and the task begins with the answers. */
+    NG_TOOL_TASK_AFTER_ASKING = 256
 };
 
 enum ng_tool_space {
@@ -411,6 +416,8 @@ struct ng_resources {
     const char *mime_type;
     const char
         *collection; /* its events are changes of these resources: id = the document's id */
+    /* Gives entries to list_add() until that does not return NG_OK (the page is full), then
+     * returns NG_OK. Always in the same order; new entries may come anywhere. */
     int (*list)(void *self, struct ng_call *call, struct ng_str space,
                 struct ng_listing *listing);
     /* Replies with ng_reply or ng_reply_resource. revision 0: the newest. */
