@@ -298,7 +298,7 @@ static const struct ng_tool conformance_tools[] = {
         .params = NO_ARGS,
         .run = conformance_task_after_input,
         .effect = NG_EFFECT_READS,
-        .flags = NG_TOOL_TASK_REQUIRED | NG_TOOL_ASKS_FIRST,
+        .flags = NG_TOOL_TASK_REQUIRED | NG_TOOL_TASK_AFTER_ASKING,
     },
 };
 
