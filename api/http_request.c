@@ -252,7 +252,7 @@ static void make_request_id(struct http_request *request)
 
 static int check_names(struct http_request *request)
 {
-    const struct http_names *names = &request->server->names;
+    const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     if (!http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "

@@ -60,6 +60,11 @@ void mcp_http_free(struct mcp_http *mcp)
     }
 }
 
+void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms)
+{
+    mcp_sessions_set_timeout(mcp->sessions, timeout_ms);
+}
+
 int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, struct buf *out)
 {
     struct buf data;

@@ -275,6 +275,13 @@ int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
     return NG_OK;
 }
 
+void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    sessions->timeout_ms = timeout_ms;
+    (void)pthread_mutex_unlock(&sessions->lock);
+}
+
 void mcp_sessions_free(struct mcp_sessions *sessions)
 {
     if (sessions == NULL) {

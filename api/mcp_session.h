@@ -69,6 +69,7 @@ struct mcp_session {
 /* timeout_ms: silence after which a session is gone. */
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
+void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
 /* owner: who may use it. NG_EBUSY: the table is full of other callers' sessions. *ret has a
  * reference for the caller. */
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,

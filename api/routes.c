@@ -36,6 +36,7 @@ static const struct route table[] = {
     {HTTP_GET, ROUTE_OPEN, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN, "/readyz", rest_ops_readyz, rest_ops_finish},
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},
+    {HTTP_POST, 0, "/v1/reload", rest_admin_reload, rest_admin_reload_finish},
     {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
     {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},
     {HTTP_GET, 0, "/v1/events", rest_events, NULL},

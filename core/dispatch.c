@@ -584,7 +584,7 @@ static int dispatch_submit(struct call *call)
     }
     call_fail(call, NG_EBUSY,
               "%u calls are waiting already (limits.queue); try again in a moment",
-              gateway->limits.queue);
+              atomic_load(&gateway->limits.queue));
     atomic_store(&call->pending, 0);
     int rc = dispatch_finish(call, true);
     call_unref(call);

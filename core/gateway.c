@@ -506,30 +506,51 @@ static void gateway_upkeep(void *user)
 
 /* ---- opening and closing ---- */
 
+void gateway_take_limits(struct gateway *gateway, const struct config *config)
+{
+    struct metrics *metrics = gateway->metrics;
+    const struct {
+        const char *key;
+        enum metrics_limit limit;
+    } known[] = {
+        {"limits.body", METRICS_BODY},
+        {"limits.result", METRICS_RESULT},
+        {"limits.buffered", METRICS_BUFFERED},
+        {"limits.depth", METRICS_DEPTH},
+        {"limits.connections", METRICS_CONNECTIONS},
+        {"limits.streams", METRICS_STREAMS},
+        {"limits.queue", METRICS_QUEUE},
+    };
+    atomic_store(&gateway->limits.body, (size_t)config_int(config, "limits.body"));
+    atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
+    atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
+    atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
+    atomic_store(&gateway->limits.connections,
+                 (unsigned)config_int(config, "limits.connections"));
+    atomic_store(&gateway->limits.streams, (unsigned)config_int(config, "limits.streams"));
+    atomic_store(&gateway->limits.queue, (unsigned)config_int(config, "limits.queue"));
+    atomic_store(&gateway->limits.call_timeout_ms, config_int(config, "limits.call_timeout"));
+    for (size_t i = 0; i < NG_COUNT(known); i++) {
+        metrics_limit(metrics, known[i].limit, config_int(config, known[i].key));
+    }
+    metrics_limit(metrics, METRICS_CALL_TIMEOUT,
+                  config_int(config, "limits.call_timeout") / 1000);
+    if (gateway->pool != NULL) {
+        pool_set_queue(gateway->pool, (unsigned)config_int(config, "limits.queue"));
+    }
+    if (gateway->store != NULL) {
+        store_set_keep(gateway->store, config_int(config, "history.keep"));
+    }
+}
+
 void gateway_read_limits(struct gateway *gateway)
 {
     const struct config *config = gateway->config;
-    gateway->limits.body = (size_t)config_int(config, "limits.body");
-    gateway->limits.result = (size_t)config_int(config, "limits.result");
-    gateway->limits.buffered = (size_t)config_int(config, "limits.buffered");
-    gateway->limits.depth = (unsigned)config_int(config, "limits.depth");
-    gateway->limits.connections = (unsigned)config_int(config, "limits.connections");
-    gateway->limits.streams = (unsigned)config_int(config, "limits.streams");
-    gateway->limits.queue = (unsigned)config_int(config, "limits.queue");
     gateway->limits.workers = (unsigned)config_int(config, "limits.workers");
     gateway->limits.stream_backlog = (unsigned)config_int(config, "limits.stream_backlog");
-    gateway->limits.call_timeout_ms = config_int(config, "limits.call_timeout");
-    struct metrics *metrics = gateway->metrics;
-    metrics_limit(metrics, METRICS_BODY, (int64_t)gateway->limits.body);
-    metrics_limit(metrics, METRICS_RESULT, (int64_t)gateway->limits.result);
-    metrics_limit(metrics, METRICS_BUFFERED, (int64_t)gateway->limits.buffered);
-    metrics_limit(metrics, METRICS_DEPTH, gateway->limits.depth);
-    metrics_limit(metrics, METRICS_CONNECTIONS, gateway->limits.connections);
-    metrics_limit(metrics, METRICS_STREAMS, gateway->limits.streams);
-    metrics_limit(metrics, METRICS_QUEUE, gateway->limits.queue);
-    metrics_limit(metrics, METRICS_WORKERS, gateway->limits.workers);
-    metrics_limit(metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
-    metrics_limit(metrics, METRICS_CALL_TIMEOUT, gateway->limits.call_timeout_ms / 1000);
+    metrics_limit(gateway->metrics, METRICS_WORKERS, gateway->limits.workers);
+    metrics_limit(gateway->metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
+    gateway_take_limits(gateway, config);
 }
 
 static int gateway_describe(struct gateway *gateway, struct module **ret_backend,

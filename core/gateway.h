@@ -47,14 +47,13 @@ struct gateway {
     atomic_bool stopping; /* new calls are refused */
     atomic_bool upkeep_runs;
     _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
-    /* Limits, read once from the configuration (reload writes them). */
+    /* Limits by the configuration. */
     struct {
-        /* These four a reload changes while calls read them. */
-        atomic_size_t body, result;
-        atomic_uint depth;
+        /* These a reload changes while calls read them. */
+        atomic_size_t body, result, buffered;
+        atomic_uint depth, connections, streams, queue;
         _Atomic int64_t call_timeout_ms;
-        size_t buffered;
-        unsigned connections, streams, queue, workers, stream_backlog;
+        unsigned workers, stream_backlog;
     } limits;
     /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. */
     struct {
@@ -81,8 +80,10 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
 /* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
-/* The limits as the configuration has them now (at start, after a reload). */
+/* The limits as the configuration has them (at the start). */
 void gateway_read_limits(struct gateway *gateway);
+/* Those limits that can change while it runs (a reload), and history.keep. */
+void gateway_take_limits(struct gateway *gateway, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);

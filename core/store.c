@@ -35,7 +35,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
     pthread_cond_init(&store->idle, NULL);
-    store->keep_ms = config_view_int(conf, "history.keep");
+    atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     *ret = store;
     return NG_OK;
@@ -378,14 +378,19 @@ static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t re
     return false;
 }
 
+void store_set_keep(struct store *store, int64_t keep_ms)
+{
+    atomic_store(&store->keep_ms, keep_ms);
+}
+
 int store_maintain(struct store *store, struct call *call)
 {
     if (store->backend->maintain == NULL) {
         return NG_OK;
     }
-    return store->backend->maintain(store->db, &call->pub, clock_unix_ms(), store->keep_ms,
-                                    store->pinned != NULL ? store->pinned : store_pins_nothing,
-                                    store->pinned_user);
+    return store->backend->maintain(
+        store->db, &call->pub, clock_unix_ms(), atomic_load(&store->keep_ms),
+        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
 }
 
 int store_health(struct store *store, struct call *call)

@@ -102,6 +102,8 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
+/* Another history.keep, from the next upkeep on. */
+void store_set_keep(struct store *store, int64_t keep_ms);
 void store_pin_revisions(struct store *store,
                          bool (*pinned)(void *user, const struct ng_key *key,
                                         uint64_t revision),
