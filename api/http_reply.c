@@ -192,7 +192,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
     }
     if (reply->authenticate) {
-        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"notegate\"");
+        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                       request->bad_token ? "Bearer realm=\"notegate\", error=\"invalid_token\""
+                                          : "Bearer realm=\"notegate\"");
     }
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);

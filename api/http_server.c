@@ -471,6 +471,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
             (void)gateway_drain(server->gateway, wait_ms);
         }
         http_watch_cancel_all(&server->watch);
+        mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);

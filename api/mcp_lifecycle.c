@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
  * and the log level. */
+#include "mcp_ask.h"
 #include "mcp_server.h"
 #include "str.h"
 
@@ -14,6 +15,21 @@ static const char mcp_instructions[] =
     "is "
     "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
     "what to do instead.";
+
+/* What the client can be asked holds for its session. */
+static void remember_client(struct mcp_exchange *exchange)
+{
+    struct mcp_session *session = exchange->job->session;
+    const struct ng_value *capabilities = json_get(exchange->message.params, "capabilities");
+    const struct ng_value *roots = json_get(capabilities, "roots");
+    const struct ng_value *changed = json_get(roots, "listChanged");
+    if (session == NULL) {
+        return;
+    }
+    bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
+    atomic_store(&session->client_asks, mcp_asks_of(capabilities));
+    atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
+}
 
 int mcp_initialize(struct mcp_exchange *exchange)
 {
@@ -42,6 +58,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
                          no_text);
         return NG_OK;
     }
+    remember_client(exchange);
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_printf(out,

@@ -66,6 +66,7 @@ struct ask {
     struct ng_str key;
     enum ng_ask_kind kind;
     struct ng_str request; /* JSON */
+    bool malformed;        /* there was an answer, not of its kind's form */
     struct ask *next;
 };
 
@@ -173,6 +174,9 @@ static inline struct call *call_of(struct ng_call *pub)
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
 void call_ref(struct call *call);
+
+/* Has a client's answer the form that an answer to such a question has? */
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 
 /* Frees the memory that is kept for the next call. */
 void call_free_spare(struct gateway *gateway);

@@ -15,6 +15,7 @@
 #include "feed.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "log.h"
 #include "places.h"
 #include "str.h"
@@ -331,6 +332,18 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     return rc;
 }
 
+static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
+    call_unref(call);
+    return rc;
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
@@ -478,12 +491,11 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
-    int rc = store_maintain(gateway->store, call);
-    if (gateway->tasks.self == NULL) {
-        return rc;
-    }
-    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
-    return rc != NG_OK ? rc : tasks_rc;
+    int rc = keys_upkeep(gateway->keys, call);
+    int store_rc = store_maintain(gateway->store, call);
+    int tasks_rc =
+        gateway->tasks.self == NULL ? NG_OK : gateway->tasks.upkeep(gateway->tasks.self, call);
+    return rc != NG_OK ? rc : store_rc != NG_OK ? store_rc : tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -602,6 +614,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
     }
     if (rc == NG_OK) {
+        rc = gateway_open_keys(gateway, error);
+    }
+    if (rc == NG_OK) {
         rc = gateway_open_files(gateway, error);
     }
     if (rc == NG_OK) {
@@ -685,6 +700,7 @@ void gateway_close(struct gateway *gateway)
     }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
+    keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {

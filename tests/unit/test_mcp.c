@@ -274,7 +274,7 @@ static void sessions_live_and_end(void **state)
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
     assert_int_equal(in_session("no such session", MCP_HTTP_POST, ping), 404);
     /* Another key of the same agent is another caller. */
-    struct key other = {.id = "2"};
+    struct key other = {.refs = 1, .id = "2"};
     fixture.caller.key = &other;
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
     assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 404);
