@@ -16,6 +16,10 @@ static const struct mcp_method mcp_methods[] = {
     {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_templates_list},
     {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_get},
     {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_list},
+    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_complete},
+    {"resources/subscribe", MCP_ERA_HANDSHAKE, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_ERA_STATELESS, mcp_subscriptions_listen},
     {"server/discover", MCP_ERA_STATELESS, mcp_discover},
     {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
     {"ping", MCP_ERA_HANDSHAKE, mcp_ping},
@@ -154,6 +158,9 @@ static void run_notification(struct mcp_exchange *exchange)
         if (id != NULL) {
             mcp_session_cancel(session, id);
         }
+    }
+    if (session != NULL && str_is(message->method, "notifications/initialized")) {
+        mcp_session_hears(exchange);
     }
 }
 

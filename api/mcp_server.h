@@ -179,6 +179,16 @@ int mcp_resources_read(struct mcp_exchange *exchange);
 /* mcp_prompts.c */
 int mcp_prompts_list(struct mcp_exchange *exchange);
 int mcp_prompts_get(struct mcp_exchange *exchange);
+/* mcp_complete.c */
+int mcp_complete(struct mcp_exchange *exchange);
+/* mcp_subscribe.c */
+int mcp_resources_subscribe(struct mcp_exchange *exchange);
+int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
+/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+ */
+void mcp_session_hears(struct mcp_exchange *exchange);
+/* mcp_listen.c */
+int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
