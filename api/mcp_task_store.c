@@ -149,20 +149,14 @@ static void write_text(struct ng_writer *writer, const char *name, struct ng_str
     }
 }
 
-static void write_raw(struct ng_writer *writer, const char *name, struct ng_str json)
-{
-    if (json.data != NULL) {
-        json_name(writer, name);
-        json_raw(writer, json);
-    }
-}
-
 static void write_number(struct ng_writer *writer, const char *name, int64_t value)
 {
     json_name(writer, name);
     json_int(writer, value);
 }
 
+/* What is JSON already is kept as a string: the store's parsed bodies do not keep how their
+ * parts were written. */
 static void write_task(struct buf *out, const struct mcp_task *task)
 {
     struct ng_writer writer;
@@ -171,14 +165,14 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_text(&writer, "owner", task->owner);
     write_text(&writer, "tool", task->tool);
     write_text(&writer, "space", task->space);
-    write_raw(&writer, "arguments", task->arguments);
+    write_text(&writer, "arguments", task->arguments);
     write_text(&writer, "status", ng_str_of(status_texts[task->status]));
     write_number(&writer, "created", task->created_ms);
     write_number(&writer, "updated", task->updated_ms);
     write_number(&writer, "ttl", task->ttl_ms);
     write_number(&writer, "can_ask", task->can_ask);
-    write_raw(&writer, "asks", task->asks);
-    write_raw(&writer, "answers", task->answers);
+    write_text(&writer, "asks", task->asks);
+    write_text(&writer, "answers", task->answers);
     write_text(&writer, "state", task->state);
     write_text(&writer, "message", task->message);
     if (task->is_error) {
