@@ -109,6 +109,9 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* The same with another resultType. */
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
