@@ -119,11 +119,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)code;
     *context = NULL;
     if (connection != NULL) {
-        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+        int phase = atomic_load(&connection->phase);
+        if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
+        } else if (phase == HTTP_PHASE_STREAMING) {
+            http_watch_unstream(&connection->server->watch, connection);
         }
-        http_watch_unstream(&connection->server->watch, connection);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }

@@ -4,6 +4,7 @@
 
 #include "dispatch.h"
 #include "http_reply.h"
+#include "key_ops.h"
 #include "openapi_schema.h"
 #include "routes.h"
 #include "str.h"
@@ -109,6 +110,59 @@ static const char fixed_paths[] =
     "\"content\":{\"text/plain\":{\"schema\":{\"type\":\"string\"}}}},\"default\":{\"$ref\":"
     "\"#/components/responses/Error\"}}}}";
 
+/* Only in what the role admin is shown. */
+static const char keys_paths[] =
+    ",\"/v1/keys\":{\"get\":{\"operationId\":\"listKeys\",\"summary\":\"The keys in "
+    "force\",\"tags\":[\"keys\"],\"parameters\":[{\"name\":\"all\",\"in\":\"query\","
+    "\"description\":\"Also those that are revoked or have expired.\",\"schema\":{\"type\":"
+    "\"boolean\",\"default\":false}}],\"responses\":{\"200\":{\"description\":\"Oldest "
+    "first.\",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\",\"required\":"
+    "[\"keys\"],\"properties\":{\"keys\":{\"type\":\"array\",\"items\":{\"$ref\":"
+    "\"#/components/schemas/Key\"}}}}}}},\"default\":{\"$ref\":\"#/components/responses/"
+    "Error\"}}},\"post\":{\"operationId\":\"addKey\",\"summary\":\"Add a key\","
+    "\"description\":\"In force when it is answered. The answer is the only one with `key`, "
+    "what to send as bearer token.\",\"tags\":[\"keys\"],\"requestBody\":{\"required\":true,"
+    "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/"
+    "NewKey\"}}}}"
+    ",\"responses\":{\"201\":{\"description\":\"It was added.\",\"content\":{"
+    "\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":"
+    "{\"$ref\":\"#/components/responses/Error\"}}}},"
+    "\"/v1/keys/{id}\":{\"parameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,"
+    "\"schema\":{\"type\":\"string\"}}],\"get\":{\"operationId\":\"showKey\",\"summary\":\"One "
+    "key\",\"tags\":[\"keys\"],\"responses\":{\"200\":{\"description\":\"The key.\","
+    "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},"
+    "\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"delete\":{\"operationId\":"
+    "\"revokeKey\",\"summary\":\"Revoke a key, at once and for good\",\"tags\":[\"keys\"],"
+    "\"responses\":{\"200\":{\"description\":\"The key, revoked.\",\"content\":{"
+    "\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":"
+    "{\"$ref\":\"#/components/responses/Error\"}}}}";
+
+static const char keys_schemas[] =
+    ",\"NewKey\":{\"type\":\"object\",\"required\":[\"agent\"],\"additionalProperties\":false,"
+    "\"properties\":{\"agent\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9._@-]{1,64}$\"},"
+    "\"role\":{\"enum\":[\"reader\",\"writer\",\"admin\"],\"default\":\"writer\"},\"mode\":{"
+    "\"enum\":[\"ask\",\"edit\",\"agent\"],\"default\":\"agent\"},\"spaces\":{\"type\":"
+    "\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":64,\"description\":\"Default: the "
+    "agent's own, ~NAME, and shared.\"},\"tools\":{\"type\":\"array\",\"items\":{\"type\":"
+    "\"string\"},\"minItems\":1,\"maxItems\":256,\"description\":\"Default: all.\"},\"rate\":{"
+    "\"type\":[\"number\",\"string\"],\"description\":\"Calls a second, 5, 5/s or 30/min, in "
+    "bursts of twice that; default: no limit.\"},\"expires\":{\"type\":\"string\","
+    "\"description\":\"30d, 2027-01-31 or RFC 3339; default: never.\"}}},"
+    "\"Key\":{\"type\":\"object\",\"required\":[\"id\",\"agent\",\"role\",\"mode\",\"spaces\","
+    "\"created\",\"state\"],\"properties\":{\"key\":{\"type\":\"string\",\"description\":"
+    "\"Only "
+    "when it is "
+    "added.\"},\"id\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},\"role\":{"
+    "\"enum\":[\"reader\",\"writer\",\"admin\"]},\"mode\":{\"enum\":[\"ask\",\"edit\","
+    "\"agent\"]},"
+    "\"spaces\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"tools\":{\"type\":"
+    "\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Absent: all.\"},\"rate\":{"
+    "\"type\":\"number\"},\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"
+    "\"expires\":"
+    "{\"type\":\"string\",\"format\":\"date-time\"},\"revoked\":{\"type\":\"string\","
+    "\"format\":"
+    "\"date-time\"},\"state\":{\"enum\":[\"live\",\"revoked\",\"expired\"]}}}";
+
 static const char call_parameters[] = "[{\"$ref\":\"#/components/parameters/"
                                       "Agent\"},{\"$ref\":\"#/components/parameters/Space\"},"
                                       "{\"$ref\":\"#/components/parameters/Mode\"},"
@@ -160,6 +214,8 @@ int openapi_print(struct gateway *gateway, struct call *call, struct buf *out)
                      info);
     (void)buf_add_c(out, "\"paths\":{");
     (void)buf_add_c(out, fixed_paths);
+    bool admin = call == NULL || key_ops_allowed(call);
+    (void)buf_add_c(out, admin ? keys_paths : "");
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             (void)buf_add_char(out, ',');
@@ -168,6 +224,7 @@ int openapi_print(struct gateway *gateway, struct call *call, struct buf *out)
     }
     (void)buf_add_c(out, "},\"components\":");
     (void)buf_add_c(out, components);
+    (void)buf_add_c(out, admin ? keys_schemas : "");
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             print_schemas(out, tools[i]);

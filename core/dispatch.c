@@ -225,6 +225,11 @@ static int dispatch_find(struct call *call)
     }
     struct ng_str shown = str_utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
+    const struct tool *meant =
+        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    if (meant != NULL && !dispatch_allows(call, meant)) {
+        near = str_make(NULL, 0); /* it is not to know of it */
+    }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
         call->work.hint =
