@@ -15,6 +15,7 @@
 #include "http_request.h"
 #include "http_tls.h"
 #include "log.h"
+#include "mcp_tasks.h"
 #include "routes.h"
 #include "str.h"
 
@@ -375,6 +376,10 @@ static int start_parts(struct http_server *server, struct buf *error)
         return rc;
     }
     server->watching = true;
+    rc = mcp_tasks_open(server->gateway, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
     rc = listen_tcp(server, error);
     if (rc == NG_OK && server->gateway->data_dir != NULL) {
         rc = listen_unix(server, error);

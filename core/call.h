@@ -98,9 +98,10 @@ struct call {
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
     bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
-    /* On a worker, once, before the tool runs: what must be there first. A failure is the
-     * call's. NULL: nothing. Not with on_loop. */
+    /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
+     * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
     int (*begin)(struct call *call, void *user);
+    struct ng_str lane; /* of the workers, for the tool; absent: the agent's */
     void (*done)(struct call *call, void *user); /* see dispatch() */
     void *done_user;                             /* of both */
     void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
