@@ -4,6 +4,7 @@
 
 #include "dispatch.h"
 #include "http_reply.h"
+#include "http_server.h"
 #include "key_ops.h"
 #include "openapi_schema.h"
 #include "routes.h"
@@ -112,56 +113,50 @@ static const char fixed_paths[] =
 
 /* Only in what the role admin is shown. */
 static const char keys_paths[] =
-    ",\"/v1/keys\":{\"get\":{\"operationId\":\"listKeys\",\"summary\":\"The keys in "
-    "force\",\"tags\":[\"keys\"],\"parameters\":[{\"name\":\"all\",\"in\":\"query\","
-    "\"description\":\"Also those that are revoked or have expired.\",\"schema\":{\"type\":"
-    "\"boolean\",\"default\":false}}],\"responses\":{\"200\":{\"description\":\"Oldest "
-    "first.\",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\",\"required\":"
-    "[\"keys\"],\"properties\":{\"keys\":{\"type\":\"array\",\"items\":{\"$ref\":"
-    "\"#/components/schemas/Key\"}}}}}}},\"default\":{\"$ref\":\"#/components/responses/"
-    "Error\"}}},\"post\":{\"operationId\":\"addKey\",\"summary\":\"Add a key\","
-    "\"description\":\"In force when it is answered. The answer is the only one with `key`, "
-    "what to send as bearer token.\",\"tags\":[\"keys\"],\"requestBody\":{\"required\":true,"
-    "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/"
-    "NewKey\"}}}}"
-    ",\"responses\":{\"201\":{\"description\":\"It was added.\",\"content\":{"
-    "\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":"
-    "{\"$ref\":\"#/components/responses/Error\"}}}},"
-    "\"/v1/keys/{id}\":{\"parameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,"
-    "\"schema\":{\"type\":\"string\"}}],\"get\":{\"operationId\":\"showKey\",\"summary\":\"One "
-    "key\",\"tags\":[\"keys\"],\"responses\":{\"200\":{\"description\":\"The key.\","
-    "\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},"
-    "\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"delete\":{\"operationId\":"
-    "\"revokeKey\",\"summary\":\"Revoke a key, at once and for good\",\"tags\":[\"keys\"],"
-    "\"responses\":{\"200\":{\"description\":\"The key, revoked.\",\"content\":{"
-    "\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":"
-    "{\"$ref\":\"#/components/responses/Error\"}}}}";
+    ",\"/v1/keys\":{\"get\":{\"operationId\":\"listKeys\",\"summary\":\"The keys in force"
+    "\",\"tags\":[\"admin\"],\"parameters\":[{\"name\":\"all\",\"in\":\"query\",\"descrip"
+    "tion\":\"Revoked and expired ones too.\",\"schema\":{\"type\":\"boolean\",\"default"
+    "\":false}}],\"responses\":{\"200\":{\"description\":\"The keys, without their secret"
+    "s.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/"
+    "Keys\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"post\":{\"ope"
+    "rationId\":\"addKey\",\"summary\":\"Make a key for an agent\",\"tags\":[\"admin\"],"
+    "\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{\"schema\":{\""
+    "$ref\":\"#/components/schemas/KeyRequest\"}}}},\"responses\":{\"201\":{\"description"
+    "\":\"The key. Its text is in no other answer.\",\"content\":{\"application/json\":{"
+    "\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/comp"
+    "onents/responses/Error\"}}}},\"/v1/keys/{id}\":{\"get\":{\"operationId\":\"showKey\""
+    ",\"summary\":\"One key\",\"tags\":[\"admin\"],\"parameters\":[{\"name\":\"id\",\"in"
+    "\":\"path\",\"required\":true,\"description\":\"A key's id.\",\"schema\":{\"type\":"
+    "\"string\"}}],\"responses\":{\"200\":{\"description\":\"The key, without its secret."
+    "\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Ke"
+    "y\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"delete\":{\"oper"
+    "ationId\":\"revokeKey\",\"summary\":\"End a key, at once\",\"tags\":[\"admin\"],\"pa"
+    "rameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,\"description\":\"A k"
+    "ey's id.\",\"schema\":{\"type\":\"string\"}}],\"responses\":{\"200\":{\"description"
+    "\":\"The key as it was.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\""
+    "#/components/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error"
+    "\"}}}}";
 
 static const char keys_schemas[] =
-    ",\"NewKey\":{\"type\":\"object\",\"required\":[\"agent\"],\"additionalProperties\":false,"
-    "\"properties\":{\"agent\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9._@-]{1,64}$\"},"
-    "\"role\":{\"enum\":[\"reader\",\"writer\",\"admin\"],\"default\":\"writer\"},\"mode\":{"
-    "\"enum\":[\"ask\",\"edit\",\"agent\"],\"default\":\"agent\"},\"spaces\":{\"type\":"
-    "\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":64,\"description\":\"Default: the "
-    "agent's own, ~NAME, and shared.\"},\"tools\":{\"type\":\"array\",\"items\":{\"type\":"
-    "\"string\"},\"minItems\":1,\"maxItems\":256,\"description\":\"Default: all.\"},\"rate\":{"
-    "\"type\":[\"number\",\"string\"],\"description\":\"Calls a second, 5, 5/s or 30/min, in "
-    "bursts of twice that; default: no limit.\"},\"expires\":{\"type\":\"string\","
-    "\"description\":\"30d, 2027-01-31 or RFC 3339; default: never.\"}}},"
-    "\"Key\":{\"type\":\"object\",\"required\":[\"id\",\"agent\",\"role\",\"mode\",\"spaces\","
-    "\"created\",\"state\"],\"properties\":{\"key\":{\"type\":\"string\",\"description\":"
-    "\"Only "
-    "when it is "
-    "added.\"},\"id\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},\"role\":{"
-    "\"enum\":[\"reader\",\"writer\",\"admin\"]},\"mode\":{\"enum\":[\"ask\",\"edit\","
-    "\"agent\"]},"
-    "\"spaces\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"tools\":{\"type\":"
-    "\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Absent: all.\"},\"rate\":{"
-    "\"type\":\"number\"},\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"
-    "\"expires\":"
-    "{\"type\":\"string\",\"format\":\"date-time\"},\"revoked\":{\"type\":\"string\","
-    "\"format\":"
-    "\"date-time\"},\"state\":{\"enum\":[\"live\",\"revoked\",\"expired\"]}}}";
+    ",\"Role\":{\"type\":\"string\",\"enum\":[\"reader\",\"writer\",\"admin\"]},\"KeyRequ"
+    "est\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"agent\"],"
+    "\"properties\":{\"agent\":{\"type\":\"string\"},\"role\":{\"$ref\":\"#/components/sc"
+    "hemas/Role\"},\"mode\":{\"$ref\":\"#/components/schemas/Mode\"},\"spaces\":{\"type\""
+    ":\"array\",\"items\":{\"type\":\"string\"}},\"tools\":{\"type\":\"array\",\"items\":"
+    "{\"type\":\"string\"}},\"rate\":{\"type\":[\"number\",\"string\"],\"description\":\""
+    "Calls a second, or 5/s, 100/min.\"},\"expires\":{\"type\":\"string\",\"description\""
+    ":\"A time, or 30d for 30 days from now.\"}}},\"Key\":{\"type\":\"object\",\"required"
+    "\":[\"id\",\"agent\",\"role\",\"mode\",\"spaces\",\"created\",\"state\"],\"propertie"
+    "s\":{\"key\":{\"type\":\"string\",\"description\":\"What to send as bearer; only in "
+    "the answer that made it.\"},\"id\":{\"type\":\"string\"},\"agent\":{\"type\":\"strin"
+    "g\"},\"role\":{\"$ref\":\"#/components/schemas/Role\"},\"mode\":{\"$ref\":\"#/compon"
+    "ents/schemas/Mode\"},\"spaces\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+    ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"rate\":{\"type\":"
+    "\"number\"},\"created\":{\"type\":\"string\",\"format\":\"date-time\"},\"expires\":{"
+    "\"type\":\"string\",\"format\":\"date-time\"},\"revoked\":{\"type\":\"string\",\"for"
+    "mat\":\"date-time\"},\"state\":{\"type\":\"string\",\"enum\":[\"live\",\"revoked\","
+    "\"expired\"]}}},\"Keys\":{\"type\":\"object\",\"required\":[\"keys\"],\"properties\""
+    ":{\"keys\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Key\"}}}}";
 
 static const char call_parameters[] = "[{\"$ref\":\"#/components/parameters/"
                                       "Agent\"},{\"$ref\":\"#/components/parameters/Space\"},"
@@ -206,12 +201,12 @@ static void print_schemas(struct buf *out, const struct tool *tool)
     }
 }
 
-int openapi_print(struct gateway *gateway, struct call *call, struct buf *out)
+int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out)
 {
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(gateway->registry, &tools);
-    (void)buf_printf(out, "{\"openapi\":\"3.1.0\",\"info\":%s,\"security\":[{\"key\":[]},{}],",
-                     info);
+    (void)buf_printf(out, "{\"openapi\":\"3.1.0\",\"info\":%s,\"security\":[{\"key\":[]}%s],",
+                     info, needs_key ? "" : ",{}");
     (void)buf_add_c(out, "\"paths\":{");
     (void)buf_add_c(out, fixed_paths);
     bool admin = call == NULL || key_ops_allowed(call);
@@ -239,7 +234,8 @@ int openapi_route(struct http_request *request)
     if (call == NULL) {
         return NG_OK;
     }
-    (void)openapi_print(request->gateway, call, &request->reply.body);
+    (void)openapi_print(request->gateway, call, auth_needs_key(request->server->auth),
+                        &request->reply.body);
     call_unref(call);
     http_reply_etag(request);
     return NG_OK;
