@@ -198,7 +198,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
     }
     if (reply->authenticate) {
-        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"notegate\"");
+        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                       request->bad_token ? "Bearer realm=\"notegate\", error=\"invalid_token\""
+                                          : "Bearer realm=\"notegate\"");
     }
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
@@ -279,6 +281,9 @@ bool http_reply_send(struct http_request *request)
             return false;
         }
     }
+    uint64_t body_bytes = reply->has_file             ? reply->file_size
+                          : reply->fixed.data != NULL ? reply->fixed.len
+                                                      : reply->body.len;
     bool is_stream = reply->stream != NULL;
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
@@ -288,6 +293,7 @@ bool http_reply_send(struct http_request *request)
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
+    request->sent = body_bytes;
     request->answered = ok;
     return ok;
 }

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
 
@@ -94,18 +95,21 @@ struct http_request {
     struct ng_str param;       /* what stood for {name} in the route */
     struct auth_caller caller;
     bool authenticated;
+    bool bad_token;         /* refused for the key that was sent */
     bool origin_allowed;    /* there is an Origin header, and it was found good */
     bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
     bool begun;             /* the headers were looked at */
     bool answered;          /* a response is queued */
     struct http_body *body; /* NULL: none */
     uint64_t received;
+    uint64_t sent; /* bytes of the answer's body; of a stream, those written so far */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */
     struct mcp_http_response mcp;
     bool mcp_used;
+    struct http_access access;
     struct buf built; /* a large answer, made by the thread that finished the call */
     atomic_int stage; /* enum http_stage */
 };
@@ -134,6 +138,9 @@ struct http_connection *http_connection_new(struct http_server *server,
 void http_connection_unref(struct http_connection *connection);
 /* Finds out who is at the other end, once. */
 void http_connection_identify(struct http_connection *connection);
+/* The other end's address without its port; "" for the Unix socket. */
+void http_connection_peer(const struct http_connection *connection,
+                          char ret_text[INET6_ADDRSTRLEN]);
 
 /* Called with the request line; forgets the request before. */
 void http_request_begin(struct http_request *request, const char *target);
