@@ -17,6 +17,7 @@ import httpx
 import pytest
 from conftest import binary, environment, eventually
 from sse_support import Stream
+from test_tls import authority  # noqa: F401 (a fixture)
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 EVENTS = "/v1/events"
@@ -579,6 +580,35 @@ def test_a_key_sees_what_its_tools_see_in_its_spaces(start):
             assert [e.json()["id"] for e in of_all.take(4)] == [
                 f"shared{number}", f"team{number}", f"~boss{number}", path]
         assert [reader.waiting() for reader in (of_files, of_team, of_all)] == [0, 0, 0]
+
+
+# ---- other ways in ----
+
+
+def test_over_tls(start, authority):
+    gateway = start(sets=authority.sets(), verify=authority.context())
+    with Stream(events_url(gateway), {"since": 0}, verify=authority.context()) as left:
+        flood(gateway, 300)
+        assert len(set(numbers(left.take(300)))) == 300
+    eventually(lambda: gateway.in_use("streams") == 0)
+    with Stream(events_url(gateway), verify=authority.context()) as reader:
+        write(gateway, name="late")
+        assert reader.next().json()["id"] == "late"
+        gateway.process.send_signal(signal.SIGTERM)
+        assert reader.rest()[-1].json()["reason"] == "stopping"
+        assert reader.error is None
+
+
+def test_over_the_unix_socket(start):
+    gateway = start()
+    with gateway.connect_local() as raw:
+        raw.request(f"GET {EVENTS} HTTP/1.1")
+        read_until(raw.socket, b": notegate")
+        write(gateway, name="n", agent="ada")
+        write(gateway, name="m", space="shared")
+        text = read_until(raw.socket, b'"id":"m"')
+        assert b'"id":"n"' in text  # the owner sees all spaces
+    eventually(lambda: gateway.in_use("streams") == 0)
 
 
 # ---- the end ----
