@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "mcp_tasks.h"
 #include "str.h"
 
 /* Asked for most often first. */
@@ -16,10 +17,17 @@ static const struct mcp_method mcp_methods[] = {
     {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_templates_list},
     {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_get},
     {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_list},
+    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_complete},
+    {"resources/subscribe", MCP_ERA_HANDSHAKE, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_ERA_STATELESS, mcp_subscriptions_listen},
     {"server/discover", MCP_ERA_STATELESS, mcp_discover},
     {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
     {"ping", MCP_ERA_HANDSHAKE, mcp_ping},
     {"logging/setLevel", MCP_ERA_HANDSHAKE, mcp_set_level},
+    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
+    {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
+    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -81,6 +89,12 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
 
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
 {
+    mcp_result_end_as(exchange, out, "complete", meta);
+}
+
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta)
+{
     static const char stateless[] =
         "\",\"_meta\":{\"" MCP_META_SERVER_INFO
         "\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"}";
@@ -90,7 +104,7 @@ void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_st
     }
     if (is_stateless) {
         buf_add_c(out, "\"resultType\":\"");
-        buf_add_c(out, exchange->result_type == NULL ? "complete" : exchange->result_type);
+        buf_add_c(out, type);
         buf_add(out, stateless, sizeof(stateless) - 1);
         if (meta.len > 0) {
             buf_add_char(out, ',');
@@ -154,6 +168,9 @@ static void run_notification(struct mcp_exchange *exchange)
         if (id != NULL) {
             mcp_session_cancel(session, id);
         }
+    }
+    if (session != NULL && str_is(message->method, "notifications/initialized")) {
+        mcp_session_hears(exchange);
     }
 }
 
@@ -289,7 +306,6 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     exchange->run = NULL;
     exchange->rounds = 0;
     exchange->taken_back = false;
-    exchange->result_type = NULL;
     atomic_init(&exchange->answered, false);
     atomic_init(&exchange->waits, MCP_WAITS_NOT);
     if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {

@@ -25,6 +25,8 @@ struct mcp_face {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
+    /* Will this client read what is notified while its request runs? NULL: yes. */
+    bool (*can_notify)(const struct mcp_job *job);
     /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
      */
     void (*ask)(struct mcp_job *job, struct ng_str message);
@@ -52,7 +54,6 @@ struct mcp_exchange {
     const struct mcp_run *run; /* while it runs a plugin's code */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
-    const char *result_type;   /* "resultType" of the answer being printed; NULL: "complete" */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */
@@ -107,6 +108,9 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* The same with another resultType. */
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
@@ -179,6 +183,16 @@ int mcp_resources_read(struct mcp_exchange *exchange);
 /* mcp_prompts.c */
 int mcp_prompts_list(struct mcp_exchange *exchange);
 int mcp_prompts_get(struct mcp_exchange *exchange);
+/* mcp_complete.c */
+int mcp_complete(struct mcp_exchange *exchange);
+/* mcp_subscribe.c */
+int mcp_resources_subscribe(struct mcp_exchange *exchange);
+int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
+/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+ */
+void mcp_session_hears(struct mcp_exchange *exchange);
+/* mcp_listen.c */
+int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,

@@ -32,6 +32,7 @@
 
 struct mcp_sessions;
 struct mcp_session;
+struct mcp_watch;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
  * is answered or withdrawn. */
@@ -73,6 +74,7 @@ struct mcp_session {
     pthread_mutex_t lock; /* of the flights and the lists below */
     struct mcp_flight *flights;
     struct mcp_session_end *ends;
+    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
     size_t question_count;
