@@ -243,6 +243,7 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
     }
     call_ref(call); /* the exchange lies in its memory, or in what it keeps */
     depart(exchange);
+    exchange->flight.waits = true;
     atomic_store(&exchange->waits, MCP_WAITS);
     if (atomic_load(&call->cancelled)) {
         mcp_wait_wake(exchange);

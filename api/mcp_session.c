@@ -85,13 +85,15 @@ bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
 
 /* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
  * once, which takes the lock again. */
-static struct call *take_flight(struct mcp_session *session, const struct ng_value *id)
+static struct call *take_flight(struct mcp_session *session, const struct ng_value *id,
+                                bool waiting)
 {
     struct call *call = NULL;
     (void)pthread_mutex_lock(&session->lock);
     for (struct mcp_flight *flight = session->flights; flight != NULL && call == NULL;
          flight = flight->next) {
-        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id))) {
+        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id)) &&
+            (flight->waits || !waiting)) {
             flight->cancelled = true;
             call = flight->call;
             call_ref(call);
@@ -103,11 +105,20 @@ static struct call *take_flight(struct mcp_session *session, const struct ng_val
 
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
 {
-    struct call *call = take_flight(session, id);
+    struct call *call = take_flight(session, id, false);
     while (call != NULL) {
         call_cancel(call);
         call_unref(call);
-        call = id == NULL ? take_flight(session, id) : NULL;
+        call = id == NULL ? take_flight(session, id, false) : NULL;
+    }
+}
+
+void mcp_session_cancel_waiting(struct mcp_session *session)
+{
+    struct call *call;
+    while ((call = take_flight(session, NULL, true)) != NULL) {
+        call_cancel(call);
+        call_unref(call);
     }
 }
 

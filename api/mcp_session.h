@@ -58,6 +58,7 @@ struct mcp_flight {
     const struct ng_value *id;
     struct call *call;
     bool cancelled;
+    bool waits; /* in mcp_wait() */
     struct mcp_flight *prev, *next;
 };
 
@@ -118,6 +119,8 @@ void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
 bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
 /* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
+/* Cancels the requests that only wait (mcp_wait): nothing else would end them. */
+void mcp_session_cancel_waiting(struct mcp_session *session);
 
 /*
  * One notification, a whole JSON-RPC message, from outside of any request: over HTTP it goes to

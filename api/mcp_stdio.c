@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "mcp_server.h"
+#include "mcp_watch.h"
 #include "str.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
@@ -448,6 +449,7 @@ static void wait_idle(struct stdio_state *state)
 {
     int64_t stopping_since = 0;
     bool cancelled = false;
+    mcp_session_cancel_waiting(state->session); /* they would never end by themselves */
     (void)pthread_mutex_lock(&state->lock);
     while (state->in_flight > 0) {
         state->broken = state->broken || client_left(state->config);
@@ -460,6 +462,13 @@ static void wait_idle(struct stdio_state *state)
             wait_a_step(state);
         }
     }
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+/* What is queued is written, then the writer ends. */
+static void close_writer(struct stdio_state *state)
+{
+    (void)pthread_mutex_lock(&state->lock);
     state->closing = true;
     (void)pthread_cond_broadcast(&state->changed);
     (void)pthread_mutex_unlock(&state->lock);
@@ -475,8 +484,13 @@ int mcp_stdio_run(const struct mcp_stdio *stdio)
         }
         return NG_EINTERNAL;
     }
-    read_all(state);
-    wait_idle(state);
+    if (mcp_watches_open(stdio->gateway) == NG_OK) {
+        read_all(state);
+        wait_idle(state);
+        mcp_session_close(state->session);
+        mcp_watches_close(stdio->gateway);
+    }
+    close_writer(state);
     (void)pthread_join(writer, NULL);
     state_unref(state);
     return NG_OK;
