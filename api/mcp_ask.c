@@ -331,11 +331,12 @@ static void round_over(struct mcp_exchange *exchange)
     struct mcp_round *round = exchange->wait_user;
     struct call *call = exchange->call;
     bool cancelled = atomic_load(&call->cancelled);
+    bool gone = mcp_session_has_ended(exchange->job->session);
     leave(exchange->job->asks, round);
     bool complete = !cancelled && round->failed[0] == '\0' && round->left == 0;
-    withdraw(round, complete      ? NULL
-                    : round->late ? "it took too long"
-                                  : "the answer is not needed any more");
+    withdraw(round, complete               ? NULL
+                    : !gone && round->late ? "it took too long"
+                                           : "the answer is not needed any more");
     if (complete) {
         struct ng_value *answers = round->answers;
         /* With the job: the code's answers point into it. */
@@ -351,6 +352,9 @@ static void round_over(struct mcp_exchange *exchange)
                      "the call was cancelled while it waited for an answer");
     } else if (round->failed[0] != '\0') {
         mcp_run_fail(exchange, NG_EFAILED, round->failed);
+    } else if (gone) {
+        mcp_run_fail(exchange, NG_EFAILED,
+                     "the client went away before it answered what was asked");
     } else {
         mcp_run_fail(exchange, NG_ETIMEOUT,
                      "nobody answered what was asked within ten minutes");

@@ -380,9 +380,16 @@ static void started(struct mcp_job *job, struct call *call)
     }
 }
 
+static bool can_notify(const struct mcp_job *job)
+{
+    const char *start = (const char *)job - offsetof(struct mcp_http_job, job);
+    return ((const struct mcp_http_job *)(const void *)start)->takes_events;
+}
+
 static const struct mcp_face http_face = {
     .started = started,
     .notify = notify,
+    .can_notify = can_notify,
     .ask = ask,
     .let_go = let_go,
     .answers_cancelled = true,

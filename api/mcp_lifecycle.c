@@ -2,7 +2,7 @@
 /* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
  * and the log level. */
 #include "mcp_ask.h"
-#include "mcp_server.h"
+#include "mcp_tasks.h"
 #include "str.h"
 
 /* What discovery says holds until the gateway is another one. */
@@ -68,10 +68,15 @@ int mcp_initialize(struct mcp_exchange *exchange)
     mcp_result_begin(exchange, out);
     buf_printf(out,
                "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES
-               "},"
+               "%s},"
                "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
                "\"},\"instructions\":\"%s\"",
-               mcp_version_text(version), mcp_instructions);
+               mcp_version_text(version),
+               version >= MCP_2025_11_25 && mcp_tasks_of(job->gateway) != NULL
+                   ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                     "\"call\":{}}}}"
+                   : "",
+               mcp_instructions);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
     return NG_OK;
@@ -84,9 +89,12 @@ int mcp_discover(struct mcp_exchange *exchange)
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
-               ",\"capabilities\":{" MCP_CAPABILITIES "},"
+               ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
+               mcp_tasks_of(exchange->job->gateway) == NULL
+                   ? ""
+                   : ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}",
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);

@@ -234,6 +234,7 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
               void *user)
 {
     struct call *call = exchange->call;
+    struct mcp_session *session = exchange->job->session;
     exchange->over = over;
     exchange->wait_user = user;
     exchange->task.run = wait_is_over;
@@ -243,11 +244,14 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
     }
     call_ref(call); /* the exchange lies in its memory, or in what it keeps */
     depart(exchange);
-    exchange->flight.waits = true;
+    if (session != NULL) {
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
     atomic_store(&exchange->waits, MCP_WAITS);
-    if (atomic_load(&call->cancelled)) {
+    if (atomic_load(&call->cancelled) || (session != NULL && mcp_session_has_ended(session))) {
         mcp_wait_wake(exchange);
     }
+    mcp_session_unref(session);
     call_unref(call);
 }
 

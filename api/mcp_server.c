@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "mcp_tasks.h"
 #include "str.h"
 
 /* Asked for most often first. */
@@ -24,6 +25,9 @@ static const struct mcp_method mcp_methods[] = {
     {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
     {"ping", MCP_ERA_HANDSHAKE, mcp_ping},
     {"logging/setLevel", MCP_ERA_HANDSHAKE, mcp_set_level},
+    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
+    {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
+    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -85,6 +89,13 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
 
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
 {
+    mcp_result_end_as(exchange, out,
+                      exchange->result_type == NULL ? "complete" : exchange->result_type, meta);
+}
+
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta)
+{
     static const char stateless[] =
         "\",\"_meta\":{\"" MCP_META_SERVER_INFO
         "\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"}";
@@ -94,7 +105,7 @@ void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_st
     }
     if (is_stateless) {
         buf_add_c(out, "\"resultType\":\"");
-        buf_add_c(out, exchange->result_type == NULL ? "complete" : exchange->result_type);
+        buf_add_c(out, type);
         buf_add(out, stateless, sizeof(stateless) - 1);
         if (meta.len > 0) {
             buf_add_char(out, ',');

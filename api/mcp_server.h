@@ -25,6 +25,8 @@ struct mcp_face {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
+    /* Will this client read what is notified while its request runs? NULL: yes. */
+    bool (*can_notify)(const struct mcp_job *job);
     /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
      */
     void (*ask)(struct mcp_job *job, struct ng_str message);
@@ -107,6 +109,9 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* The same with another resultType. */
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);

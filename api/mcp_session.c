@@ -49,12 +49,16 @@ void mcp_session_unref(struct mcp_session *session)
         return;
     }
     (void)pthread_mutex_destroy(&session->lock);
+    if (session->say_release != NULL) {
+        session->say_release(session->say_user);
+    }
     free(session);
 }
 
 void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
 {
     flight->cancelled = false;
+    flight->told = false;
     flight->prev = NULL;
     (void)pthread_mutex_lock(&session->lock);
     flight->next = session->flights;
@@ -85,15 +89,13 @@ bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
 
 /* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
  * once, which takes the lock again. */
-static struct call *take_flight(struct mcp_session *session, const struct ng_value *id,
-                                bool waiting)
+static struct call *take_flight(struct mcp_session *session, const struct ng_value *id)
 {
     struct call *call = NULL;
     (void)pthread_mutex_lock(&session->lock);
     for (struct mcp_flight *flight = session->flights; flight != NULL && call == NULL;
          flight = flight->next) {
-        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id)) &&
-            (flight->waits || !waiting)) {
+        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id))) {
             flight->cancelled = true;
             call = flight->call;
             call_ref(call);
@@ -105,20 +107,11 @@ static struct call *take_flight(struct mcp_session *session, const struct ng_val
 
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
 {
-    struct call *call = take_flight(session, id, false);
+    struct call *call = take_flight(session, id);
     while (call != NULL) {
         call_cancel(call);
         call_unref(call);
-        call = id == NULL ? take_flight(session, id, false) : NULL;
-    }
-}
-
-void mcp_session_cancel_waiting(struct mcp_session *session)
-{
-    struct call *call;
-    while ((call = take_flight(session, NULL, true)) != NULL) {
-        call_cancel(call);
-        call_unref(call);
+        call = id == NULL ? take_flight(session, id) : NULL;
     }
 }
 
@@ -170,12 +163,50 @@ static struct mcp_session_end *take_end(struct mcp_session *session)
     return end;
 }
 
-void mcp_session_close(struct mcp_session *session)
+/* The next call that may wait for this client, with a reference. */
+static struct call *take_waiting(struct mcp_session *session)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_flight *flight = session->flights;
+    while (flight != NULL && flight->told) {
+        flight = flight->next;
+    }
+    if (flight != NULL) {
+        flight->told = true;
+        call = flight->call;
+        call_ref(call);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return call;
+}
+
+void mcp_session_hang_up(struct mcp_session *session)
 {
     struct mcp_session_end *end;
+    struct call *call;
     while ((end = take_end(session)) != NULL) {
         end->ended(session, end->user);
     }
+    while ((call = take_waiting(session)) != NULL) {
+        if (call->on_cancel != NULL) {
+            call->on_cancel(call, call->on_user); /* wakes what waits; what runs goes on */
+        }
+        call_unref(call);
+    }
+}
+
+bool mcp_session_has_ended(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool ended = session->ended;
+    (void)pthread_mutex_unlock(&session->lock);
+    return ended;
+}
+
+void mcp_session_close(struct mcp_session *session)
+{
+    mcp_session_hang_up(session);
     mcp_session_cancel(session, NULL);
     mcp_session_cut_streams(session);
 }

@@ -57,8 +57,7 @@ struct mcp_session_end {
 struct mcp_flight {
     const struct ng_value *id;
     struct call *call;
-    bool cancelled;
-    bool waits; /* in mcp_wait() */
+    bool cancelled, told;
     struct mcp_flight *prev, *next;
 };
 
@@ -85,6 +84,7 @@ struct mcp_session {
     /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
     void (*say)(struct mcp_session *session, struct ng_str message);
     void *say_user;
+    void (*say_release)(void *user); /* at the session's last reference; or NULL */
     atomic_int refs;
     /* The table's. */
     int64_t used_ms;
@@ -119,8 +119,6 @@ void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
 bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
 /* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
-/* Cancels the requests that only wait (mcp_wait): nothing else would end them. */
-void mcp_session_cancel_waiting(struct mcp_session *session);
 
 /*
  * One notification, a whole JSON-RPC message, from outside of any request: over HTTP it goes to
@@ -133,6 +131,10 @@ void mcp_session_notify(struct mcp_session *session, struct ng_str message);
 bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
 /* Takes it back. False: it is being called, or was. */
 bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end);
+/* Nothing comes from the client any more: ends are called, what waits for it ends; what runs
+ * goes on. Again: a no-op. */
+void mcp_session_hang_up(struct mcp_session *session);
+bool mcp_session_has_ended(struct mcp_session *session);
 /* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
 void mcp_session_close(struct mcp_session *session);
 

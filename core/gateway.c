@@ -491,11 +491,14 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
-    int rc = keys_upkeep(gateway->keys, call);
-    int store_rc = store_maintain(gateway->store, call);
-    int tasks_rc =
-        gateway->tasks.self == NULL ? NG_OK : gateway->tasks.upkeep(gateway->tasks.self, call);
-    return rc != NG_OK ? rc : store_rc != NG_OK ? store_rc : tasks_rc;
+    int rc = store_maintain(gateway->store, call);
+    int keys_rc = keys_upkeep(gateway->keys, call);
+    rc = rc != NG_OK ? rc : keys_rc;
+    if (gateway->tasks.self == NULL) {
+        return rc;
+    }
+    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
+    return rc != NG_OK ? rc : tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
