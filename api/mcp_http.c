@@ -60,6 +60,11 @@ void mcp_http_free(struct mcp_http *mcp)
     }
 }
 
+size_t mcp_http_sessions(struct mcp_http *mcp)
+{
+    return mcp_sessions_count(mcp->sessions);
+}
+
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms)
 {
     mcp_sessions_set_timeout(mcp->sessions, timeout_ms);

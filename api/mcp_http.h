@@ -80,6 +80,8 @@ typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
  * under way any more). */
 int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
+/* Open sessions. */
+size_t mcp_http_sessions(struct mcp_http *mcp);
 /* Another mcp.session_timeout, from now on. */
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 

@@ -453,6 +453,8 @@ void reload_run(struct reload *reload, struct reload_report *report)
             log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
         }
     }
+    metrics_count(reload->gateway->metrics,
+                  report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
     audit_event(&(struct audit_event){
         .what = "reload",
         .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
