@@ -142,14 +142,17 @@ static void serve_print_example(const struct serve *serve)
     size_t count = registry_tools(serve->gateway->registry, &tools);
     const char *scheme = http_server_scheme(serve->server);
     const char *address = http_server_address(serve->server);
+    const char *key = keys_exist(serve->gateway->keys) == 0
+                          ? ""
+                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         fprintf(stderr,
                 "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
-                "-d '{\"mode\":\"list\"}'\n",
-                scheme, address);
+                "-d '{\"mode\":\"list\"}'%s\n",
+                scheme, address, key);
     } else if (count > 0) {
-        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s\n", scheme, address,
-                tools[0]->desc.name);
+        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
+                tools[0]->desc.name, key);
     }
 }
 

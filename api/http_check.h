@@ -36,7 +36,7 @@ enum http_method {
 struct http_fault {
     int rc;
     bool fatal; /* where the next request begins is in doubt: answer, then close */
-    char text[256];
+    char text[512];
 };
 
 /* The request target: path decoded, query as sent. Both lie in `memory`. */

@@ -135,6 +135,12 @@ static void count_reply(struct http_request *request)
 static struct MHD_Response *make_response(struct http_request *request)
 {
     struct http_reply *reply = &request->reply;
+    if (reply->stream != NULL && request->method == HTTP_HEAD) {
+        /* libmicrohttpd would end the body that is not there with a last chunk. */
+        http_stream_drop(reply->stream);
+        reply->stream = NULL;
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
     if (reply->stream != NULL) {
         struct MHD_Response *stream = http_stream_attach(reply->stream, request->connection);
         reply->stream = stream == NULL ? reply->stream : NULL;
@@ -192,7 +198,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
     }
     if (reply->authenticate) {
-        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"notegate\"");
+        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                       request->bad_token ? "Bearer realm=\"notegate\", error=\"invalid_token\""
+                                          : "Bearer realm=\"notegate\"");
     }
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);

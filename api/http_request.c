@@ -148,6 +148,7 @@ int http_request_keep_body(struct http_request *request, struct call *call)
 void http_request_begin(struct http_request *request, const char *target)
 {
     memset(&request->headers, 0, sizeof(request->headers));
+    auth_release(&request->caller);
     request->method = 0;
     request->fault.rc = NG_OK;
     request->fault.fatal = false;
@@ -155,6 +156,7 @@ void http_request_begin(struct http_request *request, const char *target)
     request->route = NULL;
     request->param = str_make(NULL, 0);
     request->authenticated = false;
+    request->bad_token = false;
     request->origin_allowed = false;
     request->abandoned = false;
     request->begun = false;
@@ -288,6 +290,7 @@ static int check_caller(struct http_request *request)
     int rc = auth_check(request->server->auth, &request->connection->auth, &headers,
                         &request->caller, &refusal);
     request->authenticated = rc == NG_OK;
+    request->bad_token = rc != NG_OK && refusal.bad_token;
     if (rc == NG_OK) {
         request->caller.request_id = ng_str_of(request->request_id);
         if (request->headers.traceparent.data != NULL &&
@@ -299,6 +302,11 @@ static int check_caller(struct http_request *request)
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
         return NG_OK;
+    }
+    if (rc == NG_EUNAUTHENTICATED) {
+        char peer[INET6_ADDRSTRLEN];
+        http_connection_peer(request->connection, peer);
+        auth_log_refusal(request->server->auth, &refusal, peer, request->request_id);
     }
     http_access_caller(request, rc);
     /* A fault of the route must not tell strangers what is there. */
@@ -434,6 +442,7 @@ void http_request_end(struct http_request *request)
     if (request->abandoned) {
         return; /* the thread that is still at it ends it, with the last reference */
     }
+    auth_release(&request->caller);
     if (request->call != NULL) {
         call_unref(request->call);
         request->call = NULL;

@@ -95,6 +95,7 @@ struct http_request {
     struct ng_str param;       /* what stood for {name} in the route */
     struct auth_caller caller;
     bool authenticated;
+    bool bad_token;         /* refused for the key that was sent */
     bool origin_allowed;    /* there is an Origin header, and it was found good */
     bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
     bool begun;             /* the headers were looked at */
@@ -137,6 +138,9 @@ struct http_connection *http_connection_new(struct http_server *server,
 void http_connection_unref(struct http_connection *connection);
 /* Finds out who is at the other end, once. */
 void http_connection_identify(struct http_connection *connection);
+/* The other end's address without its port; "" for the Unix socket. */
+void http_connection_peer(const struct http_connection *connection,
+                          char ret_text[INET6_ADDRSTRLEN]);
 
 /* Called with the request line; forgets the request before. */
 void http_request_begin(struct http_request *request, const char *target);

@@ -5,6 +5,7 @@
 #include "http_reply.h"
 #include "http_server.h"
 #include "journal.h"
+#include "keys.h"
 #include "log_queue.h"
 #include "routes.h"
 #include "str.h"
@@ -123,6 +124,10 @@ int rest_ops_metrics(struct http_request *request)
     metrics_head(&out, "notegate_mcp_sessions", "gauge", "Open MCP sessions over HTTP.");
     (void)buf_printf(&out, "notegate_mcp_sessions %zu\n",
                      mcp_http_sessions(request->server->mcp));
+    if (gateway->keys != NULL) {
+        metrics_head(&out, "notegate_keys", "gauge", "Keys that are good.");
+        (void)buf_printf(&out, "notegate_keys %zu\n", keys_count(gateway->keys));
+    }
     metrics_print_process(&out);
     if (gateway->store != NULL) {
         store_stats(gateway->store, metrics_stat, &out);

@@ -15,6 +15,7 @@
 #include "feed.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "log.h"
 #include "places.h"
 #include "str.h"
@@ -331,6 +332,18 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     return rc;
 }
 
+static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
+    call_unref(call);
+    return rc;
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
@@ -479,6 +492,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct gateway *gateway = call->gateway;
     (void)user;
     int rc = store_maintain(gateway->store, call);
+    int keys_rc = keys_upkeep(gateway->keys, call);
+    rc = rc != NG_OK ? rc : keys_rc;
     if (gateway->tasks.self == NULL) {
         return rc;
     }
@@ -602,6 +617,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
     }
     if (rc == NG_OK) {
+        rc = gateway_open_keys(gateway, error);
+    }
+    if (rc == NG_OK) {
         rc = gateway_open_files(gateway, error);
     }
     if (rc == NG_OK) {
@@ -685,6 +703,7 @@ void gateway_close(struct gateway *gateway)
     }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
+    keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {

@@ -53,6 +53,16 @@ bool key_allows_tool(const struct key *key, const char *tool)
     return false;
 }
 
+bool key_has_space(const struct key *key, struct ng_str space)
+{
+    for (size_t i = 0; i < key->space_count; i++) {
+        if (str_equal(key->spaces[i], space)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static double key_burst(const struct key *key)
 {
     double burst = key->rate * KEY_BURST_S;

@@ -164,3 +164,58 @@ def test_references_of_a_tool(client):
     given = {"filter[id]": "1", "node": {"next": {"next": None}}}
     answered = odd_older.sync(client=client, body=OddOlderArguments.from_dict(given))
     assert json.loads(answered.result) == given
+
+
+# ---- with keys ----
+
+
+@pytest.fixture
+def keyed(start):
+    """A gateway with an admin's and a reader's key."""
+    running = start()
+    made = {}
+    for agent, role in (("root", "admin"), ("eve", "reader")):
+        body = {"agent": agent, "role": role}
+        headers = {"Authorization": f"Bearer {made['root']}"} if made else {}
+        answer = running.client.post("/v1/keys", json=body, headers=headers)
+        assert answer.status_code == 201, answer.text
+        made[agent] = answer.json()["key"]
+    return running, made
+
+
+def test_a_bearer_is_asked_for(keyed, package, tmp_path, monkeypatch):
+    gateway, keys = keyed
+    headers = {"Authorization": f"Bearer {keys['root']}"}
+    document = gateway.client.get("/openapi.json", headers=headers).json()
+    assert document["security"] == [{"key": []}]
+    assert document["components"]["securitySchemes"]["key"] == {
+        **document["components"]["securitySchemes"]["key"], "type": "http", "scheme": "bearer"}
+    assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
+    generate(document, tmp_path, "keyed_client")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = __import__("keyed_client")
+    from keyed_client.api.admin import add_key, list_keys, revoke_key
+    from keyed_client.api.notebook import notebook
+    from keyed_client.models import Error, KeyRequest, Mode, NotebookArguments, NotebookArgumentsMode, Role
+
+    listing = NotebookArguments(mode=NotebookArgumentsMode.LIST)
+    with made.AuthenticatedClient(base_url=gateway.url, token=keys["root"]) as admin:
+        added = add_key.sync(client=admin, body=KeyRequest(agent="ada", role=Role.READER, mode=Mode.EDIT, expires="30d"))
+        assert added.key.startswith("ng_") and added.agent == "ada" and added.role is Role.READER
+        assert {key.agent for key in list_keys.sync(client=admin).keys} == {"root", "eve", "ada"}
+        with made.AuthenticatedClient(base_url=gateway.url, token=added.key) as reader:
+            assert "notebooks" in notebook.sync(client=reader, body=listing).result
+            write = NotebookArguments(mode=NotebookArgumentsMode.WRITE, new_str="x")
+            failed = notebook.sync_detailed(client=reader, body=write)
+            assert failed.status_code == 403 and isinstance(failed.parsed, Error) and failed.parsed.code == "FORBIDDEN"
+            assert revoke_key.sync_detailed(added.id, client=admin).status_code == 200
+            ended = notebook.sync_detailed(client=reader, body=listing)
+            assert ended.status_code == 401 and ended.parsed.code == "UNAUTHENTICATED"
+
+
+def test_it_shows_what_the_caller_may_do(keyed):
+    gateway, keys = keyed
+    assert gateway.client.get("/openapi.json").status_code == 401
+    shown = gateway.client.get("/openapi.json", headers={"Authorization": f"Bearer {keys['eve']}"}).json()
+    assert "/v1/keys" not in shown["paths"] and "/v1/tools/notebook" in shown["paths"]
+    assert list(OpenAPIV31SpecValidator(shown).iter_errors()) == []
