@@ -79,6 +79,10 @@ static void conclude(struct run *run)
     if (result->rc == NG_EINPUT) {
         run->status = MCP_TASK_INPUT_REQUIRED;
         print_asks(&text, call);
+    } else if (result->rc == NG_ECANCELLED && mcp_tasks_stopping(run->tasks)) {
+        run->status = MCP_TASK_FAILED;
+        buf_add_c(&text, "{\"code\":-32603,\"message\":\"the gateway was stopped while the "
+                         "tool ran\"}");
     } else if (result->rc == NG_EINTERNAL) {
         run->status = MCP_TASK_FAILED; /* the gateway's or the plugin's fault, not an answer */
         print_error(&text, result);
@@ -132,7 +136,7 @@ static void store_end(struct task *pool_task)
     conclude(run);
     struct mcp_task_edit edit = {.fn = end_edit, .user = run};
     int rc = mcp_task_change(clerk, run->task.id, &edit);
-    if (rc != NG_OK) {
+    if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
                       (int)clerk->work.message.len,
                       clerk->work.message.data == NULL ? "" : clerk->work.message.data);

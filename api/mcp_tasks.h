@@ -95,7 +95,7 @@ int mcp_task_delete(struct call *call, struct ng_str id);
 typedef int mcp_task_row_fn(const struct mcp_task *task, void *user);
 int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user);
 
-/* ---- the living ones (mcp_task_table.c) ---- */
+/* ---- the living ones (mcp_task_table.c, _open.c, _wait.c) ---- */
 
 struct mcp_tasks;
 struct mcp_task_waiter;
@@ -118,6 +118,9 @@ struct mcp_task_entry {
 /* Opens the tasks of a gateway: from now on it runs some. Nothing to do where it has no store
  * or has them already. */
 int mcp_tasks_open(struct gateway *gateway, struct buf *error);
+/* The gateway stops: requests that wait are answered; runs_too: and what runs is cancelled. */
+void mcp_tasks_stop(struct gateway *gateway, bool runs_too);
+bool mcp_tasks_stopping(struct mcp_tasks *tasks);
 /* NULL: this gateway runs none. */
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway);
 void mcp_tasks_lock(struct mcp_tasks *tasks);
@@ -151,6 +154,9 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
  * already. NG_PENDING: return that. Else a failure. */
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user);
+
+/* Requests that wait now. */
+size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
 
 /* ---- watching (subscriptions/listen) ---- */
 
