@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* auth.c - while no key exists: the owner on the Unix socket, and the gateway's own user on
- * loopback. */
+/* auth.c - who a request comes from: a key, the owner on the Unix socket, and while no key
+ * exists the gateway's own user on loopback. */
 #include "auth.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
+#include "clock.h"
+#include "keys.h"
+#include "log.h"
 #include "str.h"
 
 #define AGENT_DEFAULT "local"
@@ -16,9 +20,22 @@
 static const char hint_key[] = "Add a key with: notegate key add NAME, and send it as "
                                "Authorization: Bearer ng_...";
 
+/* Lines of refusals in the log, a second. */
+#define LOG_LINES_MAX 5
+
+static const char hint_other_key[] = "Keys are added with: notegate key add NAME. One that was "
+                                     "lost or has expired cannot be had back, add another";
+
+static const char bearer[] = "Bearer";
+static const char key_prefix[] = "ng_";
+
 struct auth {
+    struct gateway *gateway;
     enum auth_mode mode;
-    bool has_keys;
+    bool is_public; /* it listens where other machines can reach it */
+    /* Refusals in the log: how many in this second, and how many were left out. */
+    _Atomic int64_t log_second;
+    atomic_uint log_lines, log_left_out;
 };
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
@@ -41,6 +58,7 @@ int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
                          mode.data);
         return NG_EINVAL;
     }
+    auth->gateway = gateway;
     *ret = auth;
     return NG_OK;
 }
@@ -52,10 +70,11 @@ void auth_free(struct auth *auth)
 
 bool auth_needs_key(const struct auth *auth)
 {
-    return auth->mode == AUTH_ON || (auth->mode == AUTH_AUTO && auth->has_keys);
+    return auth->mode == AUTH_ON || auth->is_public ||
+           (auth->mode == AUTH_AUTO && keys_exist(auth->gateway->keys) > 0);
 }
 
-int auth_check_listen(const struct auth *auth, const char *address, bool is_loopback,
+int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
                       struct buf *error)
 {
     if (is_loopback) {
@@ -70,7 +89,8 @@ int auth_check_listen(const struct auth *auth, const char *address, bool is_loop
             address);
         return NG_EINVAL;
     }
-    if (!auth->has_keys) {
+    /* A gateway that is only described has no keys to look at. */
+    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key "
@@ -78,6 +98,7 @@ int auth_check_listen(const struct auth *auth, const char *address, bool is_loop
             address);
         return NG_EINVAL;
     }
+    auth->is_public = true;
     return NG_OK;
 }
 
@@ -90,6 +111,7 @@ static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const 
     va_list args;
     refusal->rc = rc;
     refusal->hint = hint;
+    refusal->bad_token = false;
     va_start(args, format);
     (void)vsnprintf(refusal->text, sizeof(refusal->text), format, args);
     va_end(args);
@@ -102,25 +124,6 @@ static int shown(struct ng_str value)
     return (int)str_utf8_cut(value, SHOWN_MAX).len;
 }
 
-static int parse_mode(struct ng_str text, enum ng_mode *ret)
-{
-    static const struct {
-        const char *name;
-        enum ng_mode mode;
-    } modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
-    if (text.data == NULL) {
-        *ret = NG_MODE_AGENT;
-        return NG_OK;
-    }
-    for (size_t i = 0; i < NG_COUNT(modes); i++) {
-        if (str_is(text, modes[i].name)) {
-            *ret = modes[i].mode;
-            return NG_OK;
-        }
-    }
-    return NG_EINVAL;
-}
-
 static bool space_valid(struct ng_str space)
 {
     if (space.len > 0 && space.data[0] == '~') {
@@ -128,6 +131,99 @@ static bool space_valid(struct ng_str space)
     }
     return call_name_valid(space);
 }
+
+/* ---- with a key ---- */
+
+/* What was sent as a key. Any other Authorization is not for us; while no key is needed nor is
+ * one that is not of our form: many clients insist on sending something. */
+static bool find_token(struct ng_str authorization, struct ng_str *ret)
+{
+    const size_t len = sizeof(bearer) - 1;
+    if (authorization.data == NULL || authorization.len <= len ||
+        strncasecmp(authorization.data, bearer, len) != 0 ||
+        (authorization.data[len] != ' ' && authorization.data[len] != '\t')) {
+        return false;
+    }
+    *ret = str_trim(str_make(authorization.data + len, authorization.len - len));
+    return true;
+}
+
+static bool is_ours(struct ng_str token)
+{
+    const size_t len = sizeof(key_prefix) - 1;
+    return token.len >= len && memcmp(token.data, key_prefix, len) == 0;
+}
+
+static int refuse_space(const struct key *key, struct ng_str space,
+                        struct auth_refusal *refusal)
+{
+    char has[AUTH_TEXT_MAX / 2];
+    size_t used = 0;
+    has[0] = '\0';
+    for (size_t i = 0; i < key->space_count && used < sizeof(has); i++) {
+        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", i == 0 ? "" : ", ",
+                           (int)key->spaces[i].len, key->spaces[i].data);
+        used += len < 0 ? 0 : (size_t)len;
+    }
+    return refuse(refusal, NG_EFORBIDDEN, "Name one of them in X-Notegate-Space, or none",
+                  "The key does not allow the space \"%.*s\"; it allows %s%s", shown(space),
+                  space.data, has, used >= sizeof(has) ? "..." : "");
+}
+
+static int check_rights(const struct key *key, const struct auth_headers *headers,
+                        struct auth_caller *ret, struct auth_refusal *refusal)
+{
+    if (headers->agent.data != NULL) {
+        return refuse(
+            refusal, NG_EINVAL, NULL,
+            "X-Notegate-Agent cannot be sent with a key: the agent is the key's, %.*s",
+            (int)key->agent.len, key->agent.data);
+    }
+    if (headers->mode.data != NULL && ret->mode > key->mode) {
+        return refuse(refusal, NG_EMODE, "Send a lower mode in X-Notegate-Mode, or none",
+                      "X-Notegate-Mode is %s and the key's mode is %s: it can only be lowered",
+                      key_mode_name(ret->mode), key_mode_name(key->mode));
+    }
+    if (ret->space.data != NULL && key->role != NG_ROLE_ADMIN &&
+        !key_has_space(key, ret->space)) {
+        return refuse_space(key, ret->space, refusal);
+    }
+    return NG_OK;
+}
+
+static int find_key(const struct auth *auth, struct ng_str token, struct key **ret,
+                    struct auth_refusal *refusal)
+{
+    const char *why = NULL;
+    *ret = keys_find(auth->gateway->keys, token, &why);
+    if (*ret == NULL) {
+        (void)refuse(refusal, NG_EUNAUTHENTICATED, hint_other_key, "%s", why);
+        refusal->bad_token = true;
+        return refusal->rc;
+    }
+    return NG_OK;
+}
+
+/* The reference passes over. */
+static void take_key(struct key *key, const struct auth_headers *headers,
+                     struct auth_caller *ret)
+{
+    ret->key = key;
+    ret->agent = key->agent;
+    ret->role = key->role;
+    ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
+    ret->spaces = key->spaces;
+    ret->space_count = key->space_count;
+    ret->all_spaces = key->role == NG_ROLE_ADMIN;
+}
+
+void auth_release(struct auth_caller *caller)
+{
+    key_unref(caller->key);
+    caller->key = NULL;
+}
+
+/* ---- without ---- */
 
 /* May this connection ask without a key? */
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
@@ -137,10 +233,11 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
         return NG_OK;
     }
     if (auth_needs_key(auth)) {
-        bool given = headers->authorization.data != NULL;
-        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key, "%s",
-                      given ? "The key that was sent is not known here"
-                            : "This gateway wants a key, and none was sent");
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      headers->authorization.data != NULL
+                          ? "This gateway wants a key, and what was sent as Authorization is "
+                            "not Bearer and a key"
+                          : "This gateway wants a key, and none was sent");
     }
     if (!connection->is_loopback) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
@@ -163,14 +260,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     return NG_OK;
 }
 
-int auth_check(const struct auth *auth, const struct auth_connection *connection,
-               const struct auth_headers *headers, struct auth_caller *ret,
-               struct auth_refusal *refusal)
+/* Space and mode as they were sent: only their form. */
+static int check_names(const struct auth_headers *headers, struct auth_caller *ret,
+                       struct auth_refusal *refusal)
 {
-    int rc = check_connection(auth, connection, headers, refusal);
-    if (rc != NG_OK) {
-        return rc;
-    }
     if (headers->agent.data != NULL && !call_name_valid(headers->agent)) {
         return refuse(refusal, NG_EINVAL, NULL,
                       "X-Notegate-Agent is \"%.*s\"; it must have 1 to 64 of the characters "
@@ -185,22 +278,87 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
                       "_ @ -, or such a name with ~ before it",
                       shown(headers->space), headers->space.data);
     }
-    memset(ret, 0, sizeof(*ret));
-    if (parse_mode(headers->mode, &ret->mode) != NG_OK) {
+    ret->mode = NG_MODE_AGENT;
+    if (headers->mode.data != NULL && !key_parse_mode(headers->mode, &ret->mode)) {
         return refuse(refusal, NG_EINVAL, NULL,
                       "X-Notegate-Mode is \"%.*s\"; it must be ask, edit or agent",
                       shown(headers->mode), headers->mode.data);
     }
-    ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
     ret->space = headers->space;
-    ret->role = NG_ROLE_ADMIN;
     return NG_OK;
+}
+
+int auth_check(const struct auth *auth, const struct auth_connection *connection,
+               const struct auth_headers *headers, struct auth_caller *ret,
+               struct auth_refusal *refusal)
+{
+    struct ng_str token;
+    /* Who it is comes first: a stranger learns nothing about its other headers. A key that is
+     * sent is taken at its word also where none is needed: who shows one wants to be that
+     * agent, with its limits, and wants to know when it has ended. */
+    bool keyed = find_token(headers->authorization, &token) &&
+                 (is_ours(token) || (auth_needs_key(auth) && !connection->is_socket));
+    struct key *key = NULL;
+    int rc = keyed ? find_key(auth, token, &key, refusal)
+                   : check_connection(auth, connection, headers, refusal);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    memset(ret, 0, sizeof(*ret));
+    rc = check_names(headers, ret, refusal);
+    if (rc == NG_OK && key != NULL) {
+        rc = check_rights(key, headers, ret, refusal);
+    }
+    if (rc != NG_OK) {
+        key_unref(key);
+        return rc;
+    }
+    if (key != NULL) {
+        take_key(key, headers, ret);
+        return NG_OK;
+    }
+    ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
+    ret->role = NG_ROLE_ADMIN;
+    ret->all_spaces = connection->is_socket; /* the owner */
+    return NG_OK;
+}
+
+/* ---- the log ---- */
+
+void auth_log_refusal(struct auth *auth, const struct auth_refusal *refusal, const char *peer,
+                      const char *request_id)
+{
+    int64_t second = clock_monotonic_ns() / 1000000000;
+    unsigned left_out = 0;
+    if (atomic_exchange(&auth->log_second, second) != second) {
+        atomic_store(&auth->log_lines, 0);
+        left_out = atomic_exchange(&auth->log_left_out, 0);
+    }
+    if (atomic_fetch_add(&auth->log_lines, 1) >= LOG_LINES_MAX) {
+        atomic_fetch_add(&auth->log_left_out, 1);
+        return;
+    }
+    if (left_out > 0) {
+        log_write(NG_LOG_WARNING, "auth", "%u more callers were refused", left_out);
+    }
+    log_write(NG_LOG_WARNING, "auth", "refused a caller from %s (request %s): %s",
+              peer[0] == '\0' ? "the Unix socket" : peer, request_id, refusal->text);
 }
 
 int auth_apply(const struct auth_caller *caller, struct call *call)
 {
     int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode);
-    if (rc == NG_OK && (caller->space_count > 0 || caller->all_spaces)) {
+    if (rc != NG_OK) {
+        return rc;
+    }
+    call->caller.all_spaces = caller->all_spaces;
+    if (caller->key != NULL) {
+        key_ref(caller->key);
+        key_unref(call->key);
+        call->key = caller->key;
+        call->caller.spaces = caller->key->spaces; /* which the call keeps with the key */
+        call->caller.space_count = caller->key->space_count;
+    } else if (caller->space_count > 0) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
     if (rc != NG_OK) {

@@ -9,7 +9,7 @@
 enum auth_mode {
     AUTH_AUTO = 0, /* while no key exists: the gateway's own user on loopback; else keys */
     AUTH_ON,       /* everyone needs a key */
-    AUTH_OFF       /* nobody needs one; loopback only */
+    AUTH_OFF       /* nobody needs one (one that is sent counts all the same); loopback only */
 };
 
 /* What is known of a connection, found out once when it was accepted (or at its first request).
@@ -36,33 +36,45 @@ struct auth_caller {
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;
-    struct key
-        *key; /* lent; NULL: came without one. A session belongs to the key that opened it */
+    struct key *key; /* NULL: came without one. The reference is the request's (auth_release);
+                        who keeps it longer takes one. A session belongs to the key that opened
+                        it */
     struct ng_str request_id, traceparent;
 };
+
+/* A sentence that may list a key's spaces. */
+#define AUTH_TEXT_MAX 512
 
 /* A refusal: the code, a sentence and a hint (static or in `text`). */
 struct auth_refusal {
     int rc;           /* NG_EUNAUTHENTICATED, NG_EFORBIDDEN, NG_EMODE, NG_EINVAL */
     const char *hint; /* static, or NULL */
-    char text[256];
+    bool bad_token;   /* a key was sent, and it is the reason */
+    char text[AUTH_TEXT_MAX];
 };
 
 struct auth;
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error);
 void auth_free(struct auth *auth);
-/* May the gateway listen there? NG_EINVAL and a sentence where a public address has no key. */
-int auth_check_listen(const struct auth *auth, const char *address, bool is_loopback,
+/* May the gateway listen there? NG_EINVAL and a sentence where a public address has no key. On
+ * a public address everyone needs a key from then on, whatever becomes of the keys. */
+int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
                       struct buf *error);
-/* Does any key exist (or does the mode want one all the same)? */
+/* Does a key exist (or does the mode or the address want one all the same)? */
 bool auth_needs_key(const struct auth *auth);
-/* NG_OK and *ret, or the refusal's code. Never blocks. */
+/* NG_OK and *ret (auth_release() it), or the refusal's code. Never blocks. */
 int auth_check(const struct auth *auth, const struct auth_connection *connection,
                const struct auth_headers *headers, struct auth_caller *ret,
                struct auth_refusal *refusal);
-/* Makes `caller` the caller of a call. NG_EINVAL: a name is not of the form; the call's result
- * says which. */
+/* Gives back the caller's key. */
+void auth_release(struct auth_caller *caller);
+/* Writes a refusal of a caller nobody knows to the log: no more than a few lines a second,
+ * never what was sent as a key. peer: "" for the Unix socket. */
+void auth_log_refusal(struct auth *auth, const struct auth_refusal *refusal, const char *peer,
+                      const char *request_id);
+/* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is
+ * not of the form; the call's result says which. */
 int auth_apply(const struct auth_caller *caller, struct call *call);
 
 #endif

@@ -78,6 +78,49 @@ static bool option_mode(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_key_space(struct command_line *line, const char *value)
+{
+    if (line->key_space_count == KEY_SPACES_MAX) {
+        return false;
+    }
+    line->key_spaces[line->key_space_count++] = value;
+    return true;
+}
+
+static bool option_key_tool(struct command_line *line, const char *value)
+{
+    if (line->key_tool_count == KEY_TOOLS_MAX) {
+        return false;
+    }
+    line->key_tools[line->key_tool_count++] = value;
+    return true;
+}
+
+static bool option_role(struct command_line *line, const char *value)
+{
+    line->role = value;
+    return true;
+}
+
+static bool option_rate(struct command_line *line, const char *value)
+{
+    line->rate = value;
+    return true;
+}
+
+static bool option_expires(struct command_line *line, const char *value)
+{
+    line->expires = value;
+    return true;
+}
+
+static bool option_all(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->all = true;
+    return true;
+}
+
 static bool option_format(struct command_line *line, const char *value)
 {
     line->format = value;
@@ -132,6 +175,20 @@ const struct option_row option_table[] = {
      "the space to work in (default: the tool's: the agent's own, or shared)"},
     {"mode", 0, "MODE", OPTION_CALLER, false, option_mode,
      "what the caller may do: ask, edit or agent (default: agent)"},
+    {"space", 0, "NAME", OPTION_KEY, false, option_key_space,
+     "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
+    {"role", 0, "ROLE", OPTION_KEY, false, option_role,
+     "reader, writer or admin (default: writer)"},
+    {"mode", 0, "MODE", OPTION_KEY, false, option_mode,
+     "the highest mode: ask, edit or agent (default: agent)"},
+    {"tool", 0, "TOOL", OPTION_KEY, false, option_key_tool,
+     "a tool the key may use (repeatable; default: all)"},
+    {"rate", 0, "N/s", OPTION_KEY, false, option_rate,
+     "calls a second, in bursts of twice that; also N/min (default: no limit)"},
+    {"expires", 0, "WHEN", OPTION_KEY, false, option_expires,
+     "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
+     "(default: never)"},
+    {"all", 0, NULL, OPTION_KEY, false, option_all, "list also revoked and expired keys"},
     {"json", 0, NULL, OPTION_JSON, false, option_json, "answer in JSON, for scripts"},
     {"format", 0, "FORMAT", OPTION_FORMAT, false, option_format,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
@@ -206,14 +263,23 @@ int command_flush(FILE *stream)
 
 /* ---- parsing ---- */
 
-static const struct option_row *option_find(struct ng_str name)
+static bool option_fits(const struct command_line *line, const struct option_row *row)
 {
+    unsigned groups = line->command == NULL ? OPTION_CONFIG : line->command->options;
+    return (row->group & (groups | OPTION_ALWAYS)) != 0;
+}
+
+/* Of those of one name the one that the command takes. */
+static const struct option_row *option_find(const struct command_line *line, struct ng_str name)
+{
+    const struct option_row *found = NULL;
     for (size_t i = 0; i < option_count; i++) {
-        if (str_is(name, option_table[i].name)) {
-            return &option_table[i];
+        if (str_is(name, option_table[i].name) &&
+            (found == NULL || option_fits(line, &option_table[i]))) {
+            found = &option_table[i];
         }
     }
-    return NULL;
+    return found;
 }
 
 static const struct option_row *option_find_letter(char letter)
@@ -224,12 +290,6 @@ static const struct option_row *option_find_letter(char letter)
         }
     }
     return NULL;
-}
-
-static bool option_fits(const struct command_line *line, const struct option_row *row)
-{
-    unsigned groups = line->command == NULL ? OPTION_CONFIG : line->command->options;
-    return (row->group & (groups | OPTION_ALWAYS)) != 0;
 }
 
 /* How many letters of a word may be wrong for another to be meant: with too many, "--port"
@@ -331,7 +391,7 @@ static int option_parse(struct command_line *line, const char *word, char **next
     const char *equals = strchr(word, '=');
     size_t len = equals == NULL ? strlen(word + 2) : (size_t)(equals - word - 2);
     struct ng_str name = {word + 2, len};
-    const struct option_row *row = option_find(name);
+    const struct option_row *row = option_find(line, name);
     *ret_used_next = false;
     return row == NULL ? option_unknown(line, name)
                        : option_take(line, row, equals == NULL ? NULL : equals + 1, next,
@@ -365,8 +425,9 @@ static int command_check_words(const struct command_line *line)
         return COMMAND_OK;
     }
     if (command == NULL) {
-        return command_usage(line, "no command; one of serve, mcp, call, tools, check, verify, "
-                                   "backup, restore is needed");
+        return command_usage(line,
+                             "no command; one of serve, mcp, call, tools, key, check, verify, "
+                             "backup, restore is needed");
     }
     if (line->word_count < command->min_words) {
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);

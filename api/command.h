@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "gateway.h"
+#include "keys.h"
 
 /* What the process exits with. */
 enum command_exit {
@@ -32,7 +33,8 @@ enum command_option {
     OPTION_FORMAT = 1 << 3,
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
-    OPTION_ALWAYS = 1 << 6 /* --help, --version */
+    OPTION_ALWAYS = 1 << 6, /* --help, --version */
+    OPTION_KEY = 1 << 7     /* what describes a key */
 };
 
 struct command;
@@ -46,7 +48,14 @@ struct command_line {
     size_t set_count;
     const char *roots; /* the value of `roots` that --root has made so far */
     const char *agent, *space, *mode;
+    const char *role, *rate, *expires; /* of a key, with --mode */
+    const char *key_spaces[KEY_SPACES_MAX];
+    size_t key_space_count;
+    const char *key_tools[KEY_TOOLS_MAX];
+    size_t key_tool_count;
     const char *format;
+    bool all;        /* keys: also those that have ended */
+    bool needs_data; /* as of the command, by its words */
     bool json, help_config, force, help, version, help_man;
     const char **words; /* what is neither command nor option */
     size_t word_count;

@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "faces.h"
+#include "http_tls.h"
 #include "json.h"
 #include "str.h"
 #include "target.h"
@@ -103,6 +104,32 @@ static void check_listen(struct check *check, struct gateway *gateway)
     buf_done(&text);
 }
 
+static void check_tls(struct check *check, struct gateway *gateway)
+{
+    struct http_tls *tls = NULL;
+    struct buf text;
+    struct buf warnings;
+    if (!http_tls_wanted(gateway->config)) {
+        return;
+    }
+    buf_init(&text, CHECK_ERROR_MAX);
+    buf_init(&warnings, CHECK_ERROR_MAX);
+    int rc = http_tls_new(gateway->config, &tls, &text);
+    if (rc == NG_OK) {
+        http_tls_describe(tls, gateway->config, &text, &warnings);
+    }
+    check_line(check, rc == NG_OK, "tls", "%s", buf_cstr(&text));
+    const char *at = buf_cstr(&warnings);
+    while (*at != '\0') {
+        size_t len = strcspn(at, "\n");
+        check_line(check, true, "tls", "warning: %.*s", (int)len, at);
+        at += len + (at[len] == '\n');
+    }
+    http_tls_free(tls);
+    buf_done(&text);
+    buf_done(&warnings);
+}
+
 /* Loads the configuration and all modules. False: nothing else can be checked. */
 static bool check_describe(struct check *check)
 {
@@ -123,6 +150,7 @@ static bool check_describe(struct check *check)
                    file == NULL ? "no file; defaults, environment and flags" : file);
         check_modules(check, gateway);
         check_listen(check, gateway);
+        check_tls(check, gateway);
         check_files_limit(check, gateway);
         gateway_close(gateway);
     }
@@ -240,6 +268,20 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     }
 }
 
+/* How many, and whether the address it listens on can do without. */
+static void check_keys(struct check *check, struct gateway *gateway)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (http_server_check(gateway, &text) == NG_OK) {
+        size_t count = keys_count(gateway->keys);
+        check_line(check, true, "keys", "%zu in force", count);
+    } else {
+        check_line(check, false, "keys", "%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+}
+
 static void check_open(struct check *check)
 {
     struct gateway *gateway = NULL;
@@ -252,6 +294,7 @@ static void check_open(struct check *check)
     } else {
         check->target.config = NULL;
         check_line(check, true, "gateway", "it starts");
+        check_keys(check, gateway);
         struct call *call = call_new(gateway);
         if (call != NULL) {
             check_health(check, gateway, call);

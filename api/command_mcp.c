@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "log_queue.h"
 #include "mcp_relay.h"
 #include "mcp_stdio.h"
 #include "mcp_tasks.h"
@@ -57,6 +58,8 @@ int command_mcp(struct command_line *line)
     mcp_caller(line, &caller);
     int stop_fd = mcp_stop_fd();
     int rc = target_open(line, &target);
+    /* The client need not read what is logged. */
+    (void)log_queue_start();
     if (rc == COMMAND_OK && target.gateway != NULL &&
         mcp_open_tasks(target.gateway) != COMMAND_OK) {
         target_done(&target);
@@ -78,5 +81,6 @@ int command_mcp(struct command_line *line)
     if (stop_fd >= 0) {
         (void)close(stop_fd);
     }
+    log_queue_stop();
     return rc;
 }

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include "commands.h"
 #include "faces.h"
 #include "log.h"
+#include "log_queue.h"
 #include "reload.h"
 #include "target.h"
 
@@ -24,16 +24,13 @@
 #define SERVE_GRACE_MS 5000
 #define SERVE_GRACE_HURRY_MS 1000
 #define SERVE_DRAIN_MS 1000
-/* Descriptors for other things than connections: databases, files, kernels, the log. */
-#define SERVE_SPARE_FILES 256
 
 struct serve {
     struct gateway *gateway;
     struct http_server *server;
-    struct config *reloaded; /* of the last reload, or NULL */
+    struct reload *reload;
     struct config_input input;
     sigset_t signals;
-    int64_t shutdown_ms;
 };
 
 static void serve_signals(sigset_t *set)
@@ -69,65 +66,11 @@ static void serve_notify(const char *state)
     }
 }
 
-/* As many descriptors as we may have; fewer connections where that is not enough. */
-static void serve_raise_files(struct gateway *gateway)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return;
-    }
-    if (limit.rlim_cur < limit.rlim_max) {
-        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
-        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-            limit = raised;
-        }
-    }
-    rlim_t wanted = (rlim_t)gateway->limits.connections + SERVE_SPARE_FILES;
-    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
-        return;
-    }
-    unsigned fit = limit.rlim_cur > 2 * SERVE_SPARE_FILES
-                       ? (unsigned)(limit.rlim_cur - SERVE_SPARE_FILES)
-                       : (unsigned)(limit.rlim_cur / 2);
-    log_write(NG_LOG_WARNING, "serve",
-              "this process may open %llu files, limits.connections wants %u and %d more: at "
-              "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
-              (unsigned long long)limit.rlim_cur, gateway->limits.connections,
-              SERVE_SPARE_FILES, fit);
-    gateway->limits.connections = fit;
-    if (gateway->limits.streams > fit / 2) {
-        gateway->limits.streams = fit / 2;
-    }
-    metrics_limit(gateway->metrics, METRICS_CONNECTIONS, (int64_t)fit);
-    metrics_limit(gateway->metrics, METRICS_STREAMS, (int64_t)gateway->limits.streams);
-}
-
 static void serve_reload(struct serve *serve)
 {
-    struct buf report;
-    buf_init(&report, SERVE_ERROR_MAX);
     serve_notify("RELOADING=1");
-    int rc = reload_apply(serve->gateway, &serve->input, &serve->reloaded, &report);
-    if (rc != NG_OK) {
-        log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s", buf_cstr(&report));
-    } else if (report.len == 0) {
-        log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
-    } else {
-        const char *at = buf_cstr(&report);
-        while (*at != '\0') {
-            size_t len = strcspn(at, "\n");
-            /* Also what a log.level just raised would hide: a change that does not hold. */
-            bool holds = len >= sizeof(RELOAD_HOLDS) - 1 &&
-                         strncmp(at + len - (sizeof(RELOAD_HOLDS) - 1), RELOAD_HOLDS,
-                                 sizeof(RELOAD_HOLDS) - 1) == 0;
-            log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %.*s", (int)len,
-                      at);
-            at += len + (at[len] == '\n');
-        }
-        serve->shutdown_ms = config_int(serve->reloaded, "shutdown_timeout");
-    }
+    reload_run(serve->reload, NULL);
     serve_notify("READY=1");
-    buf_done(&report);
 }
 
 /* ---- stopping ---- */
@@ -163,16 +106,19 @@ static void *serve_watch_run(void *user)
     }
     log_write(NG_LOG_WARNING, "serve",
               "stopping took too long, some calls were cut off; what was acknowledged is kept");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
     _exit(COMMAND_OK);
 }
 
 static void serve_stop(struct serve *serve)
 {
-    struct serve_watch watch = {.signals = serve->signals, .wait_ms = serve->shutdown_ms};
+    int64_t wait_ms = reload_shutdown_ms(serve->reload);
+    struct serve_watch watch = {.signals = serve->signals, .wait_ms = wait_ms};
     serve_notify("STOPPING=1");
     log_write(NG_LOG_INFO, "serve", "stopping");
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
-    http_server_stop(serve->server, serve->shutdown_ms);
+    reload_end(serve->reload);
+    http_server_stop(serve->server, wait_ms);
     /* Not while a call runs that its face no longer waits for: the watch ends the process
      * then. */
     while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
@@ -194,14 +140,19 @@ static void serve_print_example(const struct serve *serve)
 {
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(serve->gateway->registry, &tools);
+    const char *scheme = http_server_scheme(serve->server);
     const char *address = http_server_address(serve->server);
+    const char *key = keys_exist(serve->gateway->keys) == 0
+                          ? ""
+                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         fprintf(stderr,
-                "try: curl -s http://%s/v1/tools/notebook -H 'Content-Type: application/json' "
-                "-d '{\"mode\":\"list\"}'\n",
-                address);
+                "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
+                "-d '{\"mode\":\"list\"}'%s\n",
+                scheme, address, key);
     } else if (count > 0) {
-        fprintf(stderr, "try: curl -s http://%s/v1/tools/%s\n", address, tools[0]->desc.name);
+        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
+                tools[0]->desc.name, key);
     }
 }
 
@@ -225,10 +176,14 @@ static int serve_start(struct serve *serve, struct config **config, int64_t wait
         return rc;
     }
     *config = NULL;
-    serve_raise_files(serve->gateway);
-    serve->shutdown_ms = config_int(serve->gateway->config, "shutdown_timeout");
-    rc = http_server_start(serve->gateway, &serve->server, error);
-    if (rc != NG_OK) {
+    reload_fit_files(serve->gateway);
+    rc = reload_new(serve->gateway, &serve->input, &serve->reload);
+    if (rc == NG_OK) {
+        rc = http_server_start(serve->gateway, &serve->server, error);
+    }
+    if (rc == NG_OK) {
+        reload_attach(serve->reload, serve->server);
+    } else {
         gateway_close(serve->gateway);
         serve->gateway = NULL;
     }
@@ -253,6 +208,8 @@ int command_serve(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
+    /* From here on nobody waits for who reads stderr. */
+    (void)log_queue_start();
     /* Another gateway will not go away by itself; another command will. */
     int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);
     if (rc != NG_OK) {
@@ -261,10 +218,12 @@ int command_serve(struct command_line *line)
     buf_done(&error);
     target_done(&target);
     if (rc != NG_OK) {
+        reload_free(serve.reload);
+        log_queue_stop();
         return COMMAND_FAILED;
     }
-    printf("notegate %s listening on http://%s\n", NOTEGATE_VERSION,
-           http_server_address(serve.server));
+    printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
+           http_server_scheme(serve.server), http_server_address(serve.server));
     if (command_flush(stdout) != NG_OK) {
         log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
         clearerr(stdout);
@@ -273,6 +232,7 @@ int command_serve(struct command_line *line)
     serve_notify("READY=1");
     serve_wait(&serve);
     serve_stop(&serve);
-    config_free(serve.reloaded);
+    reload_free(serve.reload);
+    log_queue_stop();
     return COMMAND_OK;
 }

@@ -61,6 +61,28 @@ const struct command command_table[] = {
         .run = command_tools,
     },
     {
+        .name = "key",
+        .words = "add NAME | list | revoke NAME|ID",
+        .summary = "Add, list and revoke the keys that agents come with",
+        .details =
+            "`key add NAME` makes a key for the agent NAME, who may have several, and prints "
+            "it "
+            "alone on stdout; it is kept only as a hash and cannot be shown again. What it may "
+            "do comes from the options. With the first key everyone needs one, except on the "
+            "Unix socket.\n\n"
+            "`key list` shows the keys in force, with --all also revoked and expired ones. "
+            "`key "
+            "revoke` ends one key by its id, or all of an agent by its name, at once. A key "
+            "that has expired still keeps the gateway closed; when the last one is revoked, "
+            "the gateway's own user on this machine needs none again.\n\n"
+            "Exit codes: 0, 1 where there is no such key, 2 where the command line makes no "
+            "sense.",
+        .options = OPTION_CONFIG | OPTION_KEY | OPTION_JSON,
+        .min_words = 1,
+        .max_words = 2,
+        .run = command_key,
+    },
+    {
         .name = "check",
         .words = "",
         .summary = "Check configuration, modules, backends and permissions",

@@ -9,6 +9,7 @@ int command_serve(struct command_line *line);
 int command_mcp(struct command_line *line);
 int command_call(struct command_line *line);
 int command_tools(struct command_line *line);
+int command_key(struct command_line *line);
 int command_check(struct command_line *line);
 int command_verify(struct command_line *line);
 int command_backup(struct command_line *line);

@@ -44,12 +44,12 @@ static void print_mime_type(struct buf *out, const struct part *part)
     }
 }
 
-static void print_resource(struct buf *out, const struct part *part)
+void content_print_contents(struct buf *out, const struct part *part, struct ng_str uri)
 {
-    (void)buf_add_c(out, "{\"type\":\"resource\",\"resource\":{\"uri\":");
-    (void)buf_add_json(out, part->uri);
+    (void)buf_add_c(out, "{\"uri\":");
+    (void)buf_add_json(out, part->uri.len > 0 ? part->uri : uri);
     print_mime_type(out, part);
-    if (part->is_text) {
+    if (part->is_text || part->kind == PART_TEXT) {
         print_member(out, "text", part->data);
     } else {
         (void)buf_add_c(out, ",\"blob\":");
@@ -73,7 +73,8 @@ void content_print_part(struct buf *out, const struct part *part)
         print_mime_type(out, part);
         break;
     case PART_RESOURCE:
-        print_resource(out, part);
+        (void)buf_add_c(out, "{\"type\":\"resource\",\"resource\":");
+        content_print_contents(out, part, part->uri);
         break;
     case PART_LINK:
         (void)buf_add_c(out, "{\"type\":\"resource_link\"");

@@ -8,6 +8,8 @@
 
 /* One part as an MCP content block; bytes go as base64. */
 void content_print_part(struct buf *out, const struct part *part);
+/* One part as the contents of a resource; `uri` where it has none of its own. */
+void content_print_contents(struct buf *out, const struct part *part, struct ng_str uri);
 /* {"result":...,"content"?:[...],"revision"?:...} of an answer that is no failure. */
 void content_print_result(struct buf *out, const struct result *result);
 

@@ -25,27 +25,33 @@ void http_connection_phase(struct http_connection *connection, enum http_phase p
     atomic_store_explicit(&connection->phase, phase, memory_order_release);
 }
 
-static void local_text(struct http_connection *connection)
+/* Without the port; IPv4 as such also where it came mapped into IPv6. */
+static void address_text(const struct sockaddr_storage *from, char ret_text[INET6_ADDRSTRLEN])
 {
     const void *address = NULL;
     struct sockaddr_in in;
     struct sockaddr_in6 in6;
-    int family = connection->local.ss_family;
+    int family = from->ss_family;
     if (family == AF_INET) {
-        memcpy(&in, &connection->local, sizeof(in));
+        memcpy(&in, from, sizeof(in));
         address = &in.sin_addr;
     } else if (family == AF_INET6) {
-        memcpy(&in6, &connection->local, sizeof(in6));
+        memcpy(&in6, from, sizeof(in6));
         address = &in6.sin6_addr;
         if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
             family = AF_INET;
             address = in6.sin6_addr.s6_addr + 12;
         }
     }
-    if (address == NULL || inet_ntop(family, address, connection->local_text,
-                                     sizeof(connection->local_text)) == NULL) {
-        connection->local_text[0] = '\0';
+    if (address == NULL || inet_ntop(family, address, ret_text, INET6_ADDRSTRLEN) == NULL) {
+        ret_text[0] = '\0';
     }
+}
+
+void http_connection_peer(const struct http_connection *connection,
+                          char ret_text[INET6_ADDRSTRLEN])
+{
+    address_text(&connection->peer, ret_text);
 }
 
 struct http_connection *http_connection_new(struct http_server *server,
@@ -103,7 +109,7 @@ void http_connection_identify(struct http_connection *connection)
     if (getsockname(connection->fd, (struct sockaddr *)&connection->local, &size) != 0) {
         return;
     }
-    local_text(connection);
+    address_text(&connection->local, connection->local_text);
     connection->auth.is_loopback =
         auth_peer_is_loopback(&connection->peer) && auth_peer_is_loopback(&connection->local);
     uid_t uid = 0;

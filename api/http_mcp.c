@@ -93,12 +93,16 @@ void mcp_route_finish(struct http_request *request)
 {
     struct mcp_http_response *answer = &request->mcp;
     struct http_reply *reply = &request->reply;
+    if (answer->kind == MCP_HTTP_STREAM) {
+        reply->stream = answer->stream;
+        answer->stream = NULL;
+    }
     reply->status = answer->status;
     reply->content_type = answer->content_type;
     reply->session_id = answer->session_id;
     reply->allow = answer->allow;
     reply->retry_after_s = answer->retry_after_s;
-    reply->changed = answer->call != NULL && !answer->call->read_only;
+    reply->changed = answer->changed;
     reply->authenticate = answer->status == MHD_HTTP_UNAUTHORIZED;
     if (answer->body.len > 0 || answer->body.rc != NG_OK) {
         buf_done(&reply->body);

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "http_server.h"
+#include "http_stream_face.h"
 #include "routes.h"
 #include "str.h"
 
 /* Longest message of an error object the face makes itself. */
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
+#define STREAM_TYPE "text/event-stream"
 /* What a page of another allowed origin may send and read. */
 #define CORS_HEADERS                                                                           \
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
@@ -29,6 +31,7 @@ void http_reply_clear(struct http_request *request)
     if (reply->has_file) {
         (void)close(reply->file_fd);
     }
+    http_stream_drop(reply->stream);
     memset(reply, 0, sizeof(*reply));
     reply->body = body;
 }
@@ -132,6 +135,17 @@ static void count_reply(struct http_request *request)
 static struct MHD_Response *make_response(struct http_request *request)
 {
     struct http_reply *reply = &request->reply;
+    if (reply->stream != NULL && request->method == HTTP_HEAD) {
+        /* libmicrohttpd would end the body that is not there with a last chunk. */
+        http_stream_drop(reply->stream);
+        reply->stream = NULL;
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    if (reply->stream != NULL) {
+        struct MHD_Response *stream = http_stream_attach(reply->stream, request->connection);
+        reply->stream = stream == NULL ? reply->stream : NULL;
+        return stream;
+    }
     if (reply->has_file) {
         struct MHD_Response *file =
             MHD_create_response_from_fd64(reply->file_size, reply->file_fd);
@@ -184,7 +198,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
     }
     if (reply->authenticate) {
-        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"notegate\"");
+        ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                       request->bad_token ? "Bearer realm=\"notegate\", error=\"invalid_token\""
+                                          : "Bearer realm=\"notegate\"");
     }
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
@@ -216,17 +232,29 @@ static bool add_cors(struct http_request *request, struct MHD_Response *response
     return ok;
 }
 
-static bool add_headers(struct http_request *request, struct MHD_Response *response)
+/* Nothing on the way may keep events back. */
+static bool add_stream(struct MHD_Response *response)
+{
+    return add(response, MHD_HTTP_HEADER_CONTENT_TYPE, STREAM_TYPE) &&
+           add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+           add(response, "X-Accel-Buffering", "no");
+}
+
+static bool add_headers(struct http_request *request, struct MHD_Response *response,
+                        bool is_stream)
 {
     const struct http_reply *reply = &request->reply;
     bool ok = add(response, "X-Request-Id", request->request_id) &&
               add(response, "X-Content-Type-Options", "nosniff");
-    if (reply->status != MHD_HTTP_NO_CONTENT && reply->status != MHD_HTTP_NOT_MODIFIED &&
-        reply->status != MHD_HTTP_ACCEPTED) {
+    if (is_stream) {
+        ok = ok && add_stream(response);
+    } else if (reply->status != MHD_HTTP_NO_CONTENT && reply->status != MHD_HTTP_NOT_MODIFIED &&
+               reply->status != MHD_HTTP_ACCEPTED) {
         ok = ok && add(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                        reply->content_type == NULL ? JSON_TYPE : reply->content_type);
     }
-    if (request->method != HTTP_POST) { /* answers to POST are not stored by anyone */
+    if (request->method != HTTP_POST &&
+        !is_stream) { /* answers to POST are not stored by anyone */
         ok = ok && add(response, MHD_HTTP_HEADER_CACHE_CONTROL,
                        reply->cache == NULL ? "no-store" : reply->cache);
     }
@@ -253,14 +281,19 @@ bool http_reply_send(struct http_request *request)
             return false;
         }
     }
+    uint64_t body_bytes = reply->has_file             ? reply->file_size
+                          : reply->fixed.data != NULL ? reply->fixed.len
+                                                      : reply->body.len;
+    bool is_stream = reply->stream != NULL;
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
         return false;
     }
-    bool ok = add_headers(request, response) &&
+    bool ok = add_headers(request, response, is_stream) &&
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
+    request->sent = body_bytes;
     request->answered = ok;
     return ok;
 }

@@ -9,6 +9,7 @@
 
 #include "http_reply.h"
 #include "http_server.h"
+#include "http_stream_face.h"
 #include "routes.h"
 #include "str.h"
 
@@ -147,6 +148,7 @@ int http_request_keep_body(struct http_request *request, struct call *call)
 void http_request_begin(struct http_request *request, const char *target)
 {
     memset(&request->headers, 0, sizeof(request->headers));
+    auth_release(&request->caller);
     request->method = 0;
     request->fault.rc = NG_OK;
     request->fault.fatal = false;
@@ -154,11 +156,14 @@ void http_request_begin(struct http_request *request, const char *target)
     request->route = NULL;
     request->param = str_make(NULL, 0);
     request->authenticated = false;
+    request->bad_token = false;
     request->origin_allowed = false;
     request->abandoned = false;
     request->begun = false;
     request->answered = false;
     request->received = 0;
+    request->sent = 0;
+    http_access_begin(request);
     request->request_id[0] = '\0';
     atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
     http_reply_clear(request);
@@ -251,7 +256,7 @@ static void make_request_id(struct http_request *request)
 
 static int check_names(struct http_request *request)
 {
-    const struct http_names *names = &request->server->names;
+    const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     if (!http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
@@ -285,17 +290,25 @@ static int check_caller(struct http_request *request)
     int rc = auth_check(request->server->auth, &request->connection->auth, &headers,
                         &request->caller, &refusal);
     request->authenticated = rc == NG_OK;
+    request->bad_token = rc != NG_OK && refusal.bad_token;
     if (rc == NG_OK) {
         request->caller.request_id = ng_str_of(request->request_id);
         if (request->headers.traceparent.data != NULL &&
             http_traceparent_valid(request->headers.traceparent)) {
             request->caller.traceparent = request->headers.traceparent;
         }
+        http_access_caller(request, NG_OK);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
         return NG_OK;
     }
+    if (rc == NG_EUNAUTHENTICATED) {
+        char peer[INET6_ADDRSTRLEN];
+        http_connection_peer(request->connection, peer);
+        auth_log_refusal(request->server->auth, &refusal, peer, request->request_id);
+    }
+    http_access_caller(request, rc);
     /* A fault of the route must not tell strangers what is there. */
     request->fault.rc = NG_OK;
     request->fault_hint = refusal.hint;
@@ -429,12 +442,14 @@ void http_request_end(struct http_request *request)
     if (request->abandoned) {
         return; /* the thread that is still at it ends it, with the last reference */
     }
+    auth_release(&request->caller);
     if (request->call != NULL) {
         call_unref(request->call);
         request->call = NULL;
     }
     if (request->mcp_used) {
         buf_done(&request->mcp.body);
+        http_stream_drop(request->mcp.stream);
         if (request->mcp.call != NULL) {
             call_unref(request->mcp.call);
         }
@@ -443,7 +458,7 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file) {
+    if (request->reply.has_file || request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
 
@@ -52,12 +53,13 @@ struct http_reply {
     const char *cache; /* Cache-Control; NULL: no-store */
     char etag[24];     /* with quotes; "": none */
     int retry_after_s;
-    bool changed;           /* it tells of a change: not to be replaced by "try again" */
-    bool close;             /* after this answer the connection ends */
-    bool authenticate;      /* WWW-Authenticate */
-    const char *cors_allow; /* Access-Control-Allow-Methods of a preflight */
-    const char *session_id; /* of MCP, or NULL */
-    bool has_file;          /* instead of `body`: an open file, which the answer closes */
+    bool changed;               /* it tells of a change: not to be replaced by "try again" */
+    bool close;                 /* after this answer the connection ends */
+    bool authenticate;          /* WWW-Authenticate */
+    const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
+    const char *session_id;     /* of MCP, or NULL */
+    struct http_stream *stream; /* instead of `body`: events (a reference) */
+    bool has_file;              /* instead of `body`: an open file, which the answer closes */
     int file_fd;
     uint64_t file_size;
 };
@@ -75,7 +77,8 @@ enum http_phase {
     HTTP_PHASE_HEAD,        /* the request line is in */
     HTTP_PHASE_BODY,        /* the headers are in */
     HTTP_PHASE_WORKING,     /* suspended: the call runs */
-    HTTP_PHASE_SENDING
+    HTTP_PHASE_SENDING,
+    HTTP_PHASE_STREAMING /* an answer without end; mostly suspended */
 };
 
 struct http_request {
@@ -92,18 +95,21 @@ struct http_request {
     struct ng_str param;       /* what stood for {name} in the route */
     struct auth_caller caller;
     bool authenticated;
+    bool bad_token;         /* refused for the key that was sent */
     bool origin_allowed;    /* there is an Origin header, and it was found good */
     bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
     bool begun;             /* the headers were looked at */
     bool answered;          /* a response is queued */
     struct http_body *body; /* NULL: none */
     uint64_t received;
+    uint64_t sent; /* bytes of the answer's body; of a stream, those written so far */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */
     struct mcp_http_response mcp;
     bool mcp_used;
+    struct http_access access;
     struct buf built; /* a large answer, made by the thread that finished the call */
     atomic_int stage; /* enum http_stage */
 };
@@ -113,12 +119,13 @@ struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;
-    atomic_int refs;         /* libmicrohttpd's, and one per answer that is still to come */
-    atomic_int phase;        /* enum http_phase */
-    atomic_llong since_ms;   /* when that began; CLOCK_MONOTONIC */
-    struct call *watched;    /* under the watch's lock: cancelled when the client leaves */
-    long long head_since_ms; /* the watch's: bytes of a request line came, it is not whole */
-    bool half_closed, left;  /* the watch's */
+    atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
+    atomic_int phase;           /* enum http_phase */
+    atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
+    struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
+    struct call *watched;       /* under the watch's lock: cancelled when the client leaves */
+    long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
+    bool half_closed, left;     /* the watch's */
     struct auth_connection auth;
     bool auth_known;
     struct sockaddr_storage peer, local;
@@ -131,6 +138,9 @@ struct http_connection *http_connection_new(struct http_server *server,
 void http_connection_unref(struct http_connection *connection);
 /* Finds out who is at the other end, once. */
 void http_connection_identify(struct http_connection *connection);
+/* The other end's address without its port; "" for the Unix socket. */
+void http_connection_peer(const struct http_connection *connection,
+                          char ret_text[INET6_ADDRSTRLEN]);
 
 /* Called with the request line; forgets the request before. */
 void http_request_begin(struct http_request *request, const char *target);

@@ -13,6 +13,7 @@
 #include "http_listen.h"
 #include "http_reply.h"
 #include "http_request.h"
+#include "http_tls.h"
 #include "log.h"
 #include "mcp_tasks.h"
 #include "routes.h"
@@ -22,8 +23,9 @@
 #define CONNECTION_MEMORY ((size_t)16 * 1024)
 /* A connection on which nothing is sent either way is closed. */
 #define IDLE_TIMEOUT_S 75
-/* libmicrohttpd's own limit lies above ours, because it leaves clients hanging at it. */
-#define CONNECTIONS_SPARE 64
+/* libmicrohttpd's own limit lies above the largest limits.connections, because it leaves
+ * clients hanging at it. */
+#define CONNECTIONS_MOST 1000064
 /* Of these, what the Unix socket may take when the limit is reached: the owner gets in. */
 #define CONNECTIONS_OWNER 32
 /* At the end: for cancelled calls to come back, and for their answers to be sent. */
@@ -38,13 +40,20 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
     return info == NULL ? NULL : info->socket_context;
 }
 
+struct http_tls *http_tls_of_session(void *mhd_connection)
+{
+    struct http_connection *connection =
+        mhd_connection == NULL ? NULL : connection_of(mhd_connection);
+    return connection == NULL ? NULL : connection->server->tls;
+}
+
 /* ---- what libmicrohttpd calls ---- */
 
 /* Over the limit: closed at once, instead of left hanging in the backlog. */
 static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, socklen_t size)
 {
     const struct http_server *server = cls;
-    unsigned limit = server->gateway->limits.connections;
+    unsigned limit = atomic_load(&server->gateway->limits.connections);
     if (size >= sizeof(address->sa_family) && address->sa_family == AF_UNIX) {
         limit += CONNECTIONS_OWNER;
     }
@@ -107,13 +116,16 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     struct http_connection *connection = *context;
     (void)cls;
     (void)mhd;
-    (void)code;
     *context = NULL;
     if (connection != NULL) {
-        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+        int phase = atomic_load(&connection->phase);
+        if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
+        } else if (phase == HTTP_PHASE_STREAMING) {
+            http_watch_unstream(&connection->server->watch, connection);
         }
+        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
@@ -121,7 +133,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 
 static enum MHD_Result send_reply(struct http_request *request)
 {
-    http_connection_phase(request->connection, HTTP_PHASE_SENDING);
+    struct http_connection *connection = request->connection;
+    if (request->reply.stream != NULL) {
+        http_watch_stream(&connection->server->watch, connection, request->reply.stream);
+        http_connection_phase(connection, HTTP_PHASE_STREAMING);
+    } else {
+        http_connection_phase(connection, HTTP_PHASE_SENDING);
+    }
     return http_reply_send(request) ? MHD_YES : MHD_NO;
 }
 
@@ -219,19 +237,36 @@ static void on_log(void *cls, const char *format, va_list args)
 
 /* ---- start ---- */
 
-static struct MHD_Daemon *start_daemon(struct http_server *server, int fd, bool ipv6)
+static struct MHD_Daemon *start_daemon(struct http_server *server, int fd, unsigned more_flags,
+                                       const struct MHD_OptionItem *more)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                     MHD_USE_ERROR_LOG | (ipv6 ? (unsigned)MHD_USE_IPv6 : 0);
+                     MHD_USE_ERROR_LOG | more_flags;
     /* The logger goes first: it serves the options behind it. */
     return MHD_start_daemon(
         flags, 0, on_accept, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT,
-        server->gateway->limits.connections + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_END);
+        CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
+}
+
+static struct MHD_Daemon *start_tcp(struct http_server *server, bool ipv6)
+{
+    static char priorities[] = HTTP_TLS_PRIORITIES; /* an option's pointer is not const */
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_callback()},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    static const struct MHD_OptionItem plain = {MHD_OPTION_END, 0, NULL};
+    unsigned flags = ipv6 ? (unsigned)MHD_USE_IPv6 : 0;
+    if (server->tls == NULL) {
+        return start_daemon(server, server->tcp_fd, flags, &plain);
+    }
+    return start_daemon(server, server->tcp_fd, flags | (unsigned)MHD_USE_TLS, tls);
 }
 
 static int listen_tcp(struct http_server *server, struct buf *error)
@@ -264,11 +299,12 @@ static int listen_tcp(struct http_server *server, struct buf *error)
     if (http_parse_authority(wanted, &authority)) {
         host = authority.host;
     }
-    (void)snprintf(server->listen_host, sizeof(server->listen_host), "%.*s", (int)host.len,
-                   host.data);
-    server->names.listen_host = ng_str_of(server->listen_host);
-    server->names.listen_port = listener.port;
-    server->tcp = start_daemon(server, server->tcp_fd, ipv6);
+    rc = http_server_set_names(server, server->gateway->config, host, listener.port);
+    if (rc != NG_OK) {
+        (void)buf_add_c(error, "out of memory");
+        return rc;
+    }
+    server->tcp = start_tcp(server, ipv6);
     if (server->tcp == NULL) {
         (void)buf_printf(error, "cannot start the HTTP server on %s", server->address);
         return NG_EINTERNAL;
@@ -283,7 +319,8 @@ static int listen_unix(struct http_server *server, struct buf *error)
     if (rc != NG_OK) {
         return rc;
     }
-    server->local = start_daemon(server, server->local_fd, false);
+    static const struct MHD_OptionItem plain = {MHD_OPTION_END, 0, NULL};
+    server->local = start_daemon(server, server->local_fd, 0, &plain);
     if (server->local == NULL) {
         (void)buf_printf(error, "cannot start the HTTP server on %s/%s",
                          server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
@@ -292,27 +329,12 @@ static int listen_unix(struct http_server *server, struct buf *error)
     return NG_OK;
 }
 
-static int check_tls(const struct config *config, struct buf *error)
-{
-    if (config_text(config, "tls.certificate").len == 0 &&
-        config_text(config, "tls.key").len == 0) {
-        return NG_OK;
-    }
-    (void)buf_add_c(error, "tls.certificate and tls.key are set, but this version does not "
-                           "serve TLS; put a proxy that does in front of it");
-    return NG_EINVAL;
-}
-
 int http_server_check(struct gateway *gateway, struct buf *ret)
 {
     struct ng_str wanted = config_text(gateway->config, "listen");
     struct http_listener listener;
     struct auth *auth = NULL;
-    int rc = check_tls(gateway->config, ret);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = http_listen_tcp(wanted, &listener, ret);
+    int rc = http_listen_tcp(wanted, &listener, ret);
     if (rc == NG_EBUSY) {
         buf_clear(ret);
         (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
@@ -338,15 +360,13 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
 static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
-    int rc = check_tls(config, error);
+    int rc = http_tls_wanted(config) ? http_tls_new(config, &server->tls, error) : NG_OK;
     if (rc == NG_OK) {
         rc = auth_new(server->gateway, &server->auth, error);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    server->names.host_count = config_list(config, "allowed_hosts", &server->names.hosts);
-    server->names.origin_count = config_list(config, "allowed_origins", &server->names.origins);
     rc = mcp_http_new(server->gateway, &server->mcp);
     if (rc == NG_OK) {
         rc = http_watch_start(&server->watch);
@@ -388,6 +408,11 @@ int http_server_start(struct gateway *gateway, struct http_server **ret, struct 
     }
     *ret = server;
     return NG_OK;
+}
+
+const char *http_server_scheme(const struct http_server *server)
+{
+    return server->tls != NULL ? "https" : "http";
 }
 
 const char *http_server_address(const struct http_server *server)
@@ -455,10 +480,12 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
         }
         mcp_tasks_stop(server->gateway, true);
         http_watch_cancel_all(&server->watch);
+        mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);
         http_watch_each(&server->watch, abandon);
+        http_watch_end_streams(&server->watch);
         (void)wait_idle(server, STOP_SEND_MS);
     }
     end_daemon(server->tcp, server->tcp_fd);
@@ -469,5 +496,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
+    http_tls_free(server->tls);
+    http_server_free_names(server);
     free(server);
 }

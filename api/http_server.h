@@ -11,6 +11,9 @@
 
 struct MHD_Daemon;
 struct http_request;
+struct http_tls;
+struct http_names_kept;
+struct reload;
 
 /* Longest "ADDR:PORT". */
 #define HTTP_ADDRESS_MAX 300
@@ -19,8 +22,10 @@ struct http_server {
     struct gateway *gateway;
     struct auth *auth;
     struct mcp_http *mcp;
-    struct http_names names;
-    char listen_host[HTTP_HOST_MAX + 1];
+    struct http_tls *tls;                     /* of the TCP listener; NULL: plain */
+    _Atomic(const struct http_names *) names; /* whom it answers to; a reload changes it */
+    struct http_names_kept *names_kept;
+    _Atomic(struct reload *) reload; /* who reloads; NULL: nobody */
     char address[HTTP_ADDRESS_MAX];
     struct MHD_Daemon *tcp, *local;
     int tcp_fd, local_fd; /* until a daemon owns them; -1 */
@@ -32,6 +37,11 @@ struct http_server {
     uint32_t id_prefix;   /* of request ids */
     atomic_uint_fast64_t id_next;
 };
+
+/* http_reload.c: the names by this configuration hold from now on. One thread at a time. */
+int http_server_set_names(struct http_server *server, const struct config *config,
+                          struct ng_str listen_host, unsigned listen_port);
+void http_server_free_names(struct http_server *server);
 
 /* Lets a suspended connection go on. */
 void http_server_resume(struct http_request *request);

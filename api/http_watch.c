@@ -10,6 +10,7 @@
 
 #include "auth_peer.h"
 #include "http_request.h"
+#include "http_stream_face.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
@@ -68,6 +69,27 @@ void http_watch_resume(struct http_watch *watch, struct http_connection *connect
     connection->watched = NULL;
     pthread_mutex_unlock(&watch->lock);
     call_unref(call);
+}
+
+void http_watch_stream(struct http_watch *watch, struct http_connection *connection,
+                       struct http_stream *stream)
+{
+    http_stream_ref(stream);
+    pthread_mutex_lock(&watch->lock);
+    connection->stream = stream;
+    if (watch->ending) {
+        http_stream_finish(stream);
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void http_watch_unstream(struct http_watch *watch, struct http_connection *connection)
+{
+    pthread_mutex_lock(&watch->lock);
+    struct http_stream *stream = connection->stream;
+    connection->stream = NULL;
+    pthread_mutex_unlock(&watch->lock);
+    http_stream_unref(stream);
 }
 
 /*
@@ -154,9 +176,23 @@ static bool dawdles(struct http_connection *connection, long long now)
     case HTTP_PHASE_SENDING:
         return age > HTTP_SEND_MAX_MS;
     case HTTP_PHASE_WORKING:
+    case HTTP_PHASE_STREAMING:
         return false;
     }
     return false;
+}
+
+/* A stream may be open for days; its client, its key and what lies between are looked after. */
+static void look_at_stream(struct http_connection *connection, long long now, bool ask)
+{
+    if (connection->stream == NULL) {
+        return;
+    }
+    bool shut = http_stream_look(connection->stream, now) || (ask && has_left(connection));
+    if (shut) {
+        http_stream_cut(connection->stream);
+        (void)shutdown(connection->fd, SHUT_RDWR);
+    }
 }
 
 /* One look at all connections; the lock is held. Fills `calls` with what is to be cancelled. */
@@ -164,9 +200,14 @@ static size_t look(struct http_watch *watch, struct call **calls)
 {
     size_t count = 0;
     long long now = http_now_ms();
+    bool ask = now - watch->left_ms >= HTTP_STREAM_LEFT_MS;
+    watch->left_ms = ask ? now : watch->left_ms;
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
-        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+        int phase = atomic_load(&connection->phase);
+        if (phase == HTTP_PHASE_STREAMING) {
+            look_at_stream(connection, now, ask);
+        } else if (phase == HTTP_PHASE_WORKING) {
             if (connection->watched != NULL && !connection->left && count < ROUND_CALLS &&
                 has_left(connection)) {
                 connection->left = true;
@@ -224,6 +265,8 @@ int http_watch_start(struct http_watch *watch)
     pthread_condattr_t attributes;
     watch->first = NULL;
     watch->count = 0;
+    watch->left_ms = 0;
+    watch->ending = false;
     watch->stopping = false;
     if (pthread_mutex_init(&watch->lock, NULL) != 0) {
         return NG_EINTERNAL;
@@ -277,6 +320,19 @@ void http_watch_cancel_all(struct http_watch *watch)
     } while (count == ROUND_CALLS);
 }
 
+void http_watch_end_streams(struct http_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    watch->ending = true;
+    for (struct http_connection *connection = watch->first; connection != NULL;
+         connection = connection->next) {
+        if (connection->stream != NULL) {
+            http_stream_finish(connection->stream);
+        }
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
 size_t http_watch_busy(struct http_watch *watch)
 {
     size_t busy = 0;
@@ -284,7 +340,8 @@ size_t http_watch_busy(struct http_watch *watch)
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
         int phase = atomic_load(&connection->phase);
-        busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING;
+        busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING ||
+                (phase == HTTP_PHASE_STREAMING && watch->ending);
     }
     pthread_mutex_unlock(&watch->lock);
     return busy;

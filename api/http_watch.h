@@ -15,6 +15,7 @@
 #include "notegate/abi.h"
 
 struct http_connection;
+struct http_stream;
 struct call;
 
 /* How often it looks, while there are connections. */
@@ -22,8 +23,11 @@ struct call;
 /* A request line and headers, and then the body, must be in within these. */
 #define HTTP_HEAD_MAX_MS 20000
 #define HTTP_RECEIVE_MAX_MS 60000
-/* An answer must be taken within this. */
+/* An answer must be taken within this; a stream may take longer, a client that takes nothing is
+ * cut by libmicrohttpd. */
 #define HTTP_SEND_MAX_MS 300000
+/* How often it asks whether the client of a stream has left. */
+#define HTTP_STREAM_LEFT_MS 1000
 
 struct http_watch {
     pthread_mutex_t lock;
@@ -31,6 +35,8 @@ struct http_watch {
     pthread_t thread;
     struct http_connection *first; /* all connections */
     size_t count;
+    long long left_ms; /* when it last looked for clients of streams that left */
+    bool ending;       /* streams end */
     bool stopping;
 };
 
@@ -44,9 +50,17 @@ void http_watch_suspend(struct http_watch *watch, struct http_connection *connec
                         struct call *call);
 void http_watch_resume(struct http_watch *watch, struct http_connection *connection);
 
-/* For the end of the server. Cancels the calls of all suspended connections. */
+/* The connection is answered with this stream, until http_watch_unstream(). */
+void http_watch_stream(struct http_watch *watch, struct http_connection *connection,
+                       struct http_stream *stream);
+void http_watch_unstream(struct http_watch *watch, struct http_connection *connection);
+
+/* For the end of the server. All streams end, also those that begin later. */
+void http_watch_end_streams(struct http_watch *watch);
+/* Cancels the calls of all suspended connections. */
 void http_watch_cancel_all(struct http_watch *watch);
-/* Connections whose request is being worked on or answered. */
+/* Connections whose request is being worked on or answered; streams count from when they end.
+ */
 size_t http_watch_busy(struct http_watch *watch);
 /* each() for every connection, under the lock. */
 void http_watch_each(struct http_watch *watch,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "content.h"
+#include "mcp_ask.h"
 #include "mcp_tasks.h"
 #include "str.h"
 #include "tool_formats.h"
@@ -186,30 +187,6 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
     buf_done(&data);
 }
 
-static const char *ask_capability(enum ng_ask_kind kind)
-{
-    return kind == NG_ASK_MODEL ? "sampling" : kind == NG_ASK_ROOTS ? "roots" : "elicitation";
-}
-
-/* The tool failed because it had to ask something that the client did not say it can answer.
- * True: answered. */
-static bool answer_cannot_ask(struct mcp_exchange *exchange, const struct call *call)
-{
-    const struct result *result = &call->result;
-    const struct ask *ask = result->rc == NG_EFAILED ? call->asks : NULL;
-    if (ask == NULL || !mcp_is_stateless(exchange->terms.version)) {
-        return false;
-    }
-    const char *capability = ask_capability(ask->kind);
-    if (json_get(exchange->terms.capabilities, capability) != NULL) {
-        return false;
-    }
-    char data[MCP_TOOLS_ENVELOPE];
-    (void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
-    mcp_answer_error(exchange, 400, MCP_MISSING_CAPABILITY, result->message, ng_str_of(data));
-    return true;
-}
-
 void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
     const struct result *result = &call->result;
@@ -226,7 +203,7 @@ void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
         answer_refused(exchange, call, result->status);
         break;
     default:
-        if (!answer_cannot_ask(exchange, call)) {
+        if (!mcp_answer_cannot_ask(exchange, result)) {
             answer_result(exchange, call);
         }
         break;
@@ -240,17 +217,21 @@ static void answer_call(struct mcp_exchange *exchange)
 
 /* ---- tools/call ---- */
 
+static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
+
 static int start_call(struct mcp_exchange *exchange)
 {
+    const struct ng_value *params = exchange->message.params;
+    const struct ng_value *arguments = json_get(params, "arguments");
+    exchange->call->tool_name = json_get(params, "name")->text;
+    exchange->call->pub.args = arguments == NULL ? &no_arguments : arguments;
     return dispatch(exchange->call);
 }
 
 int mcp_tools_call(struct mcp_exchange *exchange)
 {
-    static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
     static const struct mcp_run run = {start_call, answer_call};
     struct mcp_job *job = exchange->job;
-    struct call *call = exchange->call;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
     const char *wrong = name == NULL || name->type != NG_TYPE_STRING
@@ -266,12 +247,10 @@ int mcp_tools_call(struct mcp_exchange *exchange)
         !mcp_params_match(exchange, name->text, arguments)) {
         return NG_OK;
     }
-    arguments = arguments == NULL ? &no_arguments : arguments;
     int rc = NG_OK;
-    if (mcp_tasks_take(exchange, name->text, arguments, &rc)) {
+    if (mcp_tasks_take(exchange, name->text, arguments == NULL ? &no_arguments : arguments,
+                       &rc)) {
         return rc;
     }
-    call->tool_name = name->text;
-    call->pub.args = arguments;
     return mcp_run(exchange, &run);
 }

@@ -5,7 +5,8 @@
 
 #include "gateway.h"
 
-/* One operation per tool this caller may call (NULL: every tool), and the fixed ones. */
-int openapi_print(struct gateway *gateway, struct call *call, struct buf *out);
+/* One operation per tool this caller may call (NULL: every tool), and the fixed ones; those on
+ * keys for admins only. needs_key: nobody is served without one. */
+int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out);
 
 #endif

@@ -3,25 +3,127 @@
  * can change. */
 #include "reload.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 
+#include "audit.h"
+#include "faces.h"
+#include "keys.h"
 #include "log.h"
 #include "str.h"
 
+/* Longest sentence of a report; memory of one. */
+#define RELOAD_ERROR_MAX ((size_t)64 * 1024)
+#define RELOAD_MEMORY_MAX ((size_t)1024 * 1024)
+/* Descriptors for other things than connections: databases, files, kernels, the log. */
+#define RELOAD_SPARE_FILES 256
+
+struct reload {
+    struct gateway *gateway;
+    struct http_server *server;
+    const struct config_input *input;
+    pthread_t thread;
+    int64_t shutdown_ms;
+    struct config *known; /* the last one read that was good; NULL: that of the start */
+    struct {
+        pthread_mutex_t lock;
+        struct call *waiters[RELOAD_WAITERS_MAX];
+        size_t count;
+        bool ended;
+    } asked;
+};
+
 /* What a change of a key does while running. */
-enum reload_kind { RELOAD_RESTART = 0, RELOAD_LOG, RELOAD_ROOTS, RELOAD_LIMIT };
+enum reload_kind {
+    RELOAD_RESTART = 0,
+    RELOAD_TAKEN,  /* read anew by whoever uses it */
+    RELOAD_ROOTS,  /* told by reload_roots() */
+    RELOAD_SERVER, /* taken where there is a server */
+    RELOAD_TLS     /* told by http_server_reload() */
+};
 
 static enum reload_kind reload_kind_of(const char *key)
 {
-    static const char limits[] = "limits.body limits.depth limits.call_timeout limits.result";
-    if (strcmp(key, "log.level") == 0 || strcmp(key, "log.format") == 0) {
-        return RELOAD_LOG;
+    static const struct {
+        const char *keys;
+        enum reload_kind kind;
+    } kinds[] = {
+        {"log.level log.format log.access log.audit", RELOAD_TAKEN},
+        {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
+         "limits.connections limits.streams limits.queue",
+         RELOAD_TAKEN},
+        {"shutdown_timeout history.keep", RELOAD_TAKEN},
+        {"roots", RELOAD_ROOTS},
+        {"allowed_hosts allowed_origins mcp.session_timeout", RELOAD_SERVER},
+        {"tls.certificate tls.key", RELOAD_TLS},
+    };
+    for (size_t i = 0; i < NG_COUNT(kinds); i++) {
+        if (str_in_words(ng_str_of(key), kinds[i].keys)) {
+            return kinds[i].kind;
+        }
     }
-    if (strcmp(key, "roots") == 0) {
-        return RELOAD_ROOTS;
-    }
-    return str_in_words(ng_str_of(key), limits) ? RELOAD_LIMIT : RELOAD_RESTART;
+    return RELOAD_RESTART;
 }
+
+/* ---- the report ---- */
+
+void reload_report_init(struct reload_report *report)
+{
+    memset(report, 0, sizeof(*report));
+    arena_init(&report->arena, RELOAD_MEMORY_MAX);
+    buf_init(&report->error, RELOAD_ERROR_MAX);
+    report->last = &report->first;
+}
+
+void reload_report_done(struct reload_report *report)
+{
+    buf_done(&report->error);
+    arena_done(&report->arena);
+}
+
+void reload_tell(struct reload_report *report, const char *key, bool holds, const char *format,
+                 ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, RELOAD_ERROR_MAX);
+    va_start(args, format);
+    (void)buf_vprintf(&text, format, args);
+    va_end(args);
+    /* Also what a log.level just raised would hide: a change that does not hold. */
+    log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %s: %s", key,
+              buf_cstr(&text));
+    struct reload_change *change = arena_zalloc(&report->arena, sizeof(*change));
+    if (change != NULL && report->count < RELOAD_CHANGES_MAX) {
+        change->key = arena_copy(&report->arena, ng_str_of(key));
+        change->text = arena_copy(&report->arena, buf_str(&text));
+        change->holds = holds;
+        *report->last = change;
+        report->last = &change->next;
+        report->count++;
+    }
+    buf_done(&text);
+}
+
+int reload_print(const struct reload_report *report, struct buf *out)
+{
+    bool restart = false;
+    (void)buf_add_c(out, "{\"changes\":[");
+    for (const struct reload_change *at = report->first; at != NULL; at = at->next) {
+        (void)buf_add_c(out, at == report->first ? "{\"key\":" : ",{\"key\":");
+        (void)buf_add_json(out, at->key);
+        (void)buf_printf(out, ",\"holds\":%s,\"message\":", at->holds ? "true" : "false");
+        (void)buf_add_json(out, at->text);
+        (void)buf_add_char(out, '}');
+        restart = restart || !at->holds;
+    }
+    return buf_printf(out, "],\"restart_needed\":%s}", restart ? "true" : "false");
+}
+
+/* ---- comparing ---- */
 
 static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
 {
@@ -83,6 +185,8 @@ void reload_log(const struct config *config)
     if (str_is(format, "json") || str_is(format, "text")) {
         log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
     }
+    log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
+    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
 }
 
 /* No roots: the default, which is made at the start only. */
@@ -92,8 +196,7 @@ static bool reload_roots_hold(const struct gateway *gateway, const struct config
     return gateway->files != NULL && config_list(config, "roots", &roots) > 0;
 }
 
-static int reload_roots(struct gateway *gateway, const struct config *config,
-                        struct buf *report)
+static int reload_roots(struct gateway *gateway, const struct config *config, struct buf *error)
 {
     const struct ng_str *roots = NULL;
     size_t count = config_list(config, "roots", &roots);
@@ -104,44 +207,94 @@ static int reload_roots(struct gateway *gateway, const struct config *config,
     int rc = files_set_roots(gateway->files, call, roots, count);
     if (rc != NG_OK) {
         struct ng_str why = call->work.message;
-        buf_printf(report, "roots: %.*s", (int)why.len, why.data);
+        buf_printf(error, "roots: %.*s", (int)why.len, why.data);
     }
     call_unref(call);
     return rc;
 }
 
-static void reload_limits(struct gateway *gateway, const struct config *config)
+/* ---- limits ---- */
+
+void reload_fit_files(struct gateway *gateway)
 {
-    size_t body = (size_t)config_int(config, "limits.body");
-    size_t result = (size_t)config_int(config, "limits.result");
-    unsigned depth = (unsigned)config_int(config, "limits.depth");
-    int64_t timeout = config_int(config, "limits.call_timeout");
-    atomic_store(&gateway->limits.body, body);
-    atomic_store(&gateway->limits.result, result);
-    atomic_store(&gateway->limits.depth, depth);
-    atomic_store(&gateway->limits.call_timeout_ms, timeout);
-    metrics_limit(gateway->metrics, METRICS_BODY, (int64_t)body);
-    metrics_limit(gateway->metrics, METRICS_RESULT, (int64_t)result);
-    metrics_limit(gateway->metrics, METRICS_DEPTH, (int64_t)depth);
-    metrics_limit(gateway->metrics, METRICS_CALL_TIMEOUT, timeout / 1000);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            limit = raised;
+        }
+    }
+    unsigned connections = atomic_load(&gateway->limits.connections);
+    rlim_t wanted = (rlim_t)connections + RELOAD_SPARE_FILES;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
+        return;
+    }
+    unsigned fit = limit.rlim_cur > 2 * RELOAD_SPARE_FILES
+                       ? (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES)
+                       : (unsigned)(limit.rlim_cur / 2);
+    log_write(NG_LOG_WARNING, "serve",
+              "this process may open %llu files, limits.connections wants %u and %d more: at "
+              "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
+              (unsigned long long)limit.rlim_cur, connections, RELOAD_SPARE_FILES, fit);
+    atomic_store(&gateway->limits.connections, fit);
+    if (atomic_load(&gateway->limits.streams) > fit / 2) {
+        atomic_store(&gateway->limits.streams, fit / 2);
+    }
+    metrics_limit(gateway->metrics, METRICS_CONNECTIONS, (int64_t)fit);
+    metrics_limit(gateway->metrics, METRICS_STREAMS,
+                  (int64_t)atomic_load(&gateway->limits.streams));
 }
 
-static void reload_options(struct gateway *gateway, const struct config *old,
-                           const struct config *new_config, const char *prefix,
-                           const struct ng_option *options, size_t count, struct buf *report)
+/* ---- what changed ---- */
+
+static void reload_option(struct reload *reload, const char *key, bool both_tls,
+                          const struct config *config, struct reload_report *report)
 {
+    switch (reload_kind_of(key)) {
+    case RELOAD_TAKEN:
+        break;
+    case RELOAD_SERVER:
+        if (reload->server != NULL) {
+            break;
+        }
+        return;
+    case RELOAD_ROOTS:
+        if (reload_roots_hold(reload->gateway, config)) {
+            break;
+        }
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    case RELOAD_TLS:
+        if (both_tls) {
+            return; /* the files are looked at in any case */
+        }
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    case RELOAD_RESTART:
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    }
+    reload_tell(report, key, true, "the new value holds now");
+}
+
+static void reload_options(struct reload *reload, const struct config *config,
+                           const char *prefix, const struct ng_option *options, size_t count,
+                           struct reload_report *report)
+{
+    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
+                    config_text(config, "tls.certificate").len > 0 &&
+                    config_text(config, "tls.key").len > 0;
     for (size_t i = 0; i < count; i++) {
         char key[128];
         (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
                        options[i].name);
-        if (reload_equal(old, new_config, key, options[i].type)) {
-            continue;
+        if (!reload_equal(old, config, key, options[i].type)) {
+            reload_option(reload, key, both_tls, config, report);
         }
-        enum reload_kind kind = reload_kind_of(key);
-        bool restart = kind == RELOAD_RESTART ||
-                       (kind == RELOAD_ROOTS && !reload_roots_hold(gateway, new_config));
-        buf_printf(report, "%s: %s\n", key,
-                   restart ? "changed, but it needs a restart to hold" : RELOAD_HOLDS);
     }
 }
 
@@ -178,34 +331,175 @@ static int reload_declare(struct gateway *gateway, struct config *config, struct
     return rc == NG_OK ? config_finish(config, error) : rc;
 }
 
-int reload_apply(struct gateway *gateway, const struct config_input *input,
-                 struct config **known, struct buf *report)
+/* Everything that can fail and would leave the rest undone. */
+static int reload_read(struct reload *reload, struct config **ret, struct buf *error)
 {
     struct config *config = NULL;
-    int rc = config_load(input, &config, report);
+    struct gateway *gateway = reload->gateway;
+    int rc = config_load(reload->input, &config, error);
     if (rc == NG_OK) {
-        rc = reload_declare(gateway, config, report);
+        rc = reload_declare(gateway, config, error);
     }
-    /* First of all, because it can fail: then the next reload tries it again. */
-    const struct config *old = *known == NULL ? gateway->config : *known;
+    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
     if (rc == NG_OK && !reload_lists_equal(old, config, "roots") &&
         reload_roots_hold(gateway, config)) {
-        rc = reload_roots(gateway, config, report);
+        rc = reload_roots(gateway, config, error);
     }
     if (rc != NG_OK) {
         config_free(config);
         return rc;
     }
-    reload_options(gateway, old, config, "", gateway_options, gateway_option_count, report);
+    *ret = config;
+    return NG_OK;
+}
+
+static void reload_take(struct reload *reload, struct config *config,
+                        struct reload_report *report)
+{
+    struct gateway *gateway = reload->gateway;
+    reload_options(reload, config, "", gateway_options, gateway_option_count, report);
     for (size_t i = 0; i < gateway->module_count; i++) {
         const char *name = "";
         size_t count = 0;
         const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
-        reload_options(gateway, old, config, name, options, count, report);
+        reload_options(reload, config, name, options, count, report);
     }
+    gateway_take_limits(gateway, config);
+    reload_fit_files(gateway);
+    reload->shutdown_ms = config_int(config, "shutdown_timeout");
+    if (reload->server != NULL) {
+        http_server_reload(reload->server, config, report);
+    }
+    config_free(reload->known);
+    reload->known = config;
     reload_log(config);
-    reload_limits(gateway, config);
-    config_free(*known);
-    *known = config;
+}
+
+/* ---- who asked ---- */
+
+static size_t reload_waiters(struct reload *reload, struct call **ret, bool end)
+{
+    pthread_mutex_lock(&reload->asked.lock);
+    size_t count = reload->asked.count;
+    memcpy(ret, reload->asked.waiters, count * sizeof(struct call *));
+    reload->asked.count = 0;
+    reload->asked.ended = reload->asked.ended || end;
+    pthread_mutex_unlock(&reload->asked.lock);
+    return count;
+}
+
+static void reload_answer(struct call *call, struct reload_report *report)
+{
+    struct buf text;
+    buf_init(&text, RELOAD_MEMORY_MAX);
+    int rc = report->rc;
+    if (rc != NG_OK) {
+        rc = call_fail(call, NG_EINVAL, "nothing is changed: %s", buf_cstr(&report->error));
+    } else if (reload_print(report, &text) == NG_OK) {
+        rc = ng_reply(&call->pub, buf_str(&text));
+    } else {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    buf_done(&text);
+    call->pub.host->finish((struct ng_deferred *)(void *)call, rc);
+}
+
+int reload_ask(struct reload *reload, struct call *call)
+{
+    int rc = NG_EBUSY;
+    pthread_mutex_lock(&reload->asked.lock);
+    if (!reload->asked.ended && reload->asked.count < RELOAD_WAITERS_MAX) {
+        (void)call->pub.host->defer(&call->pub);
+        reload->asked.waiters[reload->asked.count++] = call;
+        rc = NG_PENDING;
+        (void)pthread_kill(reload->thread, SIGHUP);
+    }
+    pthread_mutex_unlock(&reload->asked.lock);
+    return rc == NG_PENDING
+               ? rc
+               : call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
+}
+
+void reload_end(struct reload *reload)
+{
+    struct call *waiters[RELOAD_WAITERS_MAX];
+    size_t count = reload_waiters(reload, waiters, true);
+    for (size_t i = 0; i < count; i++) {
+        int rc = call_fail(waiters[i], NG_EBUSY, "the gateway is stopping");
+        waiters[i]->pub.host->finish((struct ng_deferred *)(void *)waiters[i], rc);
+    }
+}
+
+/* ---- running ---- */
+
+void reload_run(struct reload *reload, struct reload_report *report)
+{
+    struct call *waiters[RELOAD_WAITERS_MAX];
+    struct config *config = NULL;
+    struct reload_report own;
+    if (report == NULL) {
+        reload_report_init(&own);
+        report = &own;
+    }
+    /* Who asks from here on asks for another one: the files may have been read by then. */
+    size_t count = reload_waiters(reload, waiters, false);
+    report->rc = reload_read(reload, &config, &report->error);
+    if (report->rc != NG_OK) {
+        log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s",
+                  buf_cstr(&report->error));
+    } else {
+        reload_take(reload, config, report);
+        if (report->first == NULL) {
+            log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
+        }
+    }
+    audit_event(&(struct audit_event){
+        .what = "reload",
+        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
+        .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
+        .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
+                                                    : str_make(NULL, 0),
+        .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
+    });
+    for (size_t i = 0; i < count; i++) {
+        reload_answer(waiters[i], report);
+    }
+    if (report == &own) {
+        reload_report_done(&own);
+    }
+}
+
+int64_t reload_shutdown_ms(const struct reload *reload)
+{
+    return reload->shutdown_ms;
+}
+
+int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret)
+{
+    struct reload *reload = alloc_zeroed(1, sizeof(*reload));
+    if (reload == NULL) {
+        return NG_EINTERNAL;
+    }
+    reload->gateway = gateway;
+    reload->input = input;
+    reload->thread = pthread_self();
+    reload->shutdown_ms = config_int(gateway->config, "shutdown_timeout");
+    (void)pthread_mutex_init(&reload->asked.lock, NULL);
+    *ret = reload;
     return NG_OK;
+}
+
+void reload_attach(struct reload *reload, struct http_server *server)
+{
+    reload->server = server;
+    http_server_attach(server, reload);
+}
+
+void reload_free(struct reload *reload)
+{
+    if (reload != NULL) {
+        config_free(reload->known);
+        (void)pthread_mutex_destroy(&reload->asked.lock);
+        free(reload);
+    }
 }

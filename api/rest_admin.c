@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify. Only on
- * the Unix socket. */
+/* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify (only on
+ * the Unix socket); and a reload, for every admin. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,6 +9,8 @@
 #include "clock.h"
 #include "dispatch.h"
 #include "http_reply.h"
+#include "http_server.h"
+#include "reload.h"
 #include "routes.h"
 #include "str.h"
 #include "verify.h"
@@ -122,6 +124,47 @@ int rest_admin_backup(struct http_request *request)
 int rest_admin_verify(struct http_request *request)
 {
     return admin_start(request, verify_step);
+}
+
+/* ---- reload ---- */
+
+static int reload_step(struct ng_call *pub, void *user)
+{
+    struct reload *reload = user;
+    struct call *call = call_of(pub);
+    return reload == NULL ? call_fail(call, NG_EBUSY, "the gateway is starting or stopping")
+                          : reload_ask(reload, call);
+}
+
+int rest_admin_reload(struct http_request *request)
+{
+    if (request->caller.role != NG_ROLE_ADMIN) {
+        (void)http_reply_error(request, NG_EFORBIDDEN, NULL, "A reload needs the role admin");
+        return NG_OK;
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    request->call = call;
+    if (dispatch_step(call, reload_step, atomic_load(&request->server->reload)) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_admin_reload_finish(request);
+    return NG_OK;
+}
+
+void rest_admin_reload_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    if (call->result.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else {
+        request->reply.status = STATUS_OK;
+        (void)buf_add_str(&request->reply.body, call->result.text);
+    }
+    request->call = NULL;
+    call_unref(call);
 }
 
 void rest_admin_finish(struct http_request *request)

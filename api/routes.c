@@ -36,8 +36,14 @@ static const struct route table[] = {
     {HTTP_GET, ROUTE_OPEN, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN, "/readyz", rest_ops_readyz, rest_ops_finish},
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},
+    {HTTP_POST, 0, "/v1/reload", rest_admin_reload, rest_admin_reload_finish},
     {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
     {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},
+    {HTTP_GET, 0, "/v1/keys", rest_keys_list, rest_keys_finish},
+    {HTTP_POST, ROUTE_BODY, "/v1/keys", rest_keys_add, rest_keys_finish},
+    {HTTP_GET, 0, "/v1/keys/" PARAM, rest_keys_show, rest_keys_finish},
+    {HTTP_DELETE, 0, "/v1/keys/" PARAM, rest_keys_revoke, rest_keys_finish},
+    {HTTP_GET, 0, "/v1/events", rest_events, NULL},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.js", docs_page_script, NULL},
@@ -81,6 +87,8 @@ const char *routes_allow(struct ng_str path)
         return "POST, OPTIONS";
     case HTTP_GET | HTTP_POST:
         return "GET, HEAD, POST, OPTIONS";
+    case HTTP_GET | HTTP_DELETE:
+        return "GET, HEAD, DELETE, OPTIONS";
     case HTTP_GET | HTTP_POST | HTTP_DELETE:
         return "GET, POST, DELETE, OPTIONS";
     default:

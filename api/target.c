@@ -174,7 +174,7 @@ int target_open(struct command_line *line, struct target *ret)
     if (rc != COMMAND_OK || running) {
         return rc;
     }
-    if (line->command->needs_data && !target_has_data(ret)) {
+    if ((line->command->needs_data || line->needs_data) && !target_has_data(ret)) {
         command_error("the data directory %s does not exist; name the right one with "
                       "--data-dir",
                       ret->data_dir);

@@ -99,6 +99,8 @@ void tool_formats_write_tool(struct ng_writer *writer, const struct tool *tool,
     case TOOL_FORMAT_OPENAI_RESPONSES:
         write_text(writer, "type", "function");
         write_named(writer, tool, "parameters", TOOL_SCHEMA_OPENAI);
+        /* Left out it means true there, and true refuses optional arguments. */
+        write_hint(writer, "strict", false);
         break;
     case TOOL_FORMAT_ANTHROPIC:
         write_named(writer, tool, "input_schema", TOOL_SCHEMA_ANTHROPIC);

@@ -3,11 +3,14 @@
 #include "tool_schema.h"
 
 #include "str.h"
+#include "tool_schema_ref.h"
 
 /* Bytes of notes behind one description. */
 #define NOTES_MAX ((size_t)64 * 1024)
-#define OLD_DEFS "#/definitions/"
-#define DEFS "#/$defs/"
+/* How deep targets of references are put in the place of references. */
+#define INLINED_MAX 3
+/* What Anthropic takes as name of an argument: letters, digits, "_", "." and "-". */
+#define KEY_MAX 64
 
 #define O TOOL_SCHEMA_OPENAI
 #define A TOOL_SCHEMA_ANTHROPIC
@@ -33,8 +36,8 @@ static const struct keyword keywords[] = {
     {"type", KIND_COPY, O | A | G, 0},
     {"title", KIND_COPY, O | A | G, 0},
     {"description", KIND_OWN, O | A | G, 0},
-    {"properties", KIND_SCHEMA_MAP, O | A | G, 0},
-    {"required", KIND_COPY, O | A | G, 0},
+    {"properties", KIND_OWN, O | A | G, 0},
+    {"required", KIND_OWN, O | A | G, 0},
     {"additionalProperties", KIND_SCHEMA, O | A | G, 0},
     {"items", KIND_SCHEMA, O | A | G, 0},
     {"enum", KIND_OWN, O | A | G, O | G},
@@ -81,15 +84,23 @@ static const struct keyword keywords[] = {
     {"$comment", KIND_DROP, 0, 0},
 };
 
+/* One tool's schema on its way to one vendor. */
+struct job {
+    struct ng_writer *writer;
+    enum tool_schema_vendor vendor;
+    const struct ng_value *root;
+    int inlined; /* references on the way here whose targets stand in their place */
+};
+
 struct lowering {
+    struct job *job;
     struct ng_writer *writer;
     enum tool_schema_vendor vendor;
     bool top;
     struct buf notes; /* what this schema's description says at its end */
 };
 
-static void lower(struct ng_writer *writer, const struct ng_value *schema,
-                  enum tool_schema_vendor vendor, bool top);
+static void lower(struct job *job, const struct ng_value *schema, bool top);
 
 static const struct keyword *find_keyword(struct ng_str name)
 {
@@ -115,9 +126,24 @@ static void write_list(struct lowering *lowering, const char *name, const struct
     json_name(lowering->writer, name);
     json_array(lowering->writer);
     for (const struct ng_value *item = list->first; item != NULL; item = item->next) {
-        lower(lowering->writer, item, lowering->vendor, false);
+        lower(lowering->job, item, false);
     }
     json_end(lowering->writer);
+}
+
+/* May an argument have this name? One bad one makes Anthropic refuse the whole request. */
+static bool key_fits(const struct lowering *lowering, struct ng_str key)
+{
+    if (!lowering->top || lowering->vendor != TOOL_SCHEMA_ANTHROPIC) {
+        return true;
+    }
+    bool fits = key.len > 0 && key.len <= KEY_MAX;
+    for (size_t i = 0; i < key.len && fits; i++) {
+        char c = key.data[i];
+        fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '.' || c == '-';
+    }
+    return fits;
 }
 
 static void write_map(struct lowering *lowering, const char *name, const struct ng_value *map)
@@ -125,8 +151,38 @@ static void write_map(struct lowering *lowering, const char *name, const struct 
     json_name(lowering->writer, name);
     json_object(lowering->writer);
     for (const struct ng_value *item = map->first; item != NULL; item = item->next) {
+        if (!key_fits(lowering, item->key)) {
+            continue;
+        }
         json_name_str(lowering->writer, item->key);
-        lower(lowering->writer, item, lowering->vendor, false);
+        lower(lowering->job, item, false);
+    }
+    json_end(lowering->writer);
+}
+
+/* Arguments whose names are refused are told in words: the model may still send them. */
+static void lower_properties(struct lowering *lowering, const struct ng_value *map)
+{
+    write_map(lowering, "properties", map);
+    for (const struct ng_value *item = map->first; item != NULL; item = item->next) {
+        if (!key_fits(lowering, item->key)) {
+            note(lowering, item);
+        }
+    }
+}
+
+static void lower_required(struct lowering *lowering, const struct ng_value *list)
+{
+    json_name(lowering->writer, "required");
+    json_array(lowering->writer);
+    for (const struct ng_value *item = list->first; item != NULL; item = item->next) {
+        if (key_fits(lowering, item->text)) {
+            json_copy(lowering->writer, item);
+        } else {
+            (void)buf_add_c(&lowering->notes, lowering->notes.len > 0 ? "; " : "");
+            (void)buf_add_c(&lowering->notes, "required: ");
+            (void)buf_add_json(&lowering->notes, item->text);
+        }
     }
     json_end(lowering->writer);
 }
@@ -169,20 +225,30 @@ static void lower_const(struct lowering *lowering, const struct ng_value *schema
     }
 }
 
-static void lower_ref(struct lowering *lowering, const struct ng_value *member)
+/* Anchors, identifiers and pointers to other places than the definitions are not understood
+ * everywhere: the reference is written as "#/$defs/NAME", or what it means takes its place. */
+static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
+                      const struct ng_value *member)
 {
-    struct ng_str old = ng_str_of(OLD_DEFS);
-    json_name(lowering->writer, "$ref");
-    if (member->text.len < old.len || memcmp(member->text.data, old.data, old.len) != 0) {
-        json_copy(lowering->writer, member);
-        return;
+    struct job *job = lowering->job;
+    const struct ng_value *target = NULL;
+    struct buf pointer;
+    buf_init(&pointer, TOOL_SCHEMA_REF_MAX);
+    bool found = tool_schema_ref_find(job->root, member->text, &pointer, &target);
+    if (found && pointer.len > 0) {
+        json_name(job->writer, "$ref");
+        json_string(job->writer, buf_str(&pointer));
+    } else if (found && job->inlined < INLINED_MAX && json_get(schema, "anyOf") == NULL) {
+        job->inlined++;
+        json_name(job->writer, "anyOf");
+        json_array(job->writer);
+        lower(job, target, false);
+        json_end(job->writer);
+        job->inlined--;
+    } else {
+        note(lowering, member);
     }
-    struct buf ref;
-    buf_init(&ref, member->text.len + sizeof(DEFS));
-    (void)buf_add_c(&ref, DEFS);
-    (void)buf_add(&ref, member->text.data + old.len, member->text.len - old.len);
-    json_string(lowering->writer, buf_str(&ref));
-    buf_done(&ref);
+    buf_done(&pointer);
 }
 
 /* A tuple becomes an array of any of its items where the vendor has no tuples. */
@@ -220,7 +286,11 @@ static void lower_own(struct lowering *lowering, const struct ng_value *schema,
     } else if (str_is(member->key, "const")) {
         lower_const(lowering, schema, member);
     } else if (str_is(member->key, "$ref")) {
-        lower_ref(lowering, member);
+        lower_ref(lowering, schema, member);
+    } else if (str_is(member->key, "properties")) {
+        lower_properties(lowering, member);
+    } else if (str_is(member->key, "required")) {
+        lower_required(lowering, member);
     } else if (str_is(member->key, "prefixItems")) {
         lower_tuple(lowering, member);
     } else if (str_is(member->key, "allOf")) {
@@ -270,7 +340,7 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
         if (member->type == NG_TYPE_TRUE || member->type == NG_TYPE_FALSE) {
             json_bool(lowering->writer, member->type == NG_TYPE_TRUE);
         } else {
-            lower(lowering->writer, member, vendor, false);
+            lower(lowering->job, member, false);
         }
         break;
     case KIND_SCHEMA_MAP:
@@ -323,34 +393,35 @@ static void add_items(struct lowering *lowering, const struct ng_value *schema)
     }
 }
 
-static void lower(struct ng_writer *writer, const struct ng_value *schema,
-                  enum tool_schema_vendor vendor, bool top)
+static void lower(struct job *job, const struct ng_value *schema, bool top)
 {
-    struct lowering lowering = {.writer = writer, .vendor = vendor, .top = top};
-    json_object(writer);
+    struct lowering lowering = {
+        .job = job, .writer = job->writer, .vendor = job->vendor, .top = top};
+    json_object(job->writer);
     if (schema->type !=
         NG_TYPE_OBJECT) { /* true: anything; false does not occur in arguments */
-        json_end(writer);
+        json_end(job->writer);
         return;
     }
     buf_init(&lowering.notes, NOTES_MAX);
     const struct ng_value *ref = json_get(schema, "$ref");
-    if (ref != NULL && vendor == TOOL_SCHEMA_GEMINI && !top) {
-        lower_ref(&lowering, ref); /* Gemini takes nothing beside a reference */
-        json_end(writer);
-        return;
+    if (ref != NULL && job->vendor == TOOL_SCHEMA_GEMINI && !top) {
+        lower_ref(&lowering, schema, ref); /* Gemini takes nothing beside a reference */
+    } else {
+        for (const struct ng_value *member = schema->first; member != NULL;
+             member = member->next) {
+            lower_keyword(&lowering, schema, member);
+        }
+        add_items(&lowering, schema);
+        write_description(&lowering, schema);
     }
-    for (const struct ng_value *member = schema->first; member != NULL; member = member->next) {
-        lower_keyword(&lowering, schema, member);
-    }
-    add_items(&lowering, schema);
-    write_description(&lowering, schema);
-    json_end(writer);
+    json_end(job->writer);
     buf_done(&lowering.notes);
 }
 
 void tool_schema_write(struct ng_writer *writer, const struct ng_value *schema,
                        enum tool_schema_vendor vendor)
 {
-    lower(writer, schema, vendor, true);
+    struct job job = {.writer = writer, .vendor = vendor, .root = schema};
+    lower(&job, schema, true);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gateway.h"
+#include "keys.h"
 #include "str.h"
 
 #define CALL_NAME_MAX 64
@@ -100,6 +101,7 @@ void call_unref(struct call *call)
     }
     buf_done(&call->reply_buf);
     buf_done(&call->details_buf);
+    key_unref(call->key);
     call_deallocate(call);
 }
 
@@ -129,6 +131,9 @@ int call_pin(struct call *call, void (*release)(void *object), void *object)
 void call_cancel(struct call *call)
 {
     atomic_store(&call->cancelled, true);
+    if (call->on_cancel != NULL) {
+        call->on_cancel(call, call->on_user);
+    }
 }
 
 bool call_name_valid(struct ng_str name)

@@ -20,6 +20,7 @@
 
 struct gateway;
 struct key;
+struct plugin;
 struct tool;
 struct call;
 
@@ -65,6 +66,7 @@ struct ask {
     struct ng_str key;
     enum ng_ask_kind kind;
     struct ng_str request; /* JSON */
+    bool malformed;        /* there was an answer, not of its kind's form */
     struct ask *next;
 };
 
@@ -73,6 +75,13 @@ struct pin {
     void (*release)(void *object);
     void *object;
     struct pin *next;
+};
+
+/* A document that the call changes, for the audit log (audit.h). Memory of the call. */
+struct call_change {
+    struct ng_str collection, id;
+    uint64_t revision;
+    struct call_change *next;
 };
 
 struct call {
@@ -99,6 +108,10 @@ struct call {
                         void *user);
     void (*on_log)(struct call *call, enum ng_level level, const char *logger,
                    struct ng_str json, void *user);
+    /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
+     * take none. */
+    void (*on_cancel)(struct call *call, void *user);
+    void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value
@@ -114,14 +127,16 @@ struct call {
     struct result
         work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
-    int64_t started_ns;  /* CLOCK_MONOTONIC */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;      /* of the thread that runs the tool just now */
-    bool read_only;      /* by the tool's declaration and this call's arguments */
-    bool in_gate;        /* holds the gate of its plugin */
-    bool counted;        /* counted in gateway->active */
-    bool is_async;       /* dispatch() returned or will return NG_PENDING */
-    bool held;           /* something was begun that outlives the run */
+    struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
+                              that plugin's gate. A step may change it before it continues. */
+    int64_t started_ns;    /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;        /* of the thread that runs the tool just now */
+    bool read_only;        /* by the tool's declaration and this call's arguments */
+    bool in_gate;          /* holds the gate of its plugin */
+    bool counted;          /* counted in gateway->active */
+    bool is_async;         /* dispatch() returned or will return NG_PENDING */
+    bool held;             /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
@@ -145,7 +160,10 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool no_deadline; /* of the request: what takes as long as it takes */
+    struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
+    size_t change_count;         /* all of them */
+    bool no_deadline;            /* of the request: what takes as long as it takes */
+    bool no_rate; /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */
@@ -166,6 +184,9 @@ static inline struct call *call_of(struct ng_call *pub)
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
 void call_ref(struct call *call);
+
+/* Has a client's answer the form that an answer to such a question has? */
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 
 /* Frees the memory that is kept for the next call. */
 void call_free_spare(struct gateway *gateway);

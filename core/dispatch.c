@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "idem.h"
+#include "keys.h"
 #include "log.h"
 #include "str.h"
 #include "timers.h"
@@ -15,6 +17,9 @@
 /* Arguments up to this many bytes may be handled on an event loop. */
 #define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
 #define DISPATCH_SPACES 3
+/* Of a key's tools that a sentence names. */
+#define DISPATCH_LIST_TOOLS 20
+#define DISPATCH_LIST_BYTES 4096
 
 static void dispatch_on_worker(struct task *task);
 
@@ -38,8 +43,56 @@ static bool call_only_reads(struct call *call, const struct tool *tool)
            str_in_words(value->text, tool->desc.read_values);
 }
 
+bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin)
+{
+    bool sees = call->key == NULL || call->key->tool_count == 0;
+    for (size_t i = 0; i < plugin->desc.tool_count && !sees; i++) {
+        sees = key_allows_tool(call->key, plugin->desc.tools[i].name);
+    }
+    return sees;
+}
+
+static bool plugin_has_collection(const struct ng_plugin *plugin, struct ng_str collection)
+{
+    for (size_t i = 0; i < plugin->collection_count; i++) {
+        if (str_is(collection, plugin->collections[i].name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < plugin->resource_count; i++) {
+        if (plugin->resources[i].collection != NULL &&
+            str_is(collection, plugin->resources[i].collection)) {
+            return true;
+        }
+    }
+    return plugin->collection_count == 0 && str_is(collection, FILES_EVENTS);
+}
+
+bool dispatch_sees_collection(struct call *call, struct ng_str collection)
+{
+    bool all = call->key == NULL || call->key->tool_count == 0;
+    if (str_is(collection, KEYS_COLLECTION)) {
+        return all && call->caller.role == NG_ROLE_ADMIN;
+    }
+    if (all) {
+        return true;
+    }
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(call->gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        if (plugin_has_collection(&plugins[i]->desc, collection) &&
+            dispatch_sees_plugin(call, plugins[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool dispatch_allows(struct call *call, const struct tool *tool)
 {
+    if (!key_allows_tool(call->key, tool->desc.name)) {
+        return false;
+    }
     bool reads = tool->desc.effect == NG_EFFECT_READS || tool->desc.read_argument != NULL;
     enum ng_mode mode = call->caller.mode;
     if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
@@ -59,8 +112,32 @@ static const char *mode_name(enum ng_mode mode)
     return mode == NG_MODE_ASK ? "ask" : mode == NG_MODE_EDIT ? "edit" : "agent";
 }
 
+/* "a, b and 3 more": what a key allows, in a sentence. */
+static int dispatch_not_on_list(struct call *call, const struct tool *tool)
+{
+    const struct key *key = call->key;
+    struct buf list;
+    buf_init(&list, DISPATCH_LIST_BYTES);
+    size_t shown =
+        key->tool_count < DISPATCH_LIST_TOOLS ? key->tool_count : DISPATCH_LIST_TOOLS;
+    for (size_t i = 0; i < shown; i++) {
+        buf_printf(&list, "%s`%.*s`", i == 0 ? "" : ", ", (int)key->tools[i].len,
+                   key->tools[i].data);
+    }
+    if (shown < key->tool_count) {
+        buf_printf(&list, " and %zu more", key->tool_count - shown);
+    }
+    call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow `%s`; it allows %s",
+              tool->desc.name, buf_cstr(&list));
+    buf_done(&list);
+    return NG_EFORBIDDEN;
+}
+
 static int dispatch_authorize(struct call *call, const struct tool *tool)
 {
+    if (!key_allows_tool(call->key, tool->desc.name)) {
+        return dispatch_not_on_list(call, tool);
+    }
     if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
         return call_fail(call, NG_EFORBIDDEN, "`%s` needs the role admin", tool->desc.name);
     }
@@ -90,8 +167,17 @@ static int dispatch_authorize(struct call *call, const struct tool *tool)
     return NG_OK;
 }
 
-/* The space where the caller named none, and the spaces it may see where no key says so. */
-static int dispatch_spaces(struct call *call, const struct tool *tool)
+static bool dispatch_has_space(const struct ng_caller *caller)
+{
+    for (size_t i = 0; i < caller->space_count; i++) {
+        if (str_equal(caller->spaces[i], caller->space)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
     char *text = arena_alloc(&call->arena, caller->agent.len + 1);
@@ -101,7 +187,8 @@ static int dispatch_spaces(struct call *call, const struct tool *tool)
     text[0] = '~';
     memcpy(text + 1, caller->agent.data, caller->agent.len);
     struct ng_str own = str_make(text, caller->agent.len + 1);
-    if (!caller->space_named) {
+    bool named = caller->space_named;
+    if (!named) {
         bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
         caller->space = shared ? ng_str_of("shared") : own;
     }
@@ -114,15 +201,14 @@ static int dispatch_spaces(struct call *call, const struct tool *tool)
         spaces[1] = ng_str_of("shared");
         spaces[2] = caller->space;
         caller->spaces = spaces;
-        caller->space_count = caller->space_named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
+        caller->space_count = named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
         return NG_OK;
     }
-    for (size_t i = 0; i < caller->space_count && !caller->all_spaces; i++) {
-        if (str_equal(caller->spaces[i], caller->space)) {
-            return NG_OK;
-        }
+    if (caller->all_spaces || dispatch_has_space(caller)) {
+        return NG_OK;
     }
-    if (caller->all_spaces) {
+    if (!named && caller->space_count > 0) {
+        caller->space = caller->spaces[0]; /* the key lacks the tool's default */
         return NG_OK;
     }
     return call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow the space \"%.*s\"",
@@ -140,6 +226,11 @@ static int dispatch_find(struct call *call)
     }
     struct ng_str shown = str_utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
+    const struct tool *meant =
+        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    if (meant != NULL && !dispatch_allows(call, meant)) {
+        near = str_make(NULL, 0); /* it is not to know of it */
+    }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
         call->work.hint =
@@ -267,6 +358,7 @@ static void dispatch_account(struct call *call)
         metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
                      call->caller.agent, took);
     }
+    audit_call(call, took);
     if (log_enabled(NG_LOG_DEBUG)) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
@@ -397,15 +489,19 @@ static void dispatch_take(struct call *call, int rc)
 
 struct gate *dispatch_gate(const struct call *call)
 {
-    bool serial = call->tool != NULL && call->tool->plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &call->tool->plugin->gate : NULL;
+    struct plugin *plugin = call->plugin != NULL ? call->plugin
+                            : call->tool != NULL ? call->tool->plugin
+                                                 : NULL;
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->gate : NULL;
 }
 
-static void dispatch_leave_gate(struct call *call)
+/* gate: the one that was entered; the run may have gone on to another plugin. */
+static void dispatch_leave_gate(struct call *call, struct gate *gate)
 {
     if (call->in_gate) {
         call->in_gate = false;
-        gate_leave(&call->tool->plugin->gate);
+        gate_leave(gate);
     }
 }
 
@@ -434,7 +530,7 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call);
+        dispatch_leave_gate(call, dispatch_gate(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
@@ -450,7 +546,7 @@ static void dispatch_on_worker(struct task *task)
         call->in_gate = true;
     }
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
     call_release(call);
 }
@@ -501,7 +597,7 @@ static int dispatch_submit(struct call *call)
     }
     call_fail(call, NG_EBUSY,
               "%u calls are waiting already (limits.queue); try again in a moment",
-              gateway->limits.queue);
+              atomic_load(&gateway->limits.queue));
     atomic_store(&call->pending, 0);
     int rc = dispatch_finish(call, true);
     call_unref(call);
@@ -520,7 +616,7 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call);
+    dispatch_leave_gate(call, gate);
     if (rc == NG_EWOULDBLOCK && !call->held) {
         call_reset_result(call);
         return rc;
@@ -552,6 +648,13 @@ static int dispatch_admit(struct call *call)
     call->counted = true;
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");
+    }
+    int retry_s = 0;
+    if (!call->no_rate && !key_take(call->key, &retry_s)) {
+        call_fail(call, NG_ERATE, "the caller's key allows %g calls a second, and this is more",
+                  call->key->rate);
+        call->work.retry_after_s = retry_s;
+        return NG_ERATE;
     }
     return NG_OK;
 }

@@ -6,6 +6,9 @@
 #include "call.h"
 #include "notegate/files.h"
 
+/* The collection whose events are changes of files. */
+#define FILES_EVENTS "files"
+
 struct files;
 struct store;
 

@@ -37,7 +37,6 @@
 /* Longest reply of a call with an idempotency key that its intent keeps. */
 #define FILES_REPLY_MAX ((size_t)4 * 1024 * 1024)
 
-#define FILES_EVENTS "files"
 #define FILES_HISTORY "file_history"
 #define FILES_INTENTS "file_intents"
 #define FILES_INTENT_SPACE "shared"

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "feed.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "log.h"
+#include "places.h"
 #include "str.h"
 #include "timers.h"
 
@@ -329,6 +332,18 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     return rc;
 }
 
+static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
+    call_unref(call);
+    return rc;
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
@@ -477,6 +492,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct gateway *gateway = call->gateway;
     (void)user;
     int rc = store_maintain(gateway->store, call);
+    int keys_rc = keys_upkeep(gateway->keys, call);
+    rc = rc != NG_OK ? rc : keys_rc;
     if (gateway->tasks.self == NULL) {
         return rc;
     }
@@ -504,30 +521,51 @@ static void gateway_upkeep(void *user)
 
 /* ---- opening and closing ---- */
 
+void gateway_take_limits(struct gateway *gateway, const struct config *config)
+{
+    struct metrics *metrics = gateway->metrics;
+    const struct {
+        const char *key;
+        enum metrics_limit limit;
+    } known[] = {
+        {"limits.body", METRICS_BODY},
+        {"limits.result", METRICS_RESULT},
+        {"limits.buffered", METRICS_BUFFERED},
+        {"limits.depth", METRICS_DEPTH},
+        {"limits.connections", METRICS_CONNECTIONS},
+        {"limits.streams", METRICS_STREAMS},
+        {"limits.queue", METRICS_QUEUE},
+    };
+    atomic_store(&gateway->limits.body, (size_t)config_int(config, "limits.body"));
+    atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
+    atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
+    atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
+    atomic_store(&gateway->limits.connections,
+                 (unsigned)config_int(config, "limits.connections"));
+    atomic_store(&gateway->limits.streams, (unsigned)config_int(config, "limits.streams"));
+    atomic_store(&gateway->limits.queue, (unsigned)config_int(config, "limits.queue"));
+    atomic_store(&gateway->limits.call_timeout_ms, config_int(config, "limits.call_timeout"));
+    for (size_t i = 0; i < NG_COUNT(known); i++) {
+        metrics_limit(metrics, known[i].limit, config_int(config, known[i].key));
+    }
+    metrics_limit(metrics, METRICS_CALL_TIMEOUT,
+                  config_int(config, "limits.call_timeout") / 1000);
+    if (gateway->pool != NULL) {
+        pool_set_queue(gateway->pool, (unsigned)config_int(config, "limits.queue"));
+    }
+    if (gateway->store != NULL) {
+        store_set_keep(gateway->store, config_int(config, "history.keep"));
+    }
+}
+
 void gateway_read_limits(struct gateway *gateway)
 {
     const struct config *config = gateway->config;
-    gateway->limits.body = (size_t)config_int(config, "limits.body");
-    gateway->limits.result = (size_t)config_int(config, "limits.result");
-    gateway->limits.buffered = (size_t)config_int(config, "limits.buffered");
-    gateway->limits.depth = (unsigned)config_int(config, "limits.depth");
-    gateway->limits.connections = (unsigned)config_int(config, "limits.connections");
-    gateway->limits.streams = (unsigned)config_int(config, "limits.streams");
-    gateway->limits.queue = (unsigned)config_int(config, "limits.queue");
     gateway->limits.workers = (unsigned)config_int(config, "limits.workers");
     gateway->limits.stream_backlog = (unsigned)config_int(config, "limits.stream_backlog");
-    gateway->limits.call_timeout_ms = config_int(config, "limits.call_timeout");
-    struct metrics *metrics = gateway->metrics;
-    metrics_limit(metrics, METRICS_BODY, (int64_t)gateway->limits.body);
-    metrics_limit(metrics, METRICS_RESULT, (int64_t)gateway->limits.result);
-    metrics_limit(metrics, METRICS_BUFFERED, (int64_t)gateway->limits.buffered);
-    metrics_limit(metrics, METRICS_DEPTH, gateway->limits.depth);
-    metrics_limit(metrics, METRICS_CONNECTIONS, gateway->limits.connections);
-    metrics_limit(metrics, METRICS_STREAMS, gateway->limits.streams);
-    metrics_limit(metrics, METRICS_QUEUE, gateway->limits.queue);
-    metrics_limit(metrics, METRICS_WORKERS, gateway->limits.workers);
-    metrics_limit(metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
-    metrics_limit(metrics, METRICS_CALL_TIMEOUT, gateway->limits.call_timeout_ms / 1000);
+    metrics_limit(gateway->metrics, METRICS_WORKERS, gateway->limits.workers);
+    metrics_limit(gateway->metrics, METRICS_STREAM_BACKLOG, gateway->limits.stream_backlog);
+    gateway_take_limits(gateway, config);
 }
 
 static int gateway_describe(struct gateway *gateway, struct module **ret_backend,
@@ -536,9 +574,10 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
     gateway->idem = idem_new();
+    gateway->streams = places_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
-        gateway->modules == NULL) {
+        gateway->streams == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
@@ -578,10 +617,16 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
     }
     if (rc == NG_OK) {
+        rc = gateway_open_keys(gateway, error);
+    }
+    if (rc == NG_OK) {
         rc = gateway_open_files(gateway, error);
     }
     if (rc == NG_OK) {
         rc = gateway_open_journal(gateway, error);
+    }
+    if (rc == NG_OK) {
+        rc = feed_new(gateway, gateway->limits.stream_backlog, &gateway->feed);
     }
     if (rc == NG_OK) {
         rc = gateway_start_plugins(gateway, error);
@@ -647,6 +692,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    feed_free(gateway->feed);
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);
     }
@@ -657,6 +703,7 @@ void gateway_close(struct gateway *gateway)
     }
     journal_close(gateway->journal);
     pool_free(gateway->pool);
+    keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
@@ -664,6 +711,7 @@ void gateway_close(struct gateway *gateway)
     }
     free(gateway->modules);
     idem_free(gateway->idem);
+    places_free(gateway->streams);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

@@ -22,6 +22,7 @@ struct journal_front;
 struct idem_table;
 struct feed;
 struct keys;
+struct places;
 
 struct gateway {
     struct ng_host
@@ -34,9 +35,10 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idem_table *idem;
-    struct feed *feed;     /* feed.h; NULL in commands that serve nobody */
-    struct keys *keys;     /* keys.h */
-    struct timers *timers; /* deadlines of calls */
+    struct feed *feed;      /* feed.h; NULL in commands that serve nobody */
+    struct keys *keys;      /* keys.h */
+    struct places *streams; /* places.h: who has how many of limits.streams */
+    struct timers *timers;  /* deadlines of calls */
     struct module **modules;
     size_t module_count;
     int lock_fd;
@@ -45,14 +47,13 @@ struct gateway {
     atomic_bool stopping; /* new calls are refused */
     atomic_bool upkeep_runs;
     _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
-    /* Limits, read once from the configuration (reload writes them). */
+    /* Limits by the configuration. */
     struct {
-        /* These four a reload changes while calls read them. */
-        atomic_size_t body, result;
-        atomic_uint depth;
+        /* These a reload changes while calls read them. */
+        atomic_size_t body, result, buffered;
+        atomic_uint depth, connections, streams, queue;
         _Atomic int64_t call_timeout_ms;
-        size_t buffered;
-        unsigned connections, streams, queue, workers, stream_backlog;
+        unsigned workers, stream_backlog;
     } limits;
     /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. */
     struct {
@@ -79,8 +80,10 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
 /* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
-/* The limits as the configuration has them now (at start, after a reload). */
+/* The limits as the configuration has them (at the start). */
 void gateway_read_limits(struct gateway *gateway);
+/* Those limits that can change while it runs (a reload), and history.keep. */
+void gateway_take_limits(struct gateway *gateway, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);

@@ -7,6 +7,7 @@
 #include "gateway.h"
 #include "idem.h"
 #include "journal.h"
+#include "keys.h"
 #include "listing.h"
 #include "log.h"
 #include "str.h"
@@ -270,25 +271,55 @@ static void host_notify_log(struct ng_call *pub, enum ng_level level, const char
     }
 }
 
+static void host_let_go(struct ng_call *pub, int64_t retry_ms)
+{
+    struct call *call = call_of(pub);
+    if (call->on_let_go != NULL && retry_ms >= 0) {
+        call->on_let_go(call, retry_ms, call->on_user);
+    }
+}
+
 static bool host_client_can(struct ng_call *pub, enum ng_ask_kind kind)
 {
     return (call_of(pub)->client_asks & (1U << kind)) != 0;
+}
+
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer)
+{
+    if (answer->type != NG_TYPE_OBJECT) {
+        return false;
+    }
+    if (kind == NG_ASK_ROOTS) {
+        const struct ng_value *roots = json_get(answer, "roots");
+        return roots != NULL && roots->type == NG_TYPE_ARRAY;
+    }
+    if (kind == NG_ASK_MODEL) {
+        return true;
+    }
+    const struct ng_value *action = json_get(answer, "action");
+    const struct ng_value *content = json_get(answer, "content");
+    if (action == NULL || action->type != NG_TYPE_STRING ||
+        !str_in_words(action->text, "accept decline cancel")) {
+        return false;
+    }
+    bool has_content = content != NULL && content->type == NG_TYPE_OBJECT;
+    return has_content || kind == NG_ASK_URL || !str_is(action->text, "accept");
 }
 
 static const struct ng_value *host_ask(struct ng_call *pub, const char *key,
                                        enum ng_ask_kind kind, struct ng_str request)
 {
     struct call *call = call_of(pub);
-    if (call->ask_answers != NULL) {
-        const struct ng_value *answer = json_get(call->ask_answers, key);
-        if (answer != NULL) {
-            return answer;
-        }
+    const struct ng_value *answer =
+        call->ask_answers == NULL ? NULL : json_get(call->ask_answers, key);
+    if (answer != NULL && call_answer_fits(kind, answer)) {
+        return answer;
     }
     struct ask *ask = arena_zalloc(&call->arena, sizeof(*ask));
     if (ask != NULL) {
         ask->key = arena_copy(&call->arena, ng_str_of(key));
         ask->kind = kind;
+        ask->malformed = answer != NULL;
         ask->request = arena_copy(&call->arena, request);
         struct ask **last = &call->asks;
         while (*last != NULL) {
@@ -333,8 +364,8 @@ static void host_run_step(struct task *task)
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
     call->may_block = true;
     ng_step_fn *step = call->step;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
     int rc = step(&call->pub, call->step_user);
-    struct gate *gate = dispatch_gate(call);
     if (gate != NULL) {
         gate_leave(gate);
     }
@@ -399,6 +430,9 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
         call_unref(background);
         return host_no_memory(call);
     }
+    key_ref(call->key);
+    background->key = call->key;
+    background->no_rate = true;
     background->tool = call->tool;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
@@ -635,6 +669,12 @@ static int host_list_add(struct ng_listing *listing, struct ng_str id, struct ng
     return listing->add(listing, &item);
 }
 
+static struct ng_str host_list_after(struct ng_listing *listing)
+{
+    listing->seeks = true;
+    return listing->after;
+}
+
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
     .version = NOTEGATE_VERSION,
@@ -659,6 +699,7 @@ const struct ng_host call_host = {
     .now_ms = host_now_ms,
     .log = host_log,
     .notify_log = host_notify_log,
+    .let_go = host_let_go,
     .ask = host_ask,
     .ask_state = host_ask_state,
     .asked_state = host_asked_state,
@@ -717,4 +758,5 @@ const struct ng_host call_host = {
     .file_roots = host_file_roots,
     .journal = host_journal,
     .list_add = host_list_add,
+    .list_after = host_list_after,
 };

@@ -14,6 +14,8 @@
 #include "call.h"
 
 #define KEYS_COLLECTION "keys"
+/* Their space: no agent can name it, so only who sees all spaces sees its events. */
+#define KEYS_SPACE "~:gateway"
 /* Keys of one gateway; spaces and tools of one key. */
 #define KEYS_MAX 10000
 #define KEY_SPACES_MAX 64
@@ -22,10 +24,12 @@
 #define KEY_TEXT_MAX 96
 #define KEY_ID_LEN 12
 #define KEY_HASH_BYTES 32
+/* "2027-01-31T00:00:00Z" and a NUL. */
+#define KEY_TIME_SIZE 32
 
 struct keys;
 
-/* Immutable but for `revoked` and the bucket; counted references. */
+/* Immutable but for `revoked`, its time and the bucket; counted references. */
 struct key {
     atomic_int refs;
     char id[KEY_ID_LEN + 1]; /* what list and revoke show; not secret */
@@ -44,23 +48,73 @@ struct key {
     pthread_mutex_t lock;
     double tokens;
     int64_t filled_ns;
-    void *memory; /* the texts */
+    struct arena *memory; /* the texts */
+    _Atomic int64_t revoked_ms;
+};
+
+/* What a new key is to be. Texts are lent. */
+struct key_spec {
+    struct ng_str agent;
+    enum ng_role role;
+    enum ng_mode mode;
+    const struct ng_str *spaces;
+    size_t space_count;
+    const struct ng_str *tools;
+    size_t tool_count;
+    double rate;
+    int64_t created_ms, expires_ms;
 };
 
 /* Reads all keys. call: of the start. */
 int keys_open(struct gateway *gateway, struct call *call, struct keys **ret);
+/* After the store is closed. NULL is a no-op. */
 void keys_close(struct keys *keys);
-/* Live ones. */
+/* Live ones. NULL: 0. */
 size_t keys_count(struct keys *keys);
+/* Those that were not revoked, also if expired: while there is one the gateway is not open. One
+ * that cannot be read counts. NULL: 0. Takes no lock. */
+size_t keys_exist(const struct keys *keys);
 /* The key with this text ("ng_..."), with a reference; NULL: none, revoked or expired
- * (*ret_why: static sentence). Compares in constant time. Never blocks. */
+ * (*ret_why: static sentence). Compares in constant time. Never blocks. keys NULL: none. */
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why);
+/* A new key, durable and in force when it returns. Only on workers and in commands. *ret: a
+ * reference. text: the only time that its secret is seen. */
+int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
+             char ret_text[KEY_TEXT_MAX], struct key **ret);
+/* Ends a key for good; ended already: NG_OK. NG_ENOTFOUND. *ret: a reference. Only on workers
+ * and in commands. */
+int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct key **ret);
+/* By id, whatever its state, with a reference; or NULL. */
+struct key *keys_get(struct keys *keys, struct ng_str id);
+/* All of them, oldest first; they and the array live as long as the call. */
+int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count);
+/* Reads again what could not be read when it changed. On a worker, now and then. */
+int keys_upkeep(struct keys *keys, struct call *call);
+
 void key_ref(struct key *key);
 void key_unref(struct key *key); /* NULL is a no-op */
 /* Not revoked, not expired. NULL: true. */
 bool key_live(const struct key *key);
 bool key_allows_tool(const struct key *key, const char *tool); /* NULL: true */
+bool key_has_space(const struct key *key, struct ng_str space);
 /* Takes one call from the bucket. False: *ret_retry_s is when to try again. */
 bool key_take(struct key *key, int *ret_retry_s);
+
+/* keys_spec.c: a request for a key {"agent","role"?,"mode"?,"spaces"?,"tools"?,"rate"?,
+ * "expires"?} checked, defaults filled in, tools by their own names. Memory of the call. NG_OK
+ * or NG_EINVAL. */
+int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret);
+/* What may be known of a key, as members of a JSON object: never the hash. */
+void key_print(const struct key *key, struct ng_writer *writer);
+const char *key_role_name(enum ng_role role);
+const char *key_mode_name(enum ng_mode mode);
+/* False: no such word. */
+bool key_parse_role(struct ng_str text, enum ng_role *ret);
+bool key_parse_mode(struct ng_str text, enum ng_mode *ret);
+
+/* keys_time.c: "30d" from now, "2027-01-31" (to the end of that day, UTC) or RFC 3339.
+ * NG_EINVAL: none of these. */
+int keys_parse_expiry(struct ng_str text, int64_t now_ms, int64_t *ret_ms);
+void keys_print_time(int64_t time_ms, char ret_text[KEY_TIME_SIZE]);
 
 #endif

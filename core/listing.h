@@ -16,6 +16,8 @@ struct listing_item {
 /* A face embeds this first in its own struct. add(): not NG_OK stops the listing. */
 struct ng_listing {
     int (*add)(struct ng_listing *listing, const struct listing_item *item);
+    struct ng_str after; /* the id behind which the listing is wanted; absent: from its start */
+    bool seeks;          /* the plugin asked for `after`, and begins behind it by itself */
 };
 
 #endif

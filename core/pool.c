@@ -181,6 +181,13 @@ int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct p
     return NG_OK;
 }
 
+void pool_set_queue(struct pool *pool, unsigned queue)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->queue_max = queue;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* With the lock held: somebody will take the new task. */
 static int pool_wake(struct pool *pool)
 {

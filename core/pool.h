@@ -20,6 +20,8 @@ struct task {
 
 /* workers: threads at most (started when needed). queue: waiting tasks at most. */
 int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct pool **ret);
+/* Another bound of the queue; what waits already stays. */
+void pool_set_queue(struct pool *pool, unsigned queue);
 /* Runs what is queued, then joins the workers: what is submitted afterwards is refused, what is
  * resumed never runs. */
 void pool_stop(struct pool *pool);

@@ -35,7 +35,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
     pthread_cond_init(&store->idle, NULL);
-    store->keep_ms = config_view_int(conf, "history.keep");
+    atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     *ret = store;
     return NG_OK;
@@ -343,6 +343,19 @@ int store_watch(struct store *store, store_watch_fn *watch, void *user)
     return rc;
 }
 
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
+{
+    pthread_mutex_lock(&store->watch_lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < store->watcher_count; i++) {
+        if (store->watchers[i].watch != watch || store->watchers[i].user != user) {
+            store->watchers[kept++] = store->watchers[i];
+        }
+    }
+    store->watcher_count = kept;
+    pthread_mutex_unlock(&store->watch_lock);
+}
+
 uint64_t store_last_seq(struct store *store)
 {
     return atomic_load(&store->last_seq);
@@ -365,14 +378,19 @@ static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t re
     return false;
 }
 
+void store_set_keep(struct store *store, int64_t keep_ms)
+{
+    atomic_store(&store->keep_ms, keep_ms);
+}
+
 int store_maintain(struct store *store, struct call *call)
 {
     if (store->backend->maintain == NULL) {
         return NG_OK;
     }
-    return store->backend->maintain(store->db, &call->pub, clock_unix_ms(), store->keep_ms,
-                                    store->pinned != NULL ? store->pinned : store_pins_nothing,
-                                    store->pinned_user);
+    return store->backend->maintain(
+        store->db, &call->pub, clock_unix_ms(), atomic_load(&store->keep_ms),
+        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
 }
 
 int store_health(struct store *store, struct call *call)

@@ -92,6 +92,8 @@ void store_draft_view(const struct ng_draft *draft, struct draft_view *ret);
  * quick. */
 typedef void store_watch_fn(void *user, const struct ng_event *events, size_t count);
 int store_watch(struct store *store, store_watch_fn *watch, void *user);
+/* It does not run any more when this returns. */
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
 
 /* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
@@ -100,6 +102,8 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
+/* Another history.keep, from the next upkeep on. */
+void store_set_keep(struct store *store, int64_t keep_ms);
 void store_pin_revisions(struct store *store,
                          bool (*pinned)(void *user, const struct ng_key *key,
                                         uint64_t revision),

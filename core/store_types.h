@@ -135,7 +135,7 @@ struct store {
     size_t watcher_count;
     bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
     void *pinned_user;
-    int64_t keep_ms;
+    _Atomic int64_t keep_ms; /* history.keep */
     atomic_uint_fast64_t last_seq;
     atomic_int_fast64_t in_flight; /* batches not done yet */
     pthread_mutex_t idle_lock;

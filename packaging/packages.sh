@@ -10,8 +10,8 @@ say() {
 
 # One name a line. What only one module needs is asked for only where that module is.
 build_packages() {
-    printf '%s\n' gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libyajl-dev libyaml-dev \
-        libpcre2-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libutf8proc-dev
+    printf '%s\n' gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libgnutls28-dev libyajl-dev \
+        libyaml-dev libpcre2-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libutf8proc-dev
     [ ! -d "$root/backends/mongo" ] || printf '%s\n' libmongoc-dev
     [ ! -d "$root/backends/redis" ] || printf '%s\n' libhiredis-dev
     [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libmd4c-dev

@@ -132,6 +132,21 @@ static const struct ng_resources notebook_resources[] = {
         .collection = NOTEBOOK_COLLECTION,
         .list = notebook_resource_list,
         .read = notebook_resource_read,
+        .complete = notebook_resource_complete,
+    },
+};
+
+static const struct ng_prompt notebook_prompts[] = {
+    {
+        .name = "notebook_guide",
+        .title = "How to use notebooks",
+        .summary = "Tells a model how to keep notes with the `notebook` tool: what each mode "
+                   "does, how to edit safely beside other agents, with examples.",
+        .params = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
+                  "\"description\":\"A notebook to begin with: its text is part of the "
+                  "prompt.\"}}}",
+        .get = notebook_guide,
+        .complete = notebook_guide_complete,
     },
 };
 
@@ -149,6 +164,8 @@ static const struct ng_plugin notebook_plugin = {
     .collection_count = NG_COUNT(notebook_collections),
     .resources = notebook_resources,
     .resource_count = NG_COUNT(notebook_resources),
+    .prompts = notebook_prompts,
+    .prompt_count = NG_COUNT(notebook_prompts),
 };
 
 NG_EXPORT_PLUGIN(notebook_plugin);

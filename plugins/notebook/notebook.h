@@ -36,6 +36,15 @@ int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space
                            struct ng_listing *listing);
 int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space,
                            struct ng_str id, uint64_t revision);
+int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str space,
+                               const char *variable, struct ng_str prefix,
+                               struct ng_listing *listing);
+
+/* ---- notebook_guide.c: the prompt that tells a model how to use notebooks ---- */
+
+int notebook_guide(void *self, struct ng_call *call, struct ng_str args);
+int notebook_guide_complete(void *self, struct ng_call *call, const char *argument,
+                            struct ng_str prefix, struct ng_listing *listing);
 
 /* ---- notebook_write.c ---- */
 

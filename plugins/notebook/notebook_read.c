@@ -7,6 +7,9 @@
 
 /* Notebooks read from the store at a time when listing. */
 #define NOTEBOOK_PAGE 256
+/* Names given for one completion: clients are shown a hundred. */
+#define NOTEBOOK_COMPLETE_MAX 200
+#define NOTEBOOK_MIME_TYPE "text/plain"
 
 static int notebook_reply_range(struct ng_call *call, struct ng_str name, struct ng_str text)
 {
@@ -192,19 +195,109 @@ int notebook_list(struct ng_call *call)
 
 /* ---- notebooks as resources ---- */
 
+/* A page of them, straight from the rows. */
+struct notebook_page {
+    const struct ng_host *host;
+    struct ng_listing *listing;
+    uint64_t last_seq;
+    uint32_t rows; /* of the present query */
+    bool full;
+};
+
+static int notebook_page_row(void *user, const struct ng_doc *row)
+{
+    struct notebook_page *page = user;
+    struct ng_str none = {NULL, 0};
+    page->rows++;
+    page->last_seq = row->created_seq;
+    if (!notebook_is_default(row->key.id)) { /* which stands first */
+        page->full =
+            page->host->list_add(page->listing, row->key.id, row->key.id, none,
+                                 NOTEBOOK_MIME_TYPE, row->text_size, row->updated_ms) != NG_OK;
+    }
+    return page->full ? 1 : 0;
+}
+
+static int notebook_list_first(struct ng_call *call, struct ng_str space,
+                               struct notebook_page *page)
+{
+    struct ng_str name = ng_str_of(NOTEBOOK_DEFAULT);
+    struct ng_str none = {NULL, 0};
+    struct ng_key key = notebook_key(space, name);
+    const struct ng_doc *doc = NULL;
+    int rc = call->host->get(call, &key, 0, &doc);
+    if (rc == NG_OK) {
+        page->full = call->host->list_add(page->listing, name, name, none, NOTEBOOK_MIME_TYPE,
+                                          doc->deleted ? 0 : doc->text.len,
+                                          doc->revision > 0 ? doc->updated_ms : 0) != NG_OK;
+    }
+    return rc;
+}
+
+/* The default one first, the others as they were created: what is made meanwhile comes last. */
 int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
                            struct ng_listing *listing)
 {
+    struct notebook_page page = {.host = call->host, .listing = listing};
+    struct ng_str after = call->host->list_after(listing);
+    struct ng_term later = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(NOTEBOOK_COLLECTION),
+        .space = space,
+        .terms = &later,
+        .term_count = 1,
+        .sort = later.field,
+        .limit = NOTEBOOK_PAGE,
+    };
+    int rc = NG_OK;
     (void)self;
-    struct notebook_list list;
-    int rc = notebook_collect(call, space, &list);
-    for (const struct notebook_item *item = &list.first; rc == NG_OK && item != NULL;
-         item = item->next) {
-        struct ng_str none = {NULL, 0};
-        rc = call->host->list_add(listing, item->name, item->name, none, "text/plain",
-                                  item->bytes, item->updated_ms);
+    if (after.data == NULL) {
+        rc = notebook_list_first(call, space, &page);
+    } else if (!notebook_is_default(after)) {
+        struct ng_key key = notebook_key(space, after);
+        const struct ng_doc *doc = NULL;
+        rc = call->host->get(call, &key, 0, &doc);
+        page.full = rc != NG_OK || doc->revision == 0; /* never a page's last: no page */
+        page.last_seq = page.full ? 0 : doc->created_seq;
     }
+    do {
+        page.rows = 0;
+        later.number = (double)page.last_seq;
+        if (rc == NG_OK && !page.full) {
+            rc = call->host->query(call, &query, notebook_page_row, &page, NULL);
+        }
+    } while (rc == NG_OK && page.rows == NOTEBOOK_PAGE && !page.full);
     return rc;
+}
+
+/* Names that begin so. Of the space is known enough: the caller may see it. */
+int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str space,
+                               const char *variable, struct ng_str prefix,
+                               struct ng_listing *listing)
+{
+    struct notebook_page page = {.host = call->host, .listing = listing};
+    struct ng_str first = ng_str_of(NOTEBOOK_DEFAULT);
+    struct ng_str none = {NULL, 0};
+    struct ng_term begins = {.field = ng_str_of("id"), .op = NG_TERM_PREFIX, .value = prefix};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(NOTEBOOK_COLLECTION),
+        .space = space,
+        .terms = &begins,
+        .term_count = prefix.len > 0 ? 1 : 0,
+        .sort = begins.field,
+        .limit = NOTEBOOK_COMPLETE_MAX,
+    };
+    (void)self;
+    if (strcmp(variable, "id") != 0) {
+        return NG_OK;
+    }
+    if (prefix.len <= first.len &&
+        memcmp(prefix.data == NULL ? "" : prefix.data, first.data, prefix.len) == 0) {
+        (void)call->host->list_add(listing, first, first, none, NULL, 0, 0);
+    }
+    return call->host->query(call, &query, notebook_page_row, &page, NULL);
 }
 
 int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space,

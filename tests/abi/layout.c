@@ -303,7 +303,9 @@ AT(ng_host, file_roots, 616);
 AT(ng_host, journal, 624);
 AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
-SIZE(ng_host, 648);
+AT(ng_host, let_go, 648);
+AT(ng_host, list_after, 656);
+SIZE(ng_host, 664);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

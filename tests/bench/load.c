@@ -148,11 +148,18 @@ static size_t response_length(const struct connection *connection)
     }
     size_t head = (size_t)(end - connection->in) + 4;
     size_t body = 0;
+    bool sized = false;
     for (const char *at = connection->in; at < end; at++) {
         if ((at[0] == '\n') && strncasecmp(at + 1, "content-length:", 15) == 0) {
             body = strtoul(at + 16, NULL, 10);
+            sized = true;
             break;
         }
+    }
+    if (!sized) { /* in chunks, the last of which is empty; one request at a time */
+        size_t len = connection->in_len;
+        return len >= head + 5 && memcmp(connection->in + len - 5, "0\r\n\r\n", 5) == 0 ? len
+                                                                                        : 0;
     }
     return connection->in_len >= head + body ? head + body : 0;
 }

@@ -18,7 +18,7 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 30
 STOP_SECONDS = 30
-LISTENING = re.compile(r"listening on (http://\S+)")
+LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
 def binary():
@@ -54,7 +54,7 @@ def eventually(condition, seconds=10.0, what="the condition"):
 class Gateway:
     """One serving process."""
 
-    def __init__(self, data_dir, sets=(), args=(), listen="127.0.0.1:0"):
+    def __init__(self, data_dir, sets=(), args=(), listen="127.0.0.1:0", verify=True):
         self.data_dir = pathlib.Path(data_dir)
         command = [binary(), "serve", "--data-dir", str(data_dir), "--listen", listen]
         for item in sets:
@@ -68,11 +68,11 @@ class Gateway:
                              (self.process.stderr, self.errors.append)):
             threading.Thread(target=self._drain, args=(stream, keep), daemon=True).start()
         self.url = self._wait()
-        self.host, port = self.url[len("http://"):].rsplit(":", 1)
+        self.host, port = self.url.split("://")[1].rsplit(":", 1)
         self.host = self.host.strip("[]")
         self.port = int(port)
         self.socket_path = str(self.data_dir / "notegate.sock")
-        self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False, verify=verify)
 
     @staticmethod
     def _drain(stream, keep):
@@ -115,6 +115,16 @@ class Gateway:
         found = re.search(rf'^notegate_in_use{{name="{name}"}} (\S+)$', text, re.M)
         assert found, f"no notegate_in_use of {name} in:\n{text}"
         return float(found.group(1))
+
+    def logged(self, *parts):
+        """The lines of the log that have all these parts."""
+        return [line for line in list(self.errors) if all(part in line for part in parts)]
+
+    def reload(self):
+        """POST /v1/reload; the report."""
+        answer = self.client.post("/v1/reload")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
 
     def stop(self, seconds=STOP_SECONDS):
         """SIGTERM; the exit code."""
@@ -210,8 +220,8 @@ def start(tmp_path):
     """start(sets=[...], ...) gives a Gateway; all are stopped at the end."""
     started = []
 
-    def begin(sets=(), args=(), listen="127.0.0.1:0", name="data"):
-        gateway = Gateway(tmp_path / name, sets, args, listen)
+    def begin(sets=(), args=(), listen="127.0.0.1:0", name="data", verify=True):
+        gateway = Gateway(tmp_path / name, sets, args, listen, verify)
         started.append(gateway)
         return gateway
 

@@ -303,7 +303,7 @@ def test_check_finds_what_serve_would_refuse(data):
     code, told = check("--listen", "0.0.0.0:0")
     assert code == 1 and "failed listen: " in told and "no key exists" in told
     code, told = check("--set", "tls.certificate=/x")
-    assert code == 1 and "failed listen: tls.certificate" in told
+    assert code == 1 and "failed tls: tls.certificate is set, but tls.key is not" in told
 
 
 def test_help_config():

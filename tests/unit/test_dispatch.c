@@ -549,6 +549,16 @@ static void test_refusals(void **state)
     struct call *call = job_new(&harness, &job, "a", "d_echo", "{}");
     struct ng_str only = ng_str_of("team");
     assert_int_equal(call_allow_spaces(call, &only, 1, false), NG_OK);
+    call_ref(call);
+    job_start(&job);
+    job_expect(&job, "ok"); /* the tool's own space is not the caller's: its first one */
+    assert_true(str_is(call->caller.space, "team"));
+    call_unref(call);
+    call = job_new(&harness, &job, "a", "d_echo", "{}");
+    assert_int_equal(call_set_caller(call, ng_str_of("a"), ng_str_of("other"), NG_ROLE_WRITER,
+                                     NG_MODE_AGENT),
+                     NG_OK);
+    assert_int_equal(call_allow_spaces(call, &only, 1, false), NG_OK);
     job_start(&job);
     job_expect(&job, "FORBIDDEN");
     harness_close(&harness);

@@ -274,7 +274,7 @@ static void sessions_live_and_end(void **state)
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
     assert_int_equal(in_session("no such session", MCP_HTTP_POST, ping), 404);
     /* Another key of the same agent is another caller. */
-    struct key other = {.id = "2"};
+    struct key other = {.refs = 1, .id = "2"};
     fixture.caller.key = &other;
     assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
     assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 404);
@@ -526,7 +526,8 @@ static void discover_tells_all(void **state)
     assert_int_equal(exchange.response.status, 200);
     assert_non_null(strstr(text, "\"supportedVersions\":[\"2026-07-28\",\"2025-11-25\","
                                  "\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"));
-    assert_non_null(strstr(text, "\"capabilities\":{\"tools\":{}}"));
+    assert_non_null(strstr(text, "\"resources\":{"));
+    assert_non_null(strstr(text, "\"prompts\":{"));
     assert_non_null(strstr(text, "\"ttlMs\":"));
     assert_non_null(strstr(text, "\"cacheScope\":\"public\""));
     assert_non_null(strstr(text, SERVER_META "}"));
@@ -725,10 +726,22 @@ static void other_http_methods(void **state)
     struct exchange exchange;
     (void)state;
     exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET; /* without a session */
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 400);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
     exchange.request.method = MCP_HTTP_GET;
+    exchange.request.accept = ng_str_of("application/json");
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 406);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.protocol_version = ng_str_of("2026-07-28");
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 405);
-    assert_string_equal(exchange.response.allow, "POST, DELETE");
+    assert_string_equal(exchange.response.allow, "POST");
     exchange_free(&exchange);
     exchange_init(&exchange, "");
     exchange.request.method = MCP_HTTP_DELETE;

@@ -102,6 +102,51 @@ static void test_references(void **state)
           "\"$defs\":{\"d\":{\"type\":\"string\"}}}");
 }
 
+/* Anchors, identifiers and pointers become "#/$defs/...", or what they mean stands there. */
+static void test_places(void **state)
+{
+    (void)state;
+#define WHERE(ref)                                                                             \
+    "{\"$id\":\"urn:x\",\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"" ref            \
+    "\"}},\"$defs\":{\"d\":{\"$anchor\":\"here\",\"type\":\"string\"}}}"
+    static const char *const same[] = {WHERE("#here"), WHERE("#/$defs/d"), WHERE("urn:x#here"),
+                                       WHERE("urn:x#/$defs/d")};
+    for (size_t i = 0; i < NG_COUNT(same); i++) {
+        check(TOOL_SCHEMA_OPENAI, same[i],
+              "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d\"}},"
+              "\"$defs\":{\"d\":{\"type\":\"string\",\"description\":"
+              "\"($anchor: \\\"here\\\")\"}}}");
+        check(TOOL_SCHEMA_ANTHROPIC, same[i],
+              "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d\"}},"
+              "\"$defs\":{\"d\":{\"$anchor\":\"here\",\"type\":\"string\"}}}");
+    }
+    static const char elsewhere[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"prefixItems\":["
+        "{\"type\":\"number\"}]},\"b\":{\"$ref\":\"#/properties/a/prefixItems/0\"}}}";
+    check(TOOL_SCHEMA_GEMINI, elsewhere,
+          "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"prefixItems\":["
+          "{\"type\":\"number\"}]},\"b\":{\"anyOf\":[{\"type\":\"number\"}]}}}");
+    /* In itself: to a depth, then in words. */
+    struct buf out;
+    print(TOOL_SCHEMA_OPENAI, TOP("{\"items\":{\"$ref\":\"#/properties/a\"}}"), &out);
+    assert_non_null(strstr(buf_cstr(&out), "($ref: "));
+    assert_null(strstr(buf_cstr(&out), "\"$ref\""));
+    buf_done(&out);
+    check(TOOL_SCHEMA_OPENAI, TOP("{\"$ref\":\"#\"}"), TOP("{\"$ref\":\"#\"}"));
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char schema[] =
+        "{\"type\":\"object\",\"required\":[\"a\",\"b[]\"],\"properties\":{\"a\":{},\"b[]\":{"
+        "\"type\":\"string\"}}}";
+    check(TOOL_SCHEMA_OPENAI, schema, schema);
+    check(TOOL_SCHEMA_ANTHROPIC, schema,
+          "{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":{}},\"description\":"
+          "\"(required: \\\"b[]\\\"; b[]: {\\\"type\\\":\\\"string\\\"})\"}");
+}
+
 static void test_all_of(void **state)
 {
     (void)state;
@@ -207,7 +252,8 @@ int main(void)
         cmocka_unit_test(test_const),  cmocka_unit_test(test_enum),
         cmocka_unit_test(test_tuples), cmocka_unit_test(test_references),
         cmocka_unit_test(test_all_of), cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_top),    cmocka_unit_test(test_only_what_is_known),
+        cmocka_unit_test(test_top),    cmocka_unit_test(test_places),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_only_what_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -303,6 +303,16 @@ struct ng_host {
     /* As `fail`, with a sentence that is not formatted: names and texts in it may hold NUL.
      * Copies. */
     int (*fail_text)(struct ng_call *call, int code, struct ng_str message);
+
+    /* What is left takes long: the client's connection may go, and the client comes back for
+     * the answer after about retry_ms. Nothing happens where a transport cannot resume (MCP
+     * sessions over HTTP can). */
+    void (*let_go)(struct ng_call *call, int64_t retry_ms);
+
+    /* Where the page that is wanted begins: behind the entry with this id; absent: at the
+     * start. A listing that asks must begin there (also where that entry is gone); one that
+     * does not is read from its start for every page. */
+    struct ng_str (*list_after)(struct ng_listing *listing);
 };
 
 /* ---- what a plugin declares
@@ -406,6 +416,8 @@ struct ng_resources {
     const char *mime_type;
     const char
         *collection; /* its events are changes of these resources: id = the document's id */
+    /* Gives entries to list_add() until that does not return NG_OK (the page is full), then
+     * returns NG_OK. Always in the same order; new entries may come anywhere. */
     int (*list)(void *self, struct ng_call *call, struct ng_str space,
                 struct ng_listing *listing);
     /* Replies with ng_reply or ng_reply_resource. revision 0: the newest. */

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* command_key.c - notegate key: adding, listing and revoking keys, here or in the running
+ * gateway. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "key_ops.h"
+#include "str.h"
+#include "target.h"
+
+#define KEY_TEXT_BYTES ((size_t)1024 * 1024)
+#define KEY_COLUMNS 9
+#define KEY_NEAR 3
+#define STATUS_BAD_REQUEST 400
+#define STATUS_ERRORS 400
+
+struct key_command {
+    struct command_line *line;
+    struct target target;
+};
+
+/* ---- one operation, whoever has the data ---- */
+
+struct key_wait {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+};
+
+static void key_done(struct call *call, void *user)
+{
+    struct key_wait *wait = user;
+    (void)call;
+    (void)pthread_mutex_lock(&wait->lock);
+    wait->done = true;
+    (void)pthread_cond_signal(&wait->changed);
+    (void)pthread_mutex_unlock(&wait->lock);
+}
+
+static int key_here(struct key_command *command, const struct key_job *wanted,
+                    struct ng_str body, struct target_answer *ret)
+{
+    struct key_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    struct key_job job = *wanted;
+    struct call *call = call_new(command->target.gateway);
+    memset(ret, 0, sizeof(*ret));
+    buf_init(&ret->body, TARGET_ANSWER_MAX);
+    if (call == NULL) {
+        command_error("out of memory");
+        return NG_EINTERNAL;
+    }
+    call->args_text = body;
+    call->done = key_done;
+    call->done_user = &wait;
+    if (dispatch_step(call, key_ops_step, &job) == NG_PENDING) {
+        (void)pthread_mutex_lock(&wait.lock);
+        while (!wait.done) {
+            (void)pthread_cond_wait(&wait.changed, &wait.lock);
+        }
+        (void)pthread_mutex_unlock(&wait.lock);
+    }
+    ret->status = call->result.status;
+    if (call->result.rc == NG_OK) {
+        ret->status = 200;
+        (void)buf_add_str(&ret->body, call->result.text);
+    } else {
+        (void)call_print_error(call, &ret->body);
+    }
+    call_unref(call);
+    (void)pthread_cond_destroy(&wait.changed);
+    (void)pthread_mutex_destroy(&wait.lock);
+    return ret->body.rc;
+}
+
+static int key_there(struct key_command *command, const struct key_job *job, struct ng_str body,
+                     struct target_answer *ret)
+{
+    struct client_request request = {
+        .method = job->op == KEY_OP_ADD      ? "POST"
+                  : job->op == KEY_OP_REVOKE ? "DELETE"
+                                             : "GET",
+        .path = job->all ? "/v1/keys?all=true" : "/v1/keys",
+    };
+    char path[64];
+    if (job->op == KEY_OP_REVOKE) {
+        (void)snprintf(path, sizeof(path), "/v1/keys/%.*s", (int)job->id.len, job->id.data);
+        request.path = path;
+    }
+    if (job->op == KEY_OP_ADD) {
+        request.headers[request.header_count++] = "Content-Type: application/json";
+        request.body = body;
+    }
+    return target_request(&command->target, &request, ret);
+}
+
+/* COMMAND_OK: *ret is the answer, parsed into the line's arena, and its text. Else the failure
+ * is told. */
+static int key_do(struct key_command *command, const struct key_job *job, struct ng_str body,
+                  const struct ng_value **ret, struct ng_str *ret_text)
+{
+    struct target_answer answer;
+    struct json_error error;
+    struct arena *arena = &command->line->arena;
+    int rc = command->target.gateway != NULL ? key_here(command, job, body, &answer)
+                                             : key_there(command, job, body, &answer);
+    int exit = COMMAND_FAILED;
+    if (rc == NG_OK && answer.status >= STATUS_ERRORS) {
+        target_print_error(&answer);
+        exit = answer.status == STATUS_BAD_REQUEST ? COMMAND_USAGE : COMMAND_FAILED;
+    } else if (rc == NG_OK) {
+        *ret_text = arena_copy(arena, buf_str(&answer.body));
+        if (ret_text->data != NULL &&
+            json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, &error) == NG_OK) {
+            exit = COMMAND_OK;
+        } else {
+            command_error("the answer about the keys cannot be read");
+        }
+    }
+    target_answer_done(&answer);
+    return exit;
+}
+
+/* ---- add ---- */
+
+static void key_name_list(struct ng_writer *writer, const char *name, const char *const *items,
+                          size_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    json_name(writer, name);
+    json_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        json_cstring(writer, items[i]);
+    }
+    json_end(writer);
+}
+
+static void key_name_text(struct ng_writer *writer, const char *name, const char *text)
+{
+    if (text != NULL) {
+        json_name(writer, name);
+        json_cstring(writer, text);
+    }
+}
+
+static int key_add_body(const struct command_line *line, struct buf *out)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    key_name_text(&writer, "agent", line->words[1]);
+    key_name_text(&writer, "role", line->role);
+    key_name_text(&writer, "mode", line->mode);
+    key_name_list(&writer, "spaces", line->key_spaces, line->key_space_count);
+    key_name_list(&writer, "tools", line->key_tools, line->key_tool_count);
+    key_name_text(&writer, "rate", line->rate);
+    key_name_text(&writer, "expires", line->expires);
+    json_end(&writer);
+    return out->rc;
+}
+
+static struct ng_str key_text(const struct ng_value *key, const char *name)
+{
+    const struct ng_value *value = json_get(key, name);
+    return value == NULL || value->text.data == NULL ? ng_str_of("") : value->text;
+}
+
+static void key_join(const struct ng_value *array, const char *none, const char *between,
+                     struct buf *out)
+{
+    if (array == NULL || array->count == 0) {
+        (void)buf_add_c(out, none);
+        return;
+    }
+    for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
+        (void)buf_add_str(out, item->text);
+        (void)buf_add_c(out, item->next == NULL ? "" : between);
+    }
+}
+
+/* The key alone on stdout, for scripts; what a person wants to know on stderr. */
+static int key_show_new(const struct ng_value *key)
+{
+    struct buf about;
+    struct ng_str id = key_text(key, "id");
+    struct ng_str agent = key_text(key, "agent");
+    struct ng_str role = key_text(key, "role");
+    struct ng_str mode = key_text(key, "mode");
+    struct ng_str expires = key_text(key, "expires");
+    buf_init(&about, KEY_TEXT_BYTES);
+    (void)buf_printf(&about, "Key %.*s for %.*s: role %.*s, mode %.*s, spaces ", (int)id.len,
+                     id.data, (int)agent.len, agent.data, (int)role.len, role.data,
+                     (int)mode.len, mode.data);
+    key_join(json_get(key, "spaces"), "none", ", ", &about);
+    (void)buf_add_c(&about, ", tools ");
+    key_join(json_get(key, "tools"), "all", ", ", &about);
+    (void)buf_printf(
+        &about,
+        ", expires %.*s.\nSend it as `Authorization: Bearer KEY`. It is shown only "
+        "this once:\n",
+        expires.len == 0 ? 5 : (int)expires.len, expires.len == 0 ? "never" : expires.data);
+    (void)command_put(stderr, buf_str(&about));
+    (void)fflush(stderr);
+    buf_done(&about);
+    if (command_put(stdout, key_text(key, "key")) != NG_OK ||
+        command_put(stdout, ng_str_of("\n")) != NG_OK || command_flush(stdout) != NG_OK) {
+        command_error("the key could not be printed; revoke it (%.*s) and add another",
+                      (int)id.len, id.data);
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
+}
+
+static int key_print_json(struct ng_str text)
+{
+    return command_put(stdout, text) == NG_OK &&
+                   command_put(stdout, ng_str_of("\n")) == NG_OK &&
+                   command_flush(stdout) == NG_OK
+               ? COMMAND_OK
+               : COMMAND_FAILED;
+}
+
+static int key_add(struct key_command *command)
+{
+    struct key_job job = {.op = KEY_OP_ADD};
+    struct buf body;
+    const struct ng_value *key = NULL;
+    struct ng_str text;
+    buf_init(&body, KEY_TEXT_BYTES);
+    int rc = COMMAND_FAILED;
+    if (key_add_body(command->line, &body) != NG_OK) {
+        command_error("the key's description is too long");
+    } else {
+        rc = key_do(command, &job, buf_str(&body), &key, &text);
+    }
+    if (rc == COMMAND_OK) {
+        rc = command->line->json ? key_print_json(text) : key_show_new(key);
+    }
+    buf_done(&body);
+    return rc;
+}
+
+/* ---- list ---- */
+
+static const char *const key_titles[KEY_COLUMNS] = {
+    "ID", "AGENT", "ROLE", "MODE", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"};
+
+static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
+{
+    static const char *const names[KEY_COLUMNS] = {
+        "id", "agent", "role", "mode", "spaces", "tools", "rate", "expires", "state"};
+    const struct ng_value *value = json_get(key, names[column]);
+    buf_clear(out);
+    if (value != NULL && value->type == NG_TYPE_ARRAY) {
+        key_join(value, "", ",", out);
+    } else if (value != NULL) {
+        (void)buf_add_str(out, value->text);
+        (void)buf_add_c(out, strcmp(names[column], "rate") == 0 ? "/s" : "");
+    } else {
+        (void)buf_add_c(out, strcmp(names[column], "tools") == 0     ? "all"
+                             : strcmp(names[column], "expires") == 0 ? "never"
+                                                                     : "-");
+    }
+}
+
+static void key_print_row(const struct ng_value *key, const size_t widths[KEY_COLUMNS],
+                          struct buf *cell)
+{
+    for (size_t i = 0; i < KEY_COLUMNS; i++) {
+        if (key == NULL) {
+            buf_clear(cell);
+            (void)buf_add_c(cell, key_titles[i]);
+        } else {
+            key_cell(key, i, cell);
+        }
+        int pad = i + 1 < KEY_COLUMNS ? (int)(widths[i] - cell->len) + 2 : 0;
+        printf("%s%*s", buf_cstr(cell), pad, "");
+    }
+    printf("\n");
+}
+
+static void key_print_table(const struct ng_value *list)
+{
+    size_t widths[KEY_COLUMNS];
+    struct buf cell;
+    buf_init(&cell, KEY_TEXT_BYTES);
+    for (size_t i = 0; i < KEY_COLUMNS; i++) {
+        widths[i] = strlen(key_titles[i]);
+        for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
+            key_cell(key, i, &cell);
+            widths[i] = cell.len > widths[i] ? cell.len : widths[i];
+        }
+    }
+    key_print_row(NULL, widths, &cell);
+    for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
+        key_print_row(key, widths, &cell);
+    }
+    buf_done(&cell);
+}
+
+static int key_fetch(struct key_command *command, bool all, const struct ng_value **ret,
+                     struct ng_str *ret_text)
+{
+    struct key_job job = {.op = KEY_OP_LIST, .all = all};
+    const struct ng_value *answer = NULL;
+    int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
+    *ret = rc == COMMAND_OK ? json_get(answer, "keys") : NULL;
+    if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
+        command_error("the list of keys cannot be read");
+        rc = COMMAND_FAILED;
+    }
+    return rc;
+}
+
+static int key_list(struct key_command *command)
+{
+    const struct ng_value *list = NULL;
+    struct ng_str text;
+    int rc = key_fetch(command, command->line->all, &list, &text);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    if (command->line->json) {
+        return key_print_json(text);
+    }
+    key_print_table(list);
+    return command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+/* ---- revoke ---- */
+
+/* The live ones with this id, or of this agent. */
+static size_t key_match(const struct ng_value *list, struct ng_str name,
+                        const struct ng_value **ret, size_t most)
+{
+    size_t count = 0;
+    for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
+        if (str_equal(key_text(key, "id"), name)) {
+            ret[0] = key;
+            return 1;
+        }
+    }
+    for (const struct ng_value *key = list->first; key != NULL && count < most;
+         key = key->next) {
+        if (str_equal(key_text(key, "agent"), name) &&
+            !str_is(key_text(key, "state"), "revoked")) {
+            ret[count++] = key;
+        }
+    }
+    return count;
+}
+
+static void key_unknown(const struct ng_value *list, struct ng_str name)
+{
+    struct ng_str near = {NULL, 0};
+    size_t least = KEY_NEAR + 1;
+    bool known = false;
+    for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
+        struct ng_str texts[2] = {key_text(key, "agent"), key_text(key, "id")};
+        known = known || str_equal(texts[0], name);
+        for (size_t i = 0; i < NG_COUNT(texts); i++) {
+            size_t distance = str_distance(name, texts[i], KEY_NEAR);
+            if (distance < least && distance <= name.len / 3) {
+                least = distance;
+                near = texts[i];
+            }
+        }
+    }
+    if (known) {
+        command_error("every key of %.*s is revoked already", (int)name.len, name.data);
+    } else if (near.data != NULL) {
+        command_error("no key has the agent or id \"%.*s\"; did you mean \"%.*s\"?",
+                      (int)name.len, name.data, (int)near.len, near.data);
+    } else {
+        command_error("no key has the agent or id \"%.*s\"; `notegate key list` shows the keys",
+                      (int)name.len, name.data);
+    }
+}
+
+static int key_revoke_all(struct key_command *command, const struct ng_value **found,
+                          size_t count)
+{
+    struct buf answers;
+    int rc = COMMAND_OK;
+    buf_init(&answers, TARGET_ANSWER_MAX);
+    (void)buf_add_c(&answers, "{\"revoked\":[");
+    for (size_t i = 0; i < count && rc == COMMAND_OK; i++) {
+        struct key_job job = {.op = KEY_OP_REVOKE, .id = key_text(found[i], "id")};
+        struct ng_str agent = key_text(found[i], "agent");
+        const struct ng_value *key = NULL;
+        struct ng_str text = {NULL, 0};
+        rc = key_do(command, &job, ng_str_of(""), &key, &text);
+        if (rc == COMMAND_OK && !command->line->json) {
+            printf("revoked %.*s of %.*s\n", (int)job.id.len, job.id.data, (int)agent.len,
+                   agent.data);
+        }
+        (void)buf_add_c(&answers, i == 0 ? "" : ",");
+        (void)buf_add_str(&answers, text);
+    }
+    (void)buf_add_c(&answers, "]}");
+    if (rc == COMMAND_OK && command->line->json) {
+        rc = key_print_json(buf_str(&answers));
+    } else if (rc == COMMAND_OK) {
+        printf("%zu key%s revoked\n", count, count == 1 ? "" : "s");
+        rc = command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    }
+    buf_done(&answers);
+    return rc;
+}
+
+static int key_revoke(struct key_command *command)
+{
+    const struct ng_value *list = NULL;
+    struct ng_str text;
+    struct ng_str name = ng_str_of(command->line->words[1]);
+    int rc = key_fetch(command, true, &list, &text);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    size_t most = list->count + (size_t)1;
+    const struct ng_value **found =
+        arena_alloc(&command->line->arena, most * sizeof(struct ng_value *));
+    if (found == NULL) {
+        command_error("out of memory");
+        return COMMAND_FAILED;
+    }
+    size_t count = key_match(list, name, found, most);
+    if (count == 0) {
+        key_unknown(list, name);
+        return COMMAND_FAILED;
+    }
+    return key_revoke_all(command, found, count);
+}
+
+/* ---- the command ---- */
+
+static const struct key_verb {
+    const char *name;
+    const char *words;
+    size_t word_count; /* behind it */
+    bool adds;
+    int (*run)(struct key_command *command);
+} key_verbs[] = {
+    {"add", "add NAME", 1, true, key_add},
+    {"list", "list", 0, false, key_list},
+    {"revoke", "revoke NAME|ID", 1, false, key_revoke},
+};
+
+static int key_check(const struct command_line *line, const struct key_verb *verb)
+{
+    if (line->word_count < 1 + verb->word_count) {
+        return command_usage(line, "\"key %s\" needs a name: notegate key %s", verb->name,
+                             verb->words);
+    }
+    if (line->word_count > 1 + verb->word_count) {
+        return command_usage(line, "\"%s\" is more than \"key %s\" takes",
+                             line->words[1 + verb->word_count], verb->name);
+    }
+    bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
+                     line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL;
+    if (describes && !verb->adds) {
+        return command_usage(line, "\"key %s\" takes none of the options that describe a key",
+                             verb->name);
+    }
+    if (line->all && strcmp(verb->name, "list") != 0) {
+        return command_usage(line, "--all belongs to \"key list\"");
+    }
+    return COMMAND_OK;
+}
+
+int command_key(struct command_line *line)
+{
+    struct key_command command = {.line = line};
+    const struct key_verb *verb = NULL;
+    for (size_t i = 0; i < NG_COUNT(key_verbs); i++) {
+        if (strcmp(line->words[0], key_verbs[i].name) == 0) {
+            verb = &key_verbs[i];
+        }
+    }
+    if (verb == NULL) {
+        return command_usage(line, "\"key\" does not know \"%s\"; it takes add, list or revoke",
+                             line->words[0]);
+    }
+    int rc = key_check(line, verb);
+    if (rc == COMMAND_OK) {
+        line->needs_data = !verb->adds;
+        rc = target_open(line, &command.target);
+    }
+    if (rc == COMMAND_OK) {
+        rc = verb->run(&command);
+        target_done(&command.target);
+    }
+    return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_keys.c - /v1/keys: the keys, for the role admin. */
+#include "dispatch.h"
+#include "http_reply.h"
+#include "key_ops.h"
+#include "routes.h"
+#include "str.h"
+
+#define STATUS_OK 200
+#define STATUS_CREATED 201
+
+/* "all=true"; *ret_bad: a parameter that means nothing. */
+static bool wants_all(struct ng_str query, struct ng_str *ret_bad)
+{
+    struct ng_str name;
+    struct ng_str value;
+    bool all = false;
+    *ret_bad = str_make(NULL, 0);
+    while (http_query_next(&query, &name, &value)) {
+        if (str_is(name, "all") && (str_is(value, "true") || str_is(value, "1"))) {
+            all = true;
+        } else if (!str_is(name, "all") || !(str_is(value, "false") || str_is(value, "0"))) {
+            *ret_bad = name;
+        }
+    }
+    return all;
+}
+
+static int start(struct http_request *request, enum key_op op)
+{
+    struct ng_str bad;
+    bool all = wants_all(request->target.query, &bad);
+    if (bad.data != NULL) {
+        (void)http_reply_error(
+            request, NG_EINVAL, "GET /v1/keys takes all=true",
+            "The parameter \"%.*s\" means nothing here, or has a wrong value",
+            (int)str_utf8_cut(bad, 60).len, bad.data);
+        return NG_OK;
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    struct key_job *job = arena_zalloc(&call->arena, sizeof(*job));
+    if (job == NULL || http_request_keep_body(request, call) != NG_OK) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        call_unref(call);
+        return NG_OK;
+    }
+    job->op = op;
+    job->all = all;
+    job->id = arena_copy(&call->arena, request->param);
+    call->args_text = http_request_text(request);
+    call->on_user = job;
+    request->call = call;
+    if (dispatch_step(call, key_ops_step, job) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_keys_finish(request);
+    return NG_OK;
+}
+
+int rest_keys_list(struct http_request *request)
+{
+    return start(request, KEY_OP_LIST);
+}
+
+int rest_keys_add(struct http_request *request)
+{
+    return start(request, KEY_OP_ADD);
+}
+
+int rest_keys_show(struct http_request *request)
+{
+    return start(request, KEY_OP_SHOW);
+}
+
+int rest_keys_revoke(struct http_request *request)
+{
+    return start(request, KEY_OP_REVOKE);
+}
+
+void rest_keys_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    const struct key_job *job = call->on_user;
+    if (call->result.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else {
+        request->reply.status = job->op == KEY_OP_ADD ? STATUS_CREATED : STATUS_OK;
+        request->reply.changed = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
+        (void)buf_add_str(&request->reply.body, call->result.text);
+    }
+    request->call = NULL;
+    call_unref(call);
+}

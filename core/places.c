@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* places.c - counts by agent; an agent without a place costs nothing, so the table is bounded
+ * by the places. */
+#include "places.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "str.h"
+
+#define PLACES_BUCKETS 256
+
+struct holder {
+    struct holder *next;
+    size_t count;
+    size_t len;
+    char agent[];
+};
+
+struct places {
+    pthread_mutex_t lock;
+    size_t taken;
+    struct holder *buckets[PLACES_BUCKETS];
+};
+
+struct places *places_new(void)
+{
+    struct places *places = alloc_zeroed(1, sizeof(*places));
+    if (places != NULL && pthread_mutex_init(&places->lock, NULL) != 0) {
+        free(places);
+        return NULL;
+    }
+    return places;
+}
+
+void places_free(struct places *places)
+{
+    if (places == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < PLACES_BUCKETS; i++) {
+        while (places->buckets[i] != NULL) {
+            struct holder *holder = places->buckets[i];
+            places->buckets[i] = holder->next;
+            free(holder);
+        }
+    }
+    (void)pthread_mutex_destroy(&places->lock);
+    free(places);
+}
+
+/* Where the agent's holder hangs, or would. */
+static struct holder **places_find(struct places *places, struct ng_str agent)
+{
+    struct holder **at = &places->buckets[str_hash(agent) % PLACES_BUCKETS];
+    while (*at != NULL && !str_equal(str_make((*at)->agent, (*at)->len), agent)) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static int places_add(struct holder **at, struct ng_str agent)
+{
+    struct holder *holder = alloc_zeroed(1, sizeof(*holder) + agent.len);
+    if (holder == NULL) {
+        return NG_EINTERNAL;
+    }
+    holder->len = agent.len;
+    if (agent.len > 0) {
+        memcpy(holder->agent, agent.data, agent.len);
+    }
+    *at = holder;
+    return NG_OK;
+}
+
+int places_take(struct places *places, struct ng_str agent, size_t limit)
+{
+    int rc = NG_OK;
+    pthread_mutex_lock(&places->lock);
+    struct holder **at = places_find(places, agent);
+    size_t has = *at == NULL ? 0 : (*at)->count;
+    if (places->taken >= limit || has >= limit - limit / 2) {
+        rc = NG_EBUSY;
+    } else if (*at == NULL) {
+        rc = places_add(at, agent);
+    }
+    if (rc == NG_OK) {
+        (*at)->count++;
+        places->taken++;
+    }
+    pthread_mutex_unlock(&places->lock);
+    return rc;
+}
+
+void places_give(struct places *places, struct ng_str agent)
+{
+    pthread_mutex_lock(&places->lock);
+    struct holder **at = places_find(places, agent);
+    struct holder *holder = *at;
+    if (holder != NULL) {
+        places->taken--;
+        if (--holder->count == 0) {
+            *at = holder->next;
+            free(holder);
+        }
+    }
+    pthread_mutex_unlock(&places->lock);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* places.h - a limited number of places that agents take and give back; one agent has at most
+ * half of them. Any thread. */
+#ifndef NOTEGATE_CORE_PLACES_H
+#define NOTEGATE_CORE_PLACES_H
+
+#include "notegate/abi.h"
+
+struct places;
+
+/* NULL: out of memory. */
+struct places *places_new(void);
+/* NULL is a no-op. */
+void places_free(struct places *places);
+/* limit: how many there are just now. NG_EBUSY: all are taken, or this agent has half of them
+ * (rounded up). NG_EINTERNAL: out of memory. */
+int places_take(struct places *places, struct ng_str agent, size_t limit);
+/* One that this agent has taken. */
+void places_give(struct places *places, struct ng_str agent);
+
+#endif

@@ -1,0 +1,552 @@
+# SPDX-License-Identifier: MIT
+"""GET /v1/events: every change once and in order, to whom it may be shown, whatever dies in between."""
+
+import concurrent.futures
+import datetime
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+from conftest import eventually
+from sse_support import Stream
+
+SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
+EVENTS = "/v1/events"
+MEMORY_BUDGET = 64 * 1024 * 1024
+IDLE_STREAMS = 1000
+MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision"}
+
+
+def events_url(gateway):
+    return gateway.url + EVENTS
+
+
+def stream(gateway, agent=None, last=None, **params):
+    headers = {}
+    if agent:
+        headers["X-Notegate-Agent"] = agent
+    if last is not None:
+        headers["Last-Event-ID"] = str(last)
+    return Stream(events_url(gateway), params=params, headers=headers)
+
+
+def write(gateway, text="x\n", name="n", agent="local", space=None):
+    headers = {"X-Notegate-Agent": agent}
+    if space:
+        headers["X-Notegate-Space"] = space
+    answer = gateway.call("notebook", {"mode": "create", "name": name, "newStr": text}, headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["revision"]
+
+
+def edit(gateway, **arguments):
+    answer = gateway.call("fileEditor", arguments)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def what(events):
+    return [(e.json()["collection"], e.json()["action"], e.json()["id"]) for e in events]
+
+
+def numbers(events):
+    return [int(event.id) for event in events]
+
+
+def refused(gateway, query="", **headers):
+    answer = gateway.client.get(EVENTS + query, headers=headers)
+    assert answer.status_code == 400, answer.text
+    body = answer.json()
+    assert body["code"] == "INVALID_INPUT"
+    return body["message"]
+
+
+# ---- what an event is ----
+
+
+def test_a_stream_opens_before_anything_happens(gateway):
+    with Stream(events_url(gateway), wait_open=False) as reader:
+        assert reader.comment() == "notegate"
+        assert reader.answer.headers["content-type"] == "text/event-stream"
+        assert reader.answer.headers["cache-control"] == "no-store"
+        assert reader.answer.headers["x-accel-buffering"] == "no"
+        write(gateway)
+        assert reader.next().name == "change"
+        assert reader.retry > 0
+
+
+def test_an_event_tells_who_changed_what(start):
+    gateway = start()
+    with stream(gateway) as reader:
+        before = datetime.datetime.now(datetime.timezone.utc)
+        revision = write(gateway, name="plan", agent="ada", space="shared")
+        event = reader.next()
+        body = event.json()
+        assert set(body) == MEMBERS
+        assert event.id == str(body["seq"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["time"])
+        stamp = datetime.datetime.fromisoformat(body["time"].replace("Z", "+00:00"))
+        assert abs(stamp - before) < datetime.timedelta(hours=1)
+        del body["seq"], body["time"]
+        assert body == {"agent": "ada", "space": "shared", "tool": "notebook", "action": "created",
+                        "collection": "notebooks", "id": "plan", "revision": revision}
+
+
+def test_each_kind_of_change_is_one_event(start):
+    gateway = start()
+    path = str(gateway.data_dir / "files" / "a.txt")
+    other = str(gateway.data_dir / "files" / "b.txt")
+    third = str(gateway.data_dir / "files" / "c.txt")
+    with stream(gateway) as reader:
+        for arguments in ({"mode": "create", "newStr": "one"}, {"mode": "write", "newStr": "two"},
+                          {"mode": "clear"}):
+            assert gateway.call("notebook", {"name": "n", **arguments}).status_code == 200
+        revisions = [edit(gateway, path=path, **arguments)["revision"] for arguments in (
+            {"command": "create", "file_text": "one\n"},
+            {"command": "str_replace", "old_str": "one", "new_str": "two"},
+            {"command": "insert", "insert_line": 0, "new_str": "zero"},
+            {"command": "undo_edit"},
+            {"command": "copy", "destination": other})]
+        edit(gateway, command="move", path=other, destination=third)
+        assert gateway.call("notebook", {"mode": "read", "name": "n"}).status_code == 200
+        edit(gateway, command="view", path=path)
+        assert gateway.call("notebook", {"mode": "create", "name": "last", "newStr": "x"}).status_code == 200
+        events = []
+        while not events or events[-1].json()["id"] != "last":
+            events.append(reader.next())
+    assert what(events)[:3] == [("notebooks", action, "n") for action in ("created", "updated", "updated")]
+    files = [event.json() for event in events[3:-1]]
+    assert [(file["action"], file["id"]) for file in files] == [
+        ("created", path), ("updated", path), ("updated", path), ("updated", path), ("created", other),
+        ("moved", third), ("deleted", other)]
+    assert {(file["collection"], file["tool"], file["space"]) for file in files} == {("files", "fileEditor", "shared")}
+    # A file's revision is the one the tool takes, and moves name both ends.
+    assert [file["revision"] for file in files[:5]] == revisions
+    assert (files[5]["from"], files[6]["to"]) == (other, third)
+
+
+def test_a_change_that_failed_is_no_event(start):
+    gateway = start()
+    with stream(gateway) as reader:
+        assert gateway.call("notebook", {"mode": "write", "name": "n", "oldStr": "not there",
+                                         "newStr": "x"}).status_code >= 400
+        assert gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "x",
+                                         "expectedRevision": 7}).status_code == 409
+        write(gateway, name="marker")
+        assert reader.next().json()["id"] == "marker"
+
+
+# ---- position ----
+
+
+def test_since_gives_what_was_before(start):
+    gateway = start()
+    for i in range(5):
+        write(gateway, name=f"n{i}")
+    with stream(gateway, since=0) as reader:
+        events = reader.take(5)
+        assert [event.json()["id"] for event in events] == [f"n{i}" for i in range(5)]
+        write(gateway, name="live")
+        assert reader.next().json()["id"] == "live"
+    with stream(gateway, since=events[2].id) as reader:
+        assert [event.json()["id"] for event in reader.take(3)] == ["n3", "n4", "live"]
+    with stream(gateway, since=0, last=events[3].id) as reader:
+        assert [event.json()["id"] for event in reader.take(2)] == ["n4", "live"]
+    with stream(gateway) as reader:
+        write(gateway, name="new")
+        assert reader.next().json()["id"] == "new"
+
+
+def test_a_bad_position_is_refused(start):
+    gateway = start()
+    write(gateway)
+    with stream(gateway, since=0) as reader:
+        last = int(reader.next().id)
+    for value in ("x", "-1", "1.5", "1e3", "0x1", "99999999999999999999", ""):
+        assert f'"{value}"' in refused(gateway, "?" + str(httpx.QueryParams(since=value)))
+    for value in ("x", "-1", "12a"):
+        message = refused(gateway, "", **{"Last-Event-ID": value})
+        assert f'"{value}"' in message and "Last-Event-ID" in message
+    beyond = last + 1000
+    assert f"since is {beyond}" in refused(gateway, f"?since={beyond}")
+    assert f"Last-Event-ID is {beyond}" in refused(gateway, "?since=0", **{"Last-Event-ID": str(beyond)})
+    assert "second since" in refused(gateway, "?since=0&since=0")
+
+
+def test_unknown_names_are_refused(gateway):
+    assert '"colection"' in refused(gateway, "?colection=notebooks")
+    assert '"notebook"' in refused(gateway, "?collection=notebook")
+    assert '"notabook"' in refused(gateway, "?tool=notabook")
+    assert '"notebooks,"' in refused(gateway, "?collection=notebooks,")
+    assert "percent-encoded" in refused(gateway, "?collection=%ff")
+    many = ",".join(["notebooks"] * 33)
+    assert "too many" in refused(gateway, f"?collection={many}")
+
+
+def test_other_methods(gateway):
+    answer = gateway.client.post(EVENTS)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+    head = gateway.client.head(EVENTS)
+    assert (head.status_code, head.headers["content-type"]) == (200, "text/event-stream")
+    with gateway.connect() as raw:
+        raw.request(f"HEAD {EVENTS} HTTP/1.1")
+        assert raw.answer(head=True).status == 200
+        raw.request("GET /healthz HTTP/1.1")
+        assert raw.answer().status == 200
+    eventually(lambda: gateway.in_use("streams") == 0)
+
+
+def test_http_1_0_gets_the_events_without_chunks(start):
+    gateway = start()
+    write(gateway, name="old")
+    with gateway.connect() as raw:
+        raw.request(f"GET {EVENTS}?since=0 HTTP/1.0")
+        while b'"id":"old"' not in raw.buffer:
+            assert raw._more()
+        write(gateway, name="new")
+        while b'"id":"new"' not in raw.buffer:
+            assert raw._more()
+        assert b"Transfer-Encoding" not in raw.buffer
+    eventually(lambda: gateway.in_use("streams") == 0)
+
+
+# ---- filters and spaces ----
+
+
+def test_filters(start):
+    gateway = start()
+    path = str(gateway.data_dir / "files" / "a.txt")
+
+    def change():
+        write(gateway, name="n")
+        edit(gateway, command="insert", path=path, insert_line=0, new_str="one\n")
+        write(gateway, name="m")
+
+    (gateway.data_dir / "files" / "a.txt").write_text("zero\n")
+    change()
+    wanted = {
+        "collection=files": ["files"],
+        "collection=notebooks": ["notebooks"] * 2,
+        "collection=notebooks,files": ["notebooks", "files", "notebooks"],
+        "collection=notebooks&collection=files": ["notebooks", "files", "notebooks"],
+        "collection=notebooks%2Cfiles": ["notebooks", "files", "notebooks"],
+        "tool=fileEditor": ["files"],
+        "tool=notebook": ["notebooks"] * 2,
+        "tool=fileEditor,notebook&collection=notebooks": ["notebooks"] * 2,
+    }
+    readers = {query: Stream(f"{events_url(gateway)}?since=0&{query}") for query in wanted}
+    nothing = Stream(f"{events_url(gateway)}?since=0&tool=fileEditor&collection=notebooks")
+    try:
+        for query, reader in readers.items():
+            assert [e.json()["collection"] for e in reader.take(len(wanted[query]))] == wanted[query], query
+        change()
+        for query, reader in readers.items():
+            assert [e.json()["collection"] for e in reader.take(len(wanted[query]))] == wanted[query], query
+        with stream(gateway, since=0) as everything:
+            everything.take(6)
+        assert nothing.waiting() == 0
+        assert all(reader.waiting() == 0 for reader in readers.values())
+    finally:
+        for reader in [*readers.values(), nothing]:
+            reader.close()
+
+
+def test_only_the_callers_spaces(start):
+    gateway = start()
+
+    def change():
+        write(gateway, name="ada's", agent="ada")
+        write(gateway, name="bob's", agent="bob")
+        write(gateway, name="team's", agent="bob", space="team")
+        write(gateway, name="all's", agent="bob", space="shared")
+
+    with stream(gateway, "ada") as ada, stream(gateway, "bob") as bob, \
+            Stream(events_url(gateway), headers={"X-Notegate-Agent": "eve", "X-Notegate-Space": "team"}) as team:
+        for _ in range(2):
+            change()
+            assert [e.json()["id"] for e in ada.take(2)] == ["ada's", "all's"]
+            assert [e.json()["id"] for e in bob.take(2)] == ["bob's", "all's"]
+            assert [e.json()["id"] for e in team.take(2)] == ["team's", "all's"]
+        assert [reader.waiting() for reader in (ada, bob, team)] == [0, 0, 0]
+    with stream(gateway, "ada", since=0) as ada:
+        assert [e.json()["id"] for e in ada.take(4)] == ["ada's", "all's"] * 2
+
+
+# ---- every change once, in order ----
+
+
+def test_concurrent_writers_and_readers_that_come_and_go(start):
+    """Readers that begin in the store, in the ring and at the seam all see the same."""
+    gateway = start(sets=["limits.stream_backlog=100000"])
+    writers, writes = 8, 40
+    barrier = threading.Barrier(writers)
+
+    def work(number):
+        barrier.wait()
+        with httpx.Client(base_url=gateway.url, timeout=60, trust_env=False) as client:
+            for i in range(writes):
+                answer = client.post("/v1/tools/notebook", headers={"X-Notegate-Space": "shared"},
+                                     json={"mode": "write", "name": f"n{number % 3}", "newStr": f"{number}.{i}\n"})
+                assert answer.status_code == 200, answer.text
+
+    for name in ("n0", "n1", "n2"):
+        write(gateway, name=name, space="shared")
+    readers = [stream(gateway, since=0) for _ in range(3)]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(writers) as pool:
+            work_done = [pool.submit(work, number) for number in range(writers)]
+            while not all(future.done() for future in work_done):
+                if len(readers) < 20:
+                    readers.append(stream(gateway, since=0))
+            for future in work_done:
+                future.result()
+        write(gateway, name="end", space="shared")
+        seen = [reader.take(writers * writes + 4, 60) for reader in readers]
+    finally:
+        for reader in readers:
+            reader.close()
+    first = numbers(seen[0])
+    assert first == sorted(set(first))
+    assert seen[0][-1].json()["id"] == "end"
+    for other in seen[1:]:
+        assert [event.data for event in other] == [event.data for event in seen[0]]
+    for name in ("n0", "n1", "n2"):
+        revisions = [e.json()["revision"] for e in seen[0] if e.json()["id"] == name]
+        assert revisions == list(range(1, len(revisions) + 1))
+
+
+def test_nothing_is_lost_or_twice_when_the_gateway_is_killed(start, tmp_path):
+    """A reader that resumes with Last-Event-ID, across several kills under load."""
+    seen, acknowledged, last = [], [], 0
+    for round_number in range(3):
+        gateway = start(name="data")
+        stop = threading.Event()
+
+        def work(number, gateway=gateway, stop=stop, round_number=round_number):
+            with httpx.Client(base_url=gateway.url, timeout=30, trust_env=False) as client:
+                i = 0
+                while not stop.is_set():
+                    name = f"{round_number}.{number}.{i}"
+                    try:
+                        answer = client.post("/v1/tools/notebook", headers={"X-Notegate-Space": "shared"},
+                                             json={"mode": "create", "name": name, "newStr": "x"})
+                    except httpx.HTTPError:
+                        return
+                    if answer.status_code == 200:
+                        acknowledged.append(name)
+                    i += 1
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        reader = stream(gateway, last=last)
+        for thread in threads:
+            thread.start()
+        part = reader.take(30)
+        gateway.process.kill()
+        gateway.process.wait()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        part += reader.rest()
+        reader.close()
+        seen += part
+        last = seen[-1].id
+        gateway.process.returncode = 0  # killed on purpose
+    gateway = start(name="data")
+    with stream(gateway, last=last) as reader:
+        write(gateway, name="end", space="shared")
+        while not seen or seen[-1].json()["id"] != "end":
+            seen.append(reader.next())
+    with stream(gateway, since=0) as reader:
+        everything = reader.take(len(seen))
+        assert reader.waiting() == 0
+    assert [(event.id, event.data) for event in seen] == [(event.id, event.data) for event in everything]
+    assert set(acknowledged) <= {event.json()["id"] for event in seen}
+
+
+# ---- readers that are slow, leave, are too many ----
+
+
+def flood(gateway, count):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(write, gateway, "x", f"{'long' * 50}{i}") for i in range(count)]:
+            future.result()
+
+
+def raw_stream(gateway, query="", agent="local", receive=None):
+    """A connection that asks for events and reads only when told."""
+    plain = socket.socket(socket.AF_INET6 if ":" in gateway.host else socket.AF_INET)
+    if receive:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    plain.settimeout(30)
+    plain.connect((gateway.host, gateway.port))
+    plain.sendall(f"GET {EVENTS}{query} HTTP/1.1\r\nHost: {gateway.host}:{gateway.port}\r\n"
+                  f"X-Notegate-Agent: {agent}\r\n\r\n".encode())
+    return plain
+
+
+def read_until(plain, what_comes):
+    """Reads until the text has come; all of it."""
+    text = b""
+    while what_comes not in text:
+        data = plain.recv(65536)
+        assert data, text[-500:]
+        text += data
+    return text
+
+
+def test_a_reader_that_is_too_slow_is_told_and_resumes(start):
+    gateway = start(sets=["limits.stream_backlog=50"])
+    with raw_stream(gateway, "?since=0", receive=4096) as plain:
+        read_until(plain, b": notegate")
+        flood(gateway, 1500)
+        text = read_until(plain, b"0\r\n\r\n").decode()  # a clean end
+        assert '"reason":"backlog"' in text
+        closed = text[text.index("event: closed"):]
+        assert "id:" not in closed
+        got = [int(number) for number in re.findall(r"^id: (\d+)\r?$", text, re.M)]
+        # The connection is as good as before.
+        plain.sendall(f"GET /healthz HTTP/1.1\r\nHost: {gateway.host}:{gateway.port}\r\n\r\n".encode())
+        read_until(plain, b"200 OK")
+    assert 0 < len(got) < 1500
+    with stream(gateway, last=got[-1]) as reader:
+        rest = numbers(reader.take(1500 - len(got)))
+        assert reader.waiting() == 0
+    assert len(set(got + rest)) == 1500
+    assert got + rest == sorted(got + rest)
+    eventually(lambda: gateway.in_use("streams") == 0)
+
+
+def test_who_begins_far_behind_is_not_cut(start):
+    gateway = start(sets=["limits.stream_backlog=20"])
+    flood(gateway, 400)
+    with stream(gateway, since=0) as reader:
+        assert len(set(numbers(reader.take(400)))) == 400
+        write(gateway, name="live")
+        assert reader.next().json()["id"] == "live"
+
+
+def test_streams_are_limited_and_shared(start):
+    gateway = start(sets=["limits.streams=4"])
+    assert gateway.in_use("streams") == 0
+    open_streams = [stream(gateway, "ada"), stream(gateway, "ada")]
+    try:
+        answer = gateway.client.get(EVENTS, headers={"X-Notegate-Agent": "ada"})
+        assert (answer.status_code, answer.json()["code"]) == (503, "BUSY")
+        assert "limits.streams" in answer.json()["message"]
+        assert int(answer.headers["retry-after"]) > 0
+        open_streams += [stream(gateway, "bob"), stream(gateway, "eve")]
+        assert gateway.client.get(EVENTS, headers={"X-Notegate-Agent": "max"}).status_code == 503
+        assert gateway.in_use("streams") == 4
+        open_streams.pop().close()
+        eventually(lambda: gateway.in_use("streams") == 3)
+        open_streams.append(stream(gateway, "max"))
+    finally:
+        for reader in open_streams:
+            reader.close()
+    eventually(lambda: gateway.in_use("streams") == 0)
+
+
+def test_a_client_that_leaves_frees_its_place(gateway):
+    for leave in (lambda plain: plain.close(), lambda plain: plain.shutdown(socket.SHUT_RDWR)):
+        plain = raw_stream(gateway)
+        read_until(plain, b": notegate")
+        assert gateway.in_use("streams") == 1
+        leave(plain)
+        # One that still has the socket could be reading: the next comment finds out.
+        eventually(lambda: gateway.in_use("streams") == 0, 60)
+        plain.close()
+
+
+def memory_of(gateway):
+    status = pathlib.Path(f"/proc/{gateway.process.pid}/status").read_text()
+    return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.M)[1]) * 1024
+
+
+def test_a_thousand_idle_streams(start):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = IDLE_STREAMS + 200
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+    gateway = start()
+    readers = []
+    try:
+        for number in range(IDLE_STREAMS):
+            readers.append(raw_stream(gateway, agent=f"a{number % 10}"))
+        for plain in readers:
+            read_until(plain, b": notegate")
+        assert gateway.in_use("streams") == IDLE_STREAMS
+        assert write(gateway, name="n") == 1
+        assert gateway.call("notebook", {"mode": "read", "name": "n"}).status_code == 200
+        if not SANITIZED:
+            assert memory_of(gateway) < MEMORY_BUDGET
+        write(gateway, name="for all", space="shared")
+        for plain in readers:
+            read_until(plain, b'"id":"for all"')
+        if not SANITIZED:
+            assert memory_of(gateway) < MEMORY_BUDGET
+        assert gateway.stop() == 0
+        for plain in readers:
+            read_until(plain, b"0\r\n\r\n")
+    finally:
+        for plain in readers:
+            plain.close()
+
+
+# ---- the end ----
+
+
+def test_streams_end_cleanly_when_the_gateway_stops(start):
+    gateway = start(sets=["shutdown_timeout=20s"])
+    readers = [stream(gateway) for _ in range(5)]
+    stuck = raw_stream(gateway, "?since=0", receive=4096)
+    try:
+        read_until(stuck, b": notegate")
+        flood(gateway, 800)
+        for reader in readers:
+            reader.take(800)
+        began = time.monotonic()
+        gateway.process.send_signal(signal.SIGTERM)
+        for reader in readers:
+            last = reader.rest()[-1]
+            assert (last.name, last.json()["reason"]) == ("closed", "stopping")
+            assert last.id is None
+            assert reader.error is None
+        assert gateway.stop() == 0
+        assert time.monotonic() - began < 20  # they do not wait for shutdown_timeout
+    finally:
+        stuck.close()
+        for reader in readers:
+            reader.close()
+
+
+def test_quiet_streams_get_a_comment(gateway):
+    with stream(gateway) as reader:
+        assert reader.comment(60) == ""
+
+
+def test_openapi_describes_the_stream(gateway):
+    path = gateway.client.get("/openapi.json").json()["paths"][EVENTS]["get"]
+    assert {p["name"] for p in path["parameters"] if "name" in p} >= {"since", "collection", "tool", "Last-Event-ID"}
+    assert "text/event-stream" in path["responses"]["200"]["content"]
+
+
+def test_the_events_lie_in_the_log_of_changes(start):
+    """What the stream says is what is there: the sum of events gives the state."""
+    gateway = start()
+    for i in range(10):
+        write(gateway, name=f"n{i % 3}", text=f"{i}")
+    with stream(gateway, since=0) as reader:
+        newest = {}
+        for event in reader.take(10):
+            newest[event.json()["id"]] = event.json()["revision"]
+    for name, revision in newest.items():
+        read = gateway.call("notebook", {"mode": "read", "name": name}).json()
+        assert read["revision"] == revision
