@@ -116,3 +116,24 @@ def expect_v2(seen, era):
     assert (seen["era"], seen["protocol"]) == (("modern", MODERN) if modern else ("legacy", "2025-11-25"))
     if modern:
         assert MODERN in seen["discovered"]
+
+
+def expect_tasks(seen):
+    assert seen["done"]["types"][0] == "taskCreated" and seen["done"]["types"][-1] == "result"
+    assert seen["done"]["result"]["content"][0]["text"] == "Computed it in 0.2 seconds"
+    assert (seen["status"], seen["again"]) == ("completed", "Computed it in 0.2 seconds")
+    failed = seen["failed"]
+    assert failed.get("error") or failed["result"]["isError"] is True, failed
+    assert seen["cancelled"]["types"][-1] == "error" and "result" not in seen["cancelled"]
+    assert seen["asked"]["result"]["content"][0]["text"] == "Would have deleted a.txt"
+    assert seen["listed"] is True
+    assert seen["unknown"]["code"] == -32602
+    assert seen["errors"] == []
+
+
+def test_v1_tasks_http(script, url):
+    expect_tasks(script("tasks_v1.mjs", url))
+
+
+def test_v1_tasks_stdio(script, stdio):
+    expect_tasks(script("tasks_v1.mjs", *stdio))
