@@ -3,7 +3,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { failure } from "./client_steps.mjs";
 
 const [target, ...args] = process.argv.slice(2);
@@ -43,7 +43,7 @@ const seen = {
   done, failed, cancelled, asked,
   listed: [done, failed, cancelled, asked].every((one) => listed.includes(one.id)),
   status: (await tasks.getTask(done.id)).status,
-  again: (await tasks.getTaskResult(done.id)).content[0].text,
+  again: (await tasks.getTaskResult(done.id, CallToolResultSchema)).content[0].text,
   unknown: await failure(() => tasks.getTask("0".repeat(48))),
   errors,
 };
