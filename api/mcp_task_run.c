@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "keys.h"
+#include "mcp_input.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -41,25 +42,14 @@ static void run_free(struct run *run)
 
 static void print_asks(struct buf *out, const struct call *call)
 {
-    static const char *const methods[] = {
-        [NG_ASK_FORM] = "elicitation/create",
-        [NG_ASK_MODEL] = "sampling/createMessage",
-        [NG_ASK_ROOTS] = "roots/list",
-        [NG_ASK_URL] = "elicitation/create",
-    };
-    struct ng_writer writer;
-    json_writer_init(&writer, out);
-    json_object(&writer);
+    buf_add_char(out, '{');
     for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        json_name_str(&writer, ask->key);
-        json_object(&writer);
-        json_name(&writer, "method");
-        json_cstring(&writer, methods[ask->kind]);
-        json_name(&writer, "params");
-        json_raw(&writer, ask->request.len > 0 ? ask->request : ng_str_of("{}"));
-        json_end(&writer);
+        buf_add_json(out, ask->key);
+        buf_add_c(out, ":{");
+        mcp_input_print(out, ask);
+        buf_add_c(out, ask->next != NULL ? "}," : "}");
     }
-    json_end(&writer);
+    buf_add_char(out, '}');
 }
 
 static void print_error(struct buf *out, const struct result *result)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "mcp_ask.h"
 #include "mcp_task_request.h"
 #include "str.h"
 
@@ -73,21 +74,6 @@ static int answer_undeclared(struct mcp_exchange *exchange, const char *sentence
     return NG_OK;
 }
 
-static unsigned can_ask(const struct ng_value *capabilities)
-{
-    const struct ng_value *elicitation = json_get(capabilities, "elicitation");
-    unsigned asks = 0;
-    if (elicitation != NULL) {
-        bool url = json_get(elicitation, "url") != NULL;
-        bool form = json_get(elicitation, "form") != NULL || !url;
-        asks |= form ? 1U << NG_ASK_FORM : 0;
-        asks |= url ? 1U << NG_ASK_URL : 0;
-    }
-    asks |= json_get(capabilities, "sampling") != NULL ? 1U << NG_ASK_MODEL : 0;
-    asks |= json_get(capabilities, "roots") != NULL ? 1U << NG_ASK_ROOTS : 0;
-    return asks;
-}
-
 static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
                            struct mcp_task_order *order, int *ret_rc)
 {
@@ -100,12 +86,17 @@ static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
         return true;
     }
     if ((flags & NG_TOOL_TASK_AFTER_ASKING) != 0) {
-        order->answers = json_get(exchange->message.params, "inputResponses");
-        if (order->answers == NULL || order->answers->type != NG_TYPE_OBJECT) {
+        if (json_get(exchange->message.params, "inputResponses") == NULL) {
             return false;
         }
+        *ret_rc = NG_OK;
+        if (!mcp_ask_begin(exchange)) {
+            return true; /* refused, and answered */
+        }
+        order->answers = exchange->call->ask_answers;
+        order->state = exchange->call->ask_state_in;
     }
-    order->can_ask = can_ask(exchange->terms.capabilities);
+    order->can_ask = mcp_asks_of(exchange->terms.capabilities);
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
