@@ -479,7 +479,7 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->headers.version = request->protocol_version;
     http->headers.method = request->mcp_method;
     http->headers.name = request->mcp_name;
-    http->headers.other = find_header;
+    http->headers.other = request->is_local ? NULL : find_header;
     http->request = request;
     http->takes_json =
         request->accept.data == NULL || accepts(request->accept, "application", "json");

@@ -45,8 +45,11 @@ struct mcp_http_request {
      * used before call->args_text or pub.args point into it. NG_OK, NG_EINTERNAL. */
     int (*keep)(const struct mcp_http_request *request, struct call *call);
     const struct auth_caller *caller; /* auth_apply(caller, call) */
-    bool on_loop;                     /* copy into call->on_loop: nothing here may block */
-    void *face;                       /* the HTTP face's own */
+    /* Came by the gateway's own socket: nothing stands between that could have decided by
+     * headers, so Mcp-Param-... need not repeat arguments. */
+    bool is_local;
+    bool on_loop; /* copy into call->on_loop: nothing here may block */
+    void *face;   /* the HTTP face's own */
 };
 
 enum mcp_http_kind {
