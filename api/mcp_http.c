@@ -12,12 +12,14 @@
 #include "http_check.h"
 #include "keys.h"
 #include "mcp_ask.h"
+#include "mcp_watch.h"
 #include "str.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"
 
 struct mcp_http {
     struct gateway *gateway;
+    bool watches; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_asks *asks;
     pthread_mutex_t lock;
@@ -72,6 +74,10 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
     if (rc == NG_OK) {
         rc = mcp_asks_new(gateway, sweep, mcp, &mcp->asks);
     }
+    if (rc == NG_OK) {
+        rc = mcp_watches_open(gateway);
+        mcp->watches = rc == NG_OK;
+    }
     if (rc != NG_OK) {
         mcp_http_free(mcp);
         return rc;
@@ -102,6 +108,9 @@ void mcp_http_free(struct mcp_http *mcp)
     (void)pthread_mutex_unlock(&mcp->lock);
     mcp_asks_free(mcp->asks);
     mcp_sessions_free(mcp->sessions);
+    if (mcp->watches) {
+        mcp_watches_close(mcp->gateway);
+    }
     (void)pthread_cond_destroy(&mcp->idle);
     (void)pthread_mutex_destroy(&mcp->lock);
     free(mcp);

@@ -353,6 +353,7 @@ static void start_over(struct mcp_watch *watch)
     feed_close(watch->reader);
     watch->reader = NULL;
     (void)open_reader(watch);
+    watch_wake(watch);
     for (unsigned i = 0; i < WATCH_BUCKETS; i++) {
         send_bucket(watch, NULL, i);
     }
@@ -475,6 +476,7 @@ int mcp_watch_open(struct mcp_watch *watch, struct ng_str first)
             watch->send(watch->user, first);
         }
         join_list(watch);
+        watch_wake(watch); /* the feed wakes only who has asked it once */
     }
     (void)pthread_mutex_unlock(&watch->lock);
     return rc;
