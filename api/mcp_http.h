@@ -87,6 +87,8 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
 /* The face stops: sessions end, what they run and wait for is cancelled. */
 void mcp_http_cancel_all(struct mcp_http *mcp);
+/* Tests: time passes. */
+void mcp_http_age(struct mcp_http *mcp, int64_t ms);
 /* Another mcp.session_timeout, from now on. */
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 
