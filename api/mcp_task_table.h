@@ -21,7 +21,7 @@ struct mcp_task_waiter {
 struct mcp_task_watch {
     char (*ids)[MCP_TASK_ID_LEN + 1];
     size_t count;
-    void (*changed)(void *user, const char *id);
+    mcp_task_changed_fn *changed;
     void *user;
     struct mcp_task_watch *prev, *next;
 };

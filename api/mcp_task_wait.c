@@ -76,7 +76,7 @@ size_t mcp_tasks_waiting(struct mcp_tasks *tasks)
 /* ---- watching ---- */
 
 int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, void (*changed)(void *user, const char *id), void *user,
+                    size_t count, mcp_task_changed_fn *changed, void *user,
                     struct mcp_task_watch **ret)
 {
     struct mcp_task_watch *watch = alloc_zeroed(1, sizeof(*watch));
@@ -138,17 +138,58 @@ void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch)
     free(watch);
 }
 
-static void tell_watches(struct mcp_tasks *tasks, const char *id)
+size_t mcp_tasks_watched(const struct mcp_task_watch *watch)
+{
+    return watch->count;
+}
+
+const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index)
+{
+    return watch->ids[index];
+}
+
+static bool watches(const struct mcp_task_watch *watch, const char *id)
+{
+    for (size_t i = 0; i < watch->count; i++) {
+        if (strcmp(watch->ids[i], id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the watches' lock held, so that nobody leaves meanwhile. */
+static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owner)
+{
+    struct call *call = call_new(tasks->gateway);
+    struct mcp_task task;
+    struct buf text;
+    if (call == NULL) {
+        return;
+    }
+    buf_init(&text, CALL_MEMORY_MAX);
+    if (mcp_task_view(tasks, call, ng_str_of(id), ng_str_of(owner), &task) == NG_OK) {
+        mcp_task_print(&text, &task, true, true);
+    }
+    for (const struct mcp_task_watch *watch = tasks->watches;
+         watch != NULL && text.rc == NG_OK && text.len > 0; watch = watch->next) {
+        if (watches(watch, id)) {
+            watch->changed(watch->user, buf_str(&text));
+        }
+    }
+    buf_done(&text);
+    call_unref(call);
+}
+
+static void tell_watches(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
     (void)pthread_mutex_lock(&tasks->watch_lock);
-    for (const struct mcp_task_watch *watch = tasks->watches; watch != NULL;
-         watch = watch->next) {
-        for (size_t i = 0; i < watch->count; i++) {
-            if (strcmp(watch->ids[i], id) == 0) {
-                watch->changed(watch->user, id);
-                break;
-            }
-        }
+    const struct mcp_task_watch *watch = tasks->watches;
+    while (watch != NULL && !watches(watch, id)) {
+        watch = watch->next;
+    }
+    if (watch != NULL) {
+        tell_state(tasks, id, owner);
     }
     (void)pthread_mutex_unlock(&tasks->watch_lock);
 }
@@ -159,11 +200,13 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
     struct mcp_task_waiter *waiters = NULL;
     struct mcp_task_entry *gone = NULL;
     char name[MCP_TASK_ID_LEN + 1] = "";
+    char owner[MCP_TASK_OWNER_MAX] = "";
     mcp_tasks_lock(tasks);
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     bool changes = entry != NULL && entry->status != status;
     if (entry != NULL) {
         memcpy(name, entry->id, sizeof(name));
+        memcpy(owner, entry->owner, sizeof(owner));
         /* A cancelled run may end later than the task did. */
         if (!mcp_task_is_over(entry->status)) {
             entry->status = status;
@@ -187,7 +230,7 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
     mcp_tasks_unlock(tasks);
     free(gone);
     if (changes) {
-        tell_watches(tasks, name);
+        tell_watches(tasks, name, owner);
     }
     mcp_task_wake(waiters);
 }

@@ -74,6 +74,11 @@ static int answer_undeclared(struct mcp_exchange *exchange, const char *sentence
     return NG_OK;
 }
 
+int mcp_tasks_answer_undeclared(struct mcp_exchange *exchange)
+{
+    return answer_undeclared(exchange, "the client does not declare the extension for tasks");
+}
+
 static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
                            struct mcp_task_order *order, int *ret_rc)
 {
@@ -177,8 +182,7 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
     struct arena *arena = &exchange->call->arena;
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
     if (is_stateless && !mcp_tasks_declared(exchange)) {
-        (void)answer_undeclared(exchange,
-                                "the client does not declare the extension for tasks");
+        (void)mcp_tasks_answer_undeclared(exchange);
         return NULL;
     }
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);

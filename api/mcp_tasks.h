@@ -163,13 +163,17 @@ size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
 struct mcp_task_watch;
 
 /*
- * A task changed its status, and the change is on disk: changed(user, id), once for each change
- * and in order, on any thread; must be quick and must not call back. ids: those of them that
- * are the owner's are watched; *ret_count tells how many.
+ * A task changed its status, and the change is on disk: changed(user, task), on a worker, with
+ * the members of the task as it is by now (see mcp_task_print); must be quick and must not call
+ * back. Those of the ids that are the owner's are watched.
  */
+typedef void mcp_task_changed_fn(void *user, struct ng_str task);
 int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, void (*changed)(void *user, const char *id), void *user,
+                    size_t count, mcp_task_changed_fn *changed, void *user,
                     struct mcp_task_watch **ret);
+/* How many are watched, and the id of one of them. */
+size_t mcp_tasks_watched(const struct mcp_task_watch *watch);
+const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index);
 /* changed() is not called any more when it returns. NULL is a no-op. */
 void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch);
 
@@ -203,6 +207,8 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
 
 /* Does the client of this request know tasks as an extension? */
 bool mcp_tasks_declared(const struct mcp_exchange *exchange);
+/* Answers that it does not. */
+int mcp_tasks_answer_undeclared(struct mcp_exchange *exchange);
 /* Is this tools/call a task, or refused because it is (or is not) one? True: handled, *ret_rc
  * is the method's. */
 bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,

@@ -417,12 +417,13 @@ struct watched {
     char seen[512];
 };
 
-static void watch_changed(void *user, const char *id)
+static void watch_changed(void *user, struct ng_str task)
 {
     struct watched *watched = user;
     (void)pthread_mutex_lock(&watched->lock);
     size_t len = strlen(watched->seen);
-    (void)snprintf(watched->seen + len, sizeof(watched->seen) - len, "%s;", id);
+    (void)snprintf(watched->seen + len, sizeof(watched->seen) - len, "%.*s;",
+                   (int)MCP_TASK_ID_LEN, task.data + strlen("\"taskId\":\""));
     (void)pthread_mutex_unlock(&watched->lock);
 }
 
