@@ -160,6 +160,7 @@ static bool changes_list(const struct mcp_watch *watch, const struct ng_event *e
 {
     struct mcp_source source;
     bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
+                 str_is(event->action, "moved") ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
     if ((watch->lists & NG_LIST_RESOURCES) == 0 || !comes ||
         !mcp_space_visible(watch->who, event->key.space)) {
