@@ -33,5 +33,8 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange);
 struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
 /* True: the step failed, and that is answered. */
 bool mcp_task_request_failed(struct mcp_exchange *exchange);
+/* Takes request->answers to what the task asked, and goes on with it once all is answered, as
+ * request->prepared. On workers. */
+int mcp_task_answer(struct mcp_task_request *request, struct call *call);
 
 #endif

@@ -272,6 +272,29 @@ struct call *mcp_task_prepare(struct mcp_exchange *exchange)
     return call;
 }
 
+struct call *mcp_task_prepare_as(const struct call *asker)
+{
+    const struct ng_caller *caller = &asker->caller;
+    struct call *call = call_new(asker->gateway);
+    if (call == NULL) {
+        return NULL;
+    }
+    int rc = call_set_caller(call, caller->agent, caller->space_named ? caller->space : no_text,
+                             caller->role, caller->mode);
+    if (rc == NG_OK && caller->spaces != NULL) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    if (rc != NG_OK) {
+        call_unref(call);
+        return NULL;
+    }
+    call->key = asker->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
+    }
+    return call;
+}
+
 /* The request's parts of a call of the task; texts are lent by `task`, which lives as long. */
 static int fill_call(struct call *call, const struct mcp_task *task)
 {

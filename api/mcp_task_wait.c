@@ -35,7 +35,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
         rc = NG_ENOTFOUND;
     } else if (tasks->is_stopping) {
         rc = NG_OK;
-    } else if (!mcp_task_is_over(entry->status)) {
+    } else if (entry->status == MCP_TASK_WORKING) {
         for (const struct mcp_task_waiter *at = entry->waiters; at != NULL; at = at->next) {
             waiting++;
         }
@@ -214,7 +214,7 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
         } else {
             changes = false;
         }
-        if (mcp_task_is_over(entry->status)) {
+        if (entry->status != MCP_TASK_WORKING) {
             waiters = entry->waiters;
             entry->waiters = NULL;
         }

@@ -140,6 +140,10 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
                         : asked < (double)MCP_TASK_TTL_MIN_MS ? MCP_TASK_TTL_MIN_MS
                                                               : (int64_t)asked;
     }
+    const struct mcp_job *job = exchange->job;
+    if (job->session != NULL && job->face->ask != NULL && job->asks != NULL) {
+        order->can_ask = atomic_load(&job->session->client_asks); /* by tasks/result */
+    }
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -429,10 +433,8 @@ static int resume(struct mcp_task_request *request, struct call *call)
     return rc;
 }
 
-static int update_step(struct ng_call *pub, void *user)
+int mcp_task_answer(struct mcp_task_request *request, struct call *call)
 {
-    struct mcp_task_request *request = user;
-    struct call *call = call_of(pub);
     struct mcp_task_entry entry;
     if (!look(request->tasks, request->id, request->owner, &entry)) {
         return not_found(call, request->id);
@@ -447,6 +449,11 @@ static int update_step(struct ng_call *pub, void *user)
     }
     mcp_tasks_settle(request->tasks, request->id, false, MCP_TASK_WORKING, false);
     return resume(request, call);
+}
+
+static int update_step(struct ng_call *pub, void *user)
+{
+    return mcp_task_answer(user, call_of(pub));
 }
 
 static int start_update(struct mcp_exchange *exchange)

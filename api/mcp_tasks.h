@@ -150,8 +150,8 @@ bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str 
  * those who wait or watch are told. is_lost: the status could not be stored. */
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
                       enum mcp_task_status status, bool is_lost);
-/* Calls `step` on a worker when the task is over, as the rest of `call`. NG_OK: it is over
- * already. NG_PENDING: return that. Else a failure. */
+/* Calls `step` on a worker when the task works no more (it is over, or asks), as the rest of
+ * `call`. NG_OK: so it is already. NG_PENDING: return that. Else a failure. */
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user);
 
@@ -197,6 +197,8 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
 
 /* A call of the exchange's caller for mcp_task_resume; NULL: out of memory. */
 struct call *mcp_task_prepare(struct mcp_exchange *exchange);
+/* The same, later, from a call of the same caller. */
+struct call *mcp_task_prepare_as(const struct call *asker);
 /* Runs the tool of a task again, with all answers. The status is WORKING already, on disk.
  * call: of mcp_task_prepare, its reference passes over. NG_OK: it runs. Else it does not, and
  * `asker` says why. On workers. */

@@ -8,7 +8,94 @@ static const struct ng_str no_text = {NULL, 0};
 
 /* ---- tasks/result ---- */
 
-/* The task is over, or has expired. */
+static int wait_step(struct ng_call *pub, void *user);
+
+static enum ng_ask_kind kind_of(const struct ng_value *ask)
+{
+    const struct ng_value *method = json_get(ask, "method");
+    const struct ng_value *params = json_get(ask, "params");
+    if (method != NULL && str_is(method->text, "sampling/createMessage")) {
+        return NG_ASK_MODEL;
+    }
+    if (method != NULL && str_is(method->text, "roots/list")) {
+        return NG_ASK_ROOTS;
+    }
+    const struct ng_value *mode = json_get(params, "mode");
+    return mode != NULL && str_is(mode->text, "url") ? NG_ASK_URL : NG_ASK_FORM;
+}
+
+/* The params of a question, and in their _meta which task it is about. */
+static struct ng_str params_of(struct call *call, const struct ng_value *ask, struct ng_str id)
+{
+    const struct ng_value *params = json_get(ask, "params");
+    struct ng_str copy = no_text;
+    struct buf text;
+    struct ng_writer writer;
+    buf_init(&text, CALL_MEMORY_MAX);
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    for (const struct ng_value *at = params == NULL ? NULL : params->first; at != NULL;
+         at = at->next) {
+        if (!str_is(at->key, "_meta")) {
+            json_name_str(&writer, at->key);
+            json_copy(&writer, at);
+        }
+    }
+    json_name(&writer, "_meta");
+    json_object(&writer);
+    json_name(&writer, MCP_TASKS_RELATED);
+    json_object(&writer);
+    json_name(&writer, "taskId");
+    json_string(&writer, id);
+    json_end(&writer);
+    json_end(&writer);
+    json_end(&writer);
+    if (text.rc == NG_OK) {
+        copy = arena_copy(&call->arena, buf_str(&text));
+    }
+    buf_done(&text);
+    return copy;
+}
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* The task waits for input, and this request is where the client is asked. NG_EINPUT: it is
+ * now, and the request runs again with the answers. */
+static int ask_step(struct ng_call *pub, struct mcp_task_request *request)
+{
+    struct call *call = call_of(pub);
+    const struct ng_value *asks = NULL;
+    struct json_error error;
+    bool is_open = false;
+    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
+        NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
+    }
+    for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
+        const char *key = arena_copy(&call->arena, at->key).data;
+        struct ng_str params = params_of(call, at, request->id);
+        if (key == NULL || params.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
+        is_open = pub->host->ask(pub, key, kind_of(at), params) == NULL || is_open;
+    }
+    if (is_open) {
+        return NG_EINPUT;
+    }
+    request->answers = call->ask_answers;
+    call->ask_answers = NULL; /* what is asked next has not been answered */
+    request->prepared = mcp_task_prepare_as(call);
+    if (request->prepared == NULL || call_pin(call, release_call, request->prepared) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = mcp_task_answer(request, call);
+    return rc == NG_OK ? wait_step(pub, request) : rc;
+}
+
+/* The task does not work any more, or has expired. */
 static int result_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
@@ -17,6 +104,9 @@ static int result_step(struct ng_call *pub, void *user)
     int rc = mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
     if (rc != NG_OK) {
         return rc;
+    }
+    if (request->task.status == MCP_TASK_INPUT_REQUIRED) {
+        return ask_step(pub, request);
     }
     if (!mcp_task_is_over(request->task.status)) {
         return call_fail(call, NG_ECANCELLED, "the request was cancelled");
@@ -43,7 +133,7 @@ static int wait_step(struct ng_call *pub, void *user)
 static int start_result(struct mcp_exchange *exchange)
 {
     exchange->call->no_deadline = true; /* the task has one: it expires */
-    return dispatch_step(exchange->call, wait_step, exchange->call->step_user);
+    return dispatch_step(exchange->call, wait_step, exchange->run_user);
 }
 
 /* The members of the stored result, and in its _meta whose it is. */
@@ -76,7 +166,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
 
 static void answer_result(struct mcp_exchange *exchange)
 {
-    const struct mcp_task_request *request = exchange->call->step_user;
+    const struct mcp_task_request *request = exchange->run_user;
     if (mcp_task_request_failed(exchange)) {
         return;
     }
@@ -109,7 +199,7 @@ int mcp_tasks_result(struct mcp_exchange *exchange)
     if (request == NULL) {
         return NG_OK;
     }
-    exchange->call->step_user = request;
+    exchange->run_user = request;
     return mcp_run(exchange, &run);
 }
 
