@@ -74,6 +74,9 @@ int command_mcp(struct command_line *line)
         rc = mcp_relay_run(line, &target, stop_fd);
     }
     if (rc == COMMAND_OK) {
+        if (target.gateway != NULL) {
+            mcp_tasks_stop(target.gateway, true); /* who could ask after them has left */
+        }
         target_done(&target);
     }
     if (stop_fd >= 0) {

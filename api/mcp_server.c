@@ -29,6 +29,8 @@ static const struct mcp_method mcp_methods[] = {
     {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
     {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
     {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
+    {"tasks/result", MCP_ERA_HANDSHAKE, mcp_tasks_result},
+    {"tasks/list", MCP_ERA_HANDSHAKE, mcp_tasks_list},
 };
 
 static const struct ng_str no_text = {NULL, 0};
