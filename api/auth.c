@@ -89,7 +89,8 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
             address);
         return NG_EINVAL;
     }
-    if (keys_exist(auth->gateway->keys) == 0) {
+    /* A gateway that is only described has no keys to look at. */
+    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key "

@@ -268,6 +268,20 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     }
 }
 
+/* How many, and whether the address it listens on can do without. */
+static void check_keys(struct check *check, struct gateway *gateway)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (http_server_check(gateway, &text) == NG_OK) {
+        size_t count = keys_count(gateway->keys);
+        check_line(check, true, "keys", "%zu in force", count);
+    } else {
+        check_line(check, false, "keys", "%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+}
+
 static void check_open(struct check *check)
 {
     struct gateway *gateway = NULL;
@@ -280,6 +294,7 @@ static void check_open(struct check *check)
     } else {
         check->target.config = NULL;
         check_line(check, true, "gateway", "it starts");
+        check_keys(check, gateway);
         struct call *call = call_new(gateway);
         if (call != NULL) {
             check_health(check, gateway, call);

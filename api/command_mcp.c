@@ -7,10 +7,15 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "log_queue.h"
 #include "mcp_relay.h"
 #include "mcp_stdio.h"
+#include "mcp_tasks.h"
 #include "str.h"
 #include "target.h"
+
+/* Room for what went wrong at the start. */
+#define MCP_ERROR_MAX 4096
 
 /* Who is calling, of the command line. */
 static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
@@ -34,6 +39,18 @@ static int mcp_stop_fd(void)
     return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static int mcp_open_tasks(struct gateway *gateway)
+{
+    struct buf error;
+    buf_init(&error, MCP_ERROR_MAX);
+    int rc = mcp_tasks_open(gateway, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
 int command_mcp(struct command_line *line)
 {
     struct auth_caller caller;
@@ -41,6 +58,13 @@ int command_mcp(struct command_line *line)
     mcp_caller(line, &caller);
     int stop_fd = mcp_stop_fd();
     int rc = target_open(line, &target);
+    /* The client need not read what is logged. */
+    (void)log_queue_start();
+    if (rc == COMMAND_OK && target.gateway != NULL &&
+        mcp_open_tasks(target.gateway) != COMMAND_OK) {
+        target_done(&target);
+        rc = COMMAND_FAILED;
+    }
     if (rc == COMMAND_OK && target.gateway != NULL) {
         struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
                                   &caller};
@@ -54,5 +78,6 @@ int command_mcp(struct command_line *line)
     if (stop_fd >= 0) {
         (void)close(stop_fd);
     }
+    log_queue_stop();
     return rc;
 }

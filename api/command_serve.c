@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "faces.h"
 #include "log.h"
+#include "log_queue.h"
 #include "reload.h"
 #include "target.h"
 
@@ -105,6 +106,7 @@ static void *serve_watch_run(void *user)
     }
     log_write(NG_LOG_WARNING, "serve",
               "stopping took too long, some calls were cut off; what was acknowledged is kept");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
     _exit(COMMAND_OK);
 }
 
@@ -140,14 +142,17 @@ static void serve_print_example(const struct serve *serve)
     size_t count = registry_tools(serve->gateway->registry, &tools);
     const char *scheme = http_server_scheme(serve->server);
     const char *address = http_server_address(serve->server);
+    const char *key = keys_exist(serve->gateway->keys) == 0
+                          ? ""
+                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         fprintf(stderr,
                 "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
-                "-d '{\"mode\":\"list\"}'\n",
-                scheme, address);
+                "-d '{\"mode\":\"list\"}'%s\n",
+                scheme, address, key);
     } else if (count > 0) {
-        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s\n", scheme, address,
-                tools[0]->desc.name);
+        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
+                tools[0]->desc.name, key);
     }
 }
 
@@ -203,6 +208,8 @@ int command_serve(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
+    /* From here on nobody waits for who reads stderr. */
+    (void)log_queue_start();
     /* Another gateway will not go away by itself; another command will. */
     int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);
     if (rc != NG_OK) {
@@ -212,6 +219,7 @@ int command_serve(struct command_line *line)
     target_done(&target);
     if (rc != NG_OK) {
         reload_free(serve.reload);
+        log_queue_stop();
         return COMMAND_FAILED;
     }
     printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
@@ -225,5 +233,6 @@ int command_serve(struct command_line *line)
     serve_wait(&serve);
     serve_stop(&serve);
     reload_free(serve.reload);
+    log_queue_stop();
     return COMMAND_OK;
 }

@@ -238,6 +238,7 @@ static const struct header known[] = {
     HEADER("forwarded", proxied, HEADER_PROXY),
     HEADER("x-real-ip", proxied, HEADER_PROXY),
     HEADER("mcp-method", mcp_method, HEADER_ONCE),
+    HEADER("user-agent", user_agent, 0),
     HEADER("traceparent", traceparent, 0),
     HEADER("content-type", content_type, HEADER_ONCE),
     HEADER("x-request-id", request_id, 0),

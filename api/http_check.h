@@ -50,7 +50,7 @@ struct http_target {
 struct http_headers {
     struct ng_str host, origin, content_length, transfer_encoding, content_type, accept;
     struct ng_str expect, authorization, if_none_match, idempotency_key, request_id;
-    struct ng_str traceparent, agent, space, mode;
+    struct ng_str traceparent, agent, space, mode, user_agent;
     struct ng_str mcp_version, mcp_session, mcp_method, mcp_name, last_event_id;
     struct ng_str preflight_method;  /* Access-Control-Request-Method */
     struct ng_str preflight_headers; /* Access-Control-Request-Headers */

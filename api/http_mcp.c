@@ -102,7 +102,7 @@ void mcp_route_finish(struct http_request *request)
     reply->session_id = answer->session_id;
     reply->allow = answer->allow;
     reply->retry_after_s = answer->retry_after_s;
-    reply->changed = answer->call != NULL && !answer->call->read_only;
+    reply->changed = answer->changed;
     reply->authenticate = answer->status == MHD_HTTP_UNAUTHORIZED;
     if (answer->body.len > 0 || answer->body.rc != NG_OK) {
         buf_done(&reply->body);

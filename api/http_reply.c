@@ -140,6 +140,12 @@ static void count_reply(struct http_request *request)
 static struct MHD_Response *make_response(struct http_request *request)
 {
     struct http_reply *reply = &request->reply;
+    if (reply->stream != NULL && request->method == HTTP_HEAD) {
+        /* libmicrohttpd would end the body that is not there with a last chunk. */
+        http_stream_drop(reply->stream);
+        reply->stream = NULL;
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
     if (reply->stream != NULL) {
         struct MHD_Response *stream = http_stream_attach(reply->stream, request->connection);
         reply->stream = stream == NULL ? reply->stream : NULL;
@@ -308,6 +314,9 @@ bool http_reply_send(struct http_request *request)
             return false;
         }
     }
+    uint64_t body_bytes = reply->has_file             ? reply->file_size
+                          : reply->fixed.data != NULL ? reply->fixed.len
+                                                      : reply->body.len;
     bool is_stream = reply->stream != NULL;
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
@@ -317,6 +326,7 @@ bool http_reply_send(struct http_request *request)
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
+    request->sent = body_bytes;
     request->answered = ok;
     return ok;
 }

@@ -162,6 +162,8 @@ void http_request_begin(struct http_request *request, const char *target)
     request->begun = false;
     request->answered = false;
     request->received = 0;
+    request->sent = 0;
+    http_access_begin(request);
     request->request_id[0] = '\0';
     atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
     http_reply_clear(request);
@@ -295,6 +297,7 @@ static int check_caller(struct http_request *request)
             http_traceparent_valid(request->headers.traceparent)) {
             request->caller.traceparent = request->headers.traceparent;
         }
+        http_access_caller(request, NG_OK);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
@@ -305,6 +308,7 @@ static int check_caller(struct http_request *request)
         http_connection_peer(request->connection, peer);
         auth_log_refusal(request->server->auth, &refusal, peer, request->request_id);
     }
+    http_access_caller(request, rc);
     /* A fault of the route must not tell strangers what is there. */
     request->fault.rc = NG_OK;
     request->fault_hint = refusal.hint;

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
 
@@ -101,12 +102,14 @@ struct http_request {
     bool answered;          /* a response is queued */
     struct http_body *body; /* NULL: none */
     uint64_t received;
+    uint64_t sent; /* bytes of the answer's body; of a stream, those written so far */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */
     struct mcp_http_response mcp;
     bool mcp_used;
+    struct http_access access;
     struct buf built; /* a large answer, made by the thread that finished the call */
     atomic_int stage; /* enum http_stage */
 };

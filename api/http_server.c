@@ -15,6 +15,7 @@
 #include "http_request.h"
 #include "http_tls.h"
 #include "log.h"
+#include "mcp_tasks.h"
 #include "routes.h"
 #include "str.h"
 
@@ -115,14 +116,16 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     struct http_connection *connection = *context;
     (void)cls;
     (void)mhd;
-    (void)code;
     *context = NULL;
     if (connection != NULL) {
-        if (atomic_load(&connection->phase) == HTTP_PHASE_WORKING) {
+        int phase = atomic_load(&connection->phase);
+        if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
+        } else if (phase == HTTP_PHASE_STREAMING) {
+            http_watch_unstream(&connection->server->watch, connection);
         }
-        http_watch_unstream(&connection->server->watch, connection);
+        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         http_request_end(&connection->request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
@@ -373,6 +376,10 @@ static int start_parts(struct http_server *server, struct buf *error)
         return rc;
     }
     server->watching = true;
+    rc = mcp_tasks_open(server->gateway, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
     rc = listen_tcp(server, error);
     if (rc == NG_OK && server->gateway->data_dir != NULL) {
         rc = listen_unix(server, error);
@@ -471,6 +478,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
             (void)gateway_drain(server->gateway, wait_ms);
         }
         http_watch_cancel_all(&server->watch);
+        mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);

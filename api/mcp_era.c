@@ -205,7 +205,9 @@ static const char *name_member(struct ng_str method)
     if (str_is(method, "resources/read")) {
         return "uri";
     }
-    return method.len > 6 && memcmp(method.data, "tasks/", 6) == 0 ? "taskId" : NULL;
+    bool is_task = str_is(method, "tasks/get") || str_is(method, "tasks/update") ||
+                   str_is(method, "tasks/cancel");
+    return is_task ? "taskId" : NULL;
 }
 
 static bool check_name(const struct mcp_message *message, const struct mcp_headers *headers,

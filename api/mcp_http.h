@@ -71,15 +71,19 @@ struct mcp_http_response {
      * before dispatch(). When the client leaves, the face does call_cancel() on it; done() must
      * still be called. */
     struct call *call;
+    bool
+        changed; /* something was changed: the answer is not to be held back for want of room */
 };
 
 /* Once, on any thread, possibly before mcp_http_handle() returned. */
 typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
 
 /* One per gateway; made when the HTTP face starts, freed when it has stopped (no request is
- * under way any more). */
+ * under way any more; waits for calls whose client went away and may come back). */
 int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
+/* The face stops: sessions end, what they run and wait for is cancelled. */
+void mcp_http_cancel_all(struct mcp_http *mcp);
 /* Another mcp.session_timeout, from now on. */
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 

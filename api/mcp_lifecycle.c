@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
  * and the log level. */
-#include "mcp_server.h"
+#include "mcp_ask.h"
+#include "mcp_tasks.h"
 #include "str.h"
 
 /* What discovery says holds until the gateway is another one. */
@@ -14,6 +15,21 @@ static const char mcp_instructions[] =
     "is "
     "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
     "what to do instead.";
+
+/* What the client can be asked holds for its session. */
+static void remember_client(struct mcp_exchange *exchange)
+{
+    struct mcp_session *session = exchange->job->session;
+    const struct ng_value *capabilities = json_get(exchange->message.params, "capabilities");
+    const struct ng_value *roots = json_get(capabilities, "roots");
+    const struct ng_value *changed = json_get(roots, "listChanged");
+    if (session == NULL) {
+        return;
+    }
+    bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
+    atomic_store(&session->client_asks, mcp_asks_of(capabilities));
+    atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
+}
 
 int mcp_initialize(struct mcp_exchange *exchange)
 {
@@ -42,14 +58,20 @@ int mcp_initialize(struct mcp_exchange *exchange)
                          no_text);
         return NG_OK;
     }
+    remember_client(exchange);
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_printf(out,
                "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{},\"tools\":{},"
-               "\"resources\":{},\"prompts\":{}},"
+               "\"resources\":{},\"prompts\":{}%s},"
                "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
                "\"},\"instructions\":\"%s\"",
-               mcp_version_text(version), mcp_instructions);
+               mcp_version_text(version),
+               version >= MCP_2025_11_25 && mcp_tasks_of(job->gateway) != NULL
+                   ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                     "\"call\":{}}}}"
+                   : "",
+               mcp_instructions);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
     return NG_OK;
@@ -62,9 +84,12 @@ int mcp_discover(struct mcp_exchange *exchange)
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
-               ",\"capabilities\":{\"tools\":{},\"resources\":{},\"prompts\":{}},"
+               ",\"capabilities\":{\"tools\":{},\"resources\":{},\"prompts\":{}%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
+               mcp_tasks_of(exchange->job->gateway) == NULL
+                   ? ""
+                   : ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}",
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);

@@ -94,8 +94,7 @@ bool mcp_source_keeps_history(const struct mcp_source *source)
 
 bool mcp_sees_plugin(struct call *call, const struct plugin *plugin)
 {
-    (void)call;
-    return plugin->started;
+    return plugin->started && dispatch_sees_plugin(call, plugin);
 }
 
 bool mcp_space_visible(const struct call *call, struct ng_str space)

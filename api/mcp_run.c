@@ -1,30 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_run.c - requests that run a plugin's code, whatever they are called: progress and log
  * messages to the client, cancellation, the answer. */
-#include "mcp_server.h"
-
 #include <stddef.h>
 
+#include "keys.h"
+#include "mcp_ask.h"
+
+#include "mcp_server.h"
 #include "pool.h"
 #include "str.h"
 
-/* Prints the answer, unless the client took the question back. */
-static void end_run(struct mcp_exchange *exchange)
+static void land(struct mcp_exchange *exchange)
 {
-    struct mcp_job *job = exchange->job;
-    atomic_store(&exchange->answered, true);
-    bool cancelled = exchange->departed && mcp_session_land(job->session, &exchange->flight);
-    if (!cancelled || job->face->answers_cancelled) {
+    if (exchange->departed) {
+        exchange->taken_back =
+            mcp_session_land(exchange->job->session, &exchange->flight) || exchange->taken_back;
+        exchange->departed = false;
+    }
+}
+
+/* Prints the answer, unless the client took the question back. */
+static void answer_run(struct mcp_exchange *exchange)
+{
+    land(exchange);
+    if (!exchange->taken_back || exchange->job->face->answers_cancelled) {
         exchange->run->answer(exchange);
     }
+}
+
+/* NG_PENDING: the client was asked something, and the exchange is not ours any more. */
+static int end_run(struct mcp_exchange *exchange)
+{
+    bool stateless = mcp_is_stateless(exchange->terms.version);
+    bool answered = false;
+    atomic_store(&exchange->answered, true);
+    if (exchange->call->result.rc != NG_EINPUT) {
+        answer_run(exchange);
+        return NG_OK;
+    }
+    if (stateless) {
+        land(exchange); /* else it stays there: it can be taken back while it waits */
+    }
+    if (stateless && exchange->taken_back && !exchange->job->face->answers_cancelled) {
+        return NG_OK;
+    }
+    if (mcp_ask(exchange, &answered) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    if (!answered) {
+        answer_run(exchange);
+    }
+    return NG_OK;
 }
 
 static void call_done(struct call *call, void *user)
 {
     struct mcp_exchange *exchange = user;
     (void)call;
-    end_run(exchange);
-    mcp_exchange_finish(exchange);
+    if (end_run(exchange) != NG_PENDING) {
+        mcp_exchange_finish(exchange);
+    }
 }
 
 /* ---- while it runs ---- */
@@ -109,14 +144,25 @@ static void call_log(struct call *call, enum ng_level ng_level, const char *logg
     notify(exchange, &text);
 }
 
+static void call_let_go(struct call *call, int64_t retry_ms, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    if (!atomic_load(&exchange->answered)) {
+        exchange->job->face->let_go(exchange->job, retry_ms);
+    }
+}
+
 static void listen_to_call(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
+    if (exchange->job->face->let_go != NULL) {
+        call->on_let_go = call_let_go;
+    }
     if (exchange->job->face->notify == NULL) {
         return;
     }
     const struct ng_value *token = json_get(exchange->message.meta, "progressToken");
-    call->on_user = exchange;
     if (token != NULL && (token->type == NG_TYPE_STRING || token->type == NG_TYPE_NUMBER)) {
         exchange->progress_token = token;
         call->on_progress = call_progress;
@@ -139,44 +185,74 @@ static void wait_is_over(struct task *task)
 {
     struct mcp_exchange *exchange =
         (struct mcp_exchange *)(void *)((char *)task - offsetof(struct mcp_exchange, task));
-    if (exchange->departed) {
-        (void)mcp_session_land(exchange->job->session, &exchange->flight);
-        exchange->departed = false;
-    }
+    land(exchange);
     exchange->over(exchange);
 }
 
-/* Whoever cancels may hold locks: the rest is a worker's. */
-static void wait_cancelled(struct call *call, void *user)
+void mcp_wait_wake(struct mcp_exchange *exchange)
 {
-    struct mcp_exchange *exchange = user;
-    (void)call;
     int waits = MCP_WAITS;
     if (atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
         pool_resume(exchange->job->gateway->pool, &exchange->task);
     }
 }
 
-void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
-              void *user)
+/* Whoever cancels may hold locks: the rest is a worker's. */
+static void call_cancelled(struct call *call, void *user)
+{
+    (void)call;
+    mcp_wait_wake(user);
+}
+
+static void depart(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    struct call *call = exchange->call;
-    exchange->over = over;
-    exchange->wait_user = user;
-    exchange->task.run = wait_is_over;
-    atomic_store(&exchange->waits, MCP_WAITS);
-    call->on_user = exchange;
-    call->on_cancel = wait_cancelled;
     if (job->session != NULL && !exchange->departed) {
         exchange->flight.id = exchange->message.id;
-        exchange->flight.call = call;
+        exchange->flight.call = exchange->call;
         exchange->departed = true;
         mcp_session_depart(job->session, &exchange->flight);
     }
-    if (job->face->started != NULL) {
-        job->face->started(job, call);
+}
+
+/* Before anybody else sees the call. */
+static void watch_call(struct mcp_exchange *exchange)
+{
+    exchange->call->on_user = exchange;
+    exchange->call->on_cancel = call_cancelled;
+}
+
+static void tell_started(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->face->started != NULL && !job->is_batch) {
+        job->face->started(job, exchange->call);
     }
+}
+
+void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
+              void *user)
+{
+    struct call *call = exchange->call;
+    struct mcp_session *session = exchange->job->session;
+    exchange->over = over;
+    exchange->wait_user = user;
+    exchange->task.run = wait_is_over;
+    if (exchange->run == NULL) { /* else mcp_run() has done that */
+        watch_call(exchange);
+        tell_started(exchange);
+    }
+    call_ref(call); /* the exchange lies in its memory, or in what it keeps */
+    depart(exchange);
+    if (session != NULL) {
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
+    atomic_store(&exchange->waits, MCP_WAITS);
+    if (atomic_load(&call->cancelled) || (session != NULL && mcp_session_has_ended(session))) {
+        mcp_wait_wake(exchange);
+    }
+    mcp_session_unref(session);
+    call_unref(call);
 }
 
 bool mcp_wait_over(struct mcp_exchange *exchange)
@@ -185,39 +261,113 @@ bool mcp_wait_over(struct mcp_exchange *exchange)
     if (!atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
         return false;
     }
-    if (exchange->departed) {
-        (void)mcp_session_land(exchange->job->session, &exchange->flight);
-        exchange->departed = false;
-    }
+    land(exchange);
     return true;
 }
 
 /* ---- running ---- */
 
-int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
+static int begin(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     struct call *call = exchange->call;
-    exchange->run = run;
     call->idempotency_key = job->is_batch ? str_make(NULL, 0) : job->idempotency_key;
-    call->on_loop = job->on_loop;
     call->done = call_done;
     call->done_user = exchange;
-    atomic_init(&exchange->answered, false);
-    exchange->progressed = false;
+    atomic_store(&exchange->answered, false);
+    watch_call(exchange);
     listen_to_call(exchange);
-    if (job->session != NULL) {
-        exchange->flight.id = exchange->message.id;
-        exchange->flight.call = call;
-        exchange->departed = true;
-        mcp_session_depart(job->session, &exchange->flight);
-    }
-    if (job->face->started != NULL) {
-        job->face->started(job, call);
-    }
-    if (run->start(exchange) == NG_PENDING) {
+    depart(exchange);
+    if (exchange->run->start(exchange) == NG_PENDING) {
         return NG_PENDING; /* it may be answered already: nothing here is ours any more */
     }
-    end_run(exchange);
-    return NG_OK;
+    return end_run(exchange);
+}
+
+int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
+{
+    exchange->run = run;
+    exchange->progressed = false;
+    exchange->call->on_loop = exchange->job->on_loop;
+    if (!mcp_ask_begin(exchange)) {
+        return NG_OK;
+    }
+    tell_started(exchange);
+    return begin(exchange);
+}
+
+/* ---- running again ---- */
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* A call like the one before: the same caller; what the request says is in the job's memory. */
+static struct call *call_again(struct mcp_exchange *exchange)
+{
+    const struct call *before = exchange->call;
+    const struct ng_caller *caller = &before->caller;
+    struct call *call = call_new(exchange->job->gateway);
+    struct ng_str space = {NULL, 0};
+    if (call == NULL) {
+        return NULL;
+    }
+    if (caller->space_named) {
+        space = caller->space;
+    }
+    int rc = call_set_caller(call, caller->agent, space, caller->role, caller->mode);
+    if (rc == NG_OK && caller->spaces != NULL) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    call_ref(exchange->job->call);
+    if (call_pin(call, release_call, exchange->job->call) != NG_OK || rc != NG_OK) {
+        call_unref(call);
+        return NULL;
+    }
+    struct ng_str state =
+        before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
+    call->caller.request_id = caller->request_id;
+    call->caller.traceparent = caller->traceparent;
+    call->ask_state_in = arena_copy(&call->arena, state);
+    call->client_asks = before->client_asks;
+    call->key = before->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
+    }
+    return call;
+}
+
+void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers)
+{
+    struct call *call = call_again(exchange);
+    if (call == NULL) {
+        mcp_run_fail(exchange, NG_EINTERNAL, "the gateway ran out of memory");
+        return;
+    }
+    call->ask_answers = answers;
+    mcp_exchange_give_call(exchange, call);
+    if (begin(exchange) != NG_PENDING) {
+        mcp_exchange_finish(exchange);
+    }
+}
+
+void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence)
+{
+    struct result *result = &exchange->call->result;
+    memset(result, 0, sizeof(*result));
+    result->rc = rc;
+    result->code = error_name(NULL, rc);
+    result->status = error_status(NULL, rc);
+    result->message = arena_copy(&exchange->call->arena, ng_str_of(sentence));
+    if (result->message.data == NULL) {
+        result->message = ng_str_of("the gateway ran out of memory");
+    }
+}
+
+void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence)
+{
+    mcp_run_set_result(exchange, rc, sentence);
+    answer_run(exchange);
+    mcp_exchange_finish(exchange);
 }

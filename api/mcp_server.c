@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "mcp_tasks.h"
 #include "str.h"
 
 /* Asked for most often first. */
@@ -16,10 +17,17 @@ static const struct mcp_method mcp_methods[] = {
     {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_templates_list},
     {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_get},
     {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_list},
+    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_complete},
+    {"resources/subscribe", MCP_ERA_HANDSHAKE, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_ERA_STATELESS, mcp_subscriptions_listen},
     {"server/discover", MCP_ERA_STATELESS, mcp_discover},
     {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
     {"ping", MCP_ERA_HANDSHAKE, mcp_ping},
     {"logging/setLevel", MCP_ERA_HANDSHAKE, mcp_set_level},
+    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
+    {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
+    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -81,14 +89,23 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
 
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
 {
+    mcp_result_end_as(exchange, out,
+                      exchange->result_type == NULL ? "complete" : exchange->result_type, meta);
+}
+
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta)
+{
     static const char stateless[] =
-        "\"resultType\":\"complete\",\"_meta\":{\"" MCP_META_SERVER_INFO
+        "\",\"_meta\":{\"" MCP_META_SERVER_INFO
         "\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"}";
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
     if ((is_stateless || meta.len > 0) && out->len > 0 && out->data[out->len - 1] != '{') {
         buf_add_char(out, ',');
     }
     if (is_stateless) {
+        buf_add_c(out, "\"resultType\":\"");
+        buf_add_c(out, type);
         buf_add(out, stateless, sizeof(stateless) - 1);
         if (meta.len > 0) {
             buf_add_char(out, ',');
@@ -153,6 +170,9 @@ static void run_notification(struct mcp_exchange *exchange)
             mcp_session_cancel(session, id);
         }
     }
+    if (session != NULL && str_is(message->method, "notifications/initialized")) {
+        mcp_session_hears(exchange);
+    }
 }
 
 static int run_request(struct mcp_exchange *exchange)
@@ -196,8 +216,8 @@ static void release_call(void *object)
 static int give_call(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    exchange->call = job->call;
     if (!job->is_batch || exchange->message.kind != MCP_REQUEST) {
+        exchange->call = job->call;
         return NG_OK;
     }
     struct call *call = call_new(job->gateway);
@@ -212,16 +232,70 @@ static int give_call(struct mcp_exchange *exchange)
                          ng_str_of("the gateway ran out of memory"), no_text);
         return NG_EINTERNAL;
     }
+    (void)pthread_mutex_lock(&job->lock);
     exchange->call = call;
+    (void)pthread_mutex_unlock(&job->lock);
+    if (atomic_load(&job->call->cancelled)) {
+        call_cancel(call);
+    }
     return NG_OK;
+}
+
+void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->is_batch) {
+        (void)pthread_mutex_lock(&job->lock); /* mcp_job_cancel() looks at it */
+    }
+    struct call *before = exchange->call;
+    exchange->call = call;
+    if (job->is_batch) {
+        (void)pthread_mutex_unlock(&job->lock);
+    }
+    if (before != job->call) {
+        call_unref(before);
+    }
 }
 
 static void drop_call(struct mcp_exchange *exchange)
 {
-    if (exchange->call != exchange->job->call) {
-        call_unref(exchange->call);
+    mcp_exchange_give_call(exchange, NULL);
+}
+
+/* The next call of a batch that is still to be cancelled, with a reference. */
+static struct call *take_uncancelled(struct mcp_job *job)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; i < job->count && call == NULL; i++) {
+        struct call *of = job->many[i].call;
+        if (of != NULL && of != job->call && !atomic_load(&of->cancelled)) {
+            call = of;
+            call_ref(call);
+        }
     }
-    exchange->call = NULL;
+    (void)pthread_mutex_unlock(&job->lock);
+    return call;
+}
+
+void mcp_job_cancel(struct mcp_job *job)
+{
+    if (!job->is_batch) {
+        call_cancel(job->call);
+        return;
+    }
+    struct call *call;
+    while ((call = take_uncancelled(job)) != NULL) {
+        call_cancel(call);
+        call_unref(call);
+    }
+}
+
+/* A batch's own call runs nothing: whoever cancels it means the others. */
+static void batch_cancelled(struct call *call, void *user)
+{
+    (void)call;
+    mcp_job_cancel(user);
 }
 
 static int run_message(struct mcp_exchange *exchange, const struct ng_value *value)
@@ -230,6 +304,12 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     const char *error = "";
     exchange->departed = false;
     exchange->progress_token = NULL;
+    exchange->run = NULL;
+    exchange->rounds = 0;
+    exchange->taken_back = false;
+    exchange->result_type = NULL;
+    atomic_init(&exchange->answered, false);
+    atomic_init(&exchange->waits, MCP_WAITS_NOT);
     if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {
         mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST, ng_str_of(error), no_text);
         return NG_OK;
@@ -251,6 +331,12 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     if (!fits) {
         if (exchange->message.kind == MCP_REQUEST || job->face->is_http) {
             answer_refusal(exchange);
+        }
+        return NG_OK;
+    }
+    if (exchange->message.kind == MCP_RESPONSE) {
+        if (job->session != NULL) {
+            (void)mcp_session_answer(job->session, exchange->message.id, value);
         }
         return NG_OK;
     }
@@ -325,6 +411,11 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     job->is_batch = true;
     job->count = batch->count;
     atomic_store(&job->left, batch->count + 1);
+    job->call->on_user = job;
+    job->call->on_cancel = batch_cancelled;
+    if (job->face->started != NULL) {
+        job->face->started(job, job->call);
+    }
     size_t done = 1;
     size_t i = 0;
     for (const struct ng_value *item = batch->first; item != NULL; item = item->next) {

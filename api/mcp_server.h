@@ -13,6 +13,7 @@
 #include "mcp_era.h"
 #include "mcp_session.h"
 
+struct mcp_asks;
 struct mcp_job;
 struct mcp_exchange;
 struct mcp_run;
@@ -24,8 +25,13 @@ struct mcp_face {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
-    /* Can notify() reach the client of this job? NULL: as notify is there. */
+    /* Will this client read what is notified while its request runs? NULL: yes. */
     bool (*can_notify)(const struct mcp_job *job);
+    /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
+     */
+    void (*ask)(struct mcp_job *job, struct ng_str message);
+    /* The client may come back for the answer. NULL: it cannot. */
+    void (*let_go)(struct mcp_job *job, int64_t retry_ms);
     /* A cancelled request is answered all the same (HTTP owes an answer). */
     bool answers_cancelled;
     /* Errors have HTTP statuses of their own; headers are checked. */
@@ -46,6 +52,9 @@ struct mcp_exchange {
     enum mcp_log_level log_level;
     atomic_bool answered;      /* nothing more may be said about it */
     const struct mcp_run *run; /* while it runs a plugin's code */
+    unsigned rounds;           /* of questions */
+    bool taken_back;           /* the client cancelled it */
+    const char *result_type;   /* "resultType" of the answer being printed; NULL: "complete" */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */
@@ -58,6 +67,7 @@ struct mcp_exchange {
 struct mcp_job {
     /* Filled by the face. */
     struct gateway *gateway;
+    struct mcp_asks *asks; /* or NULL: nobody is asked anything */
     const struct mcp_face *face;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the face's reference */
@@ -99,6 +109,9 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* The same with another resultType. */
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
@@ -139,6 +152,22 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
 void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
               void *user);
 bool mcp_wait_over(struct mcp_exchange *exchange);
+/* over() now, on a worker, if it did not come yet. Any thread; the caller knows that the
+ * exchange is still there. */
+void mcp_wait_wake(struct mcp_exchange *exchange);
+
+/* After a question was answered: the code runs again in a call of its own (answers: an object
+ * that lives as long as job->call), or the answer is a failure. Both end the exchange some
+ * time. */
+void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers);
+void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence);
+/* What run->answer() prints is this failure instead. */
+void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence);
+
+/* mcp_server.c: another call for this exchange; the one before is let go. */
+void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call);
+/* Cancels all calls of a job. Any thread that holds a reference to its call. */
+void mcp_job_cancel(struct mcp_job *job);
 
 /* mcp_lifecycle.c */
 int mcp_initialize(struct mcp_exchange *exchange);
@@ -155,6 +184,16 @@ int mcp_resources_read(struct mcp_exchange *exchange);
 /* mcp_prompts.c */
 int mcp_prompts_list(struct mcp_exchange *exchange);
 int mcp_prompts_get(struct mcp_exchange *exchange);
+/* mcp_complete.c */
+int mcp_complete(struct mcp_exchange *exchange);
+/* mcp_subscribe.c */
+int mcp_resources_subscribe(struct mcp_exchange *exchange);
+int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
+/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+ */
+void mcp_session_hears(struct mcp_exchange *exchange);
+/* mcp_listen.c */
+int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,

@@ -15,7 +15,8 @@
 struct mcp_sessions {
     pthread_mutex_t lock;
     int64_t timeout_ms;
-    int64_t shift_ms; /* mcp_sessions_age */
+    int64_t shift_ms;       /* mcp_sessions_age */
+    atomic_size_t kept_sum; /* bytes of all their streams */
     size_t count;
     struct mcp_session *oldest, *newest;
     struct mcp_session *buckets[MCP_SESSION_BUCKETS];
@@ -37,6 +38,7 @@ struct mcp_session *mcp_session_new(void)
     atomic_init(&session->version, MCP_VERSION_NONE);
     atomic_init(&session->log_level, MCP_LOG_NONE);
     atomic_init(&session->client_asks, 0);
+    atomic_init(&session->busy, 0);
     atomic_init(&session->client_abilities, 0);
     return session;
 }
@@ -47,12 +49,16 @@ void mcp_session_unref(struct mcp_session *session)
         return;
     }
     (void)pthread_mutex_destroy(&session->lock);
+    if (session->say_release != NULL) {
+        session->say_release(session->say_user);
+    }
     free(session);
 }
 
 void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
 {
     flight->cancelled = false;
+    flight->told = false;
     flight->prev = NULL;
     (void)pthread_mutex_lock(&session->lock);
     flight->next = session->flights;
@@ -61,6 +67,7 @@ void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
     }
     session->flights = flight;
     (void)pthread_mutex_unlock(&session->lock);
+    (void)atomic_fetch_add(&session->busy, 1);
 }
 
 bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
@@ -76,6 +83,7 @@ bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
     }
     bool cancelled = flight->cancelled;
     (void)pthread_mutex_unlock(&session->lock);
+    (void)atomic_fetch_sub(&session->busy, 1);
     return cancelled;
 }
 
@@ -155,13 +163,109 @@ static struct mcp_session_end *take_end(struct mcp_session *session)
     return end;
 }
 
-void mcp_session_close(struct mcp_session *session)
+/* The next call that may wait for this client, with a reference. */
+static struct call *take_waiting(struct mcp_session *session)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_flight *flight = session->flights;
+    while (flight != NULL && flight->told) {
+        flight = flight->next;
+    }
+    if (flight != NULL) {
+        flight->told = true;
+        call = flight->call;
+        call_ref(call);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return call;
+}
+
+void mcp_session_hang_up(struct mcp_session *session)
 {
     struct mcp_session_end *end;
+    struct call *call;
     while ((end = take_end(session)) != NULL) {
         end->ended(session, end->user);
     }
+    while ((call = take_waiting(session)) != NULL) {
+        if (call->on_cancel != NULL) {
+            call->on_cancel(call, call->on_user); /* wakes what waits; what runs goes on */
+        }
+        call_unref(call);
+    }
+}
+
+bool mcp_session_has_ended(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool ended = session->ended;
+    (void)pthread_mutex_unlock(&session->lock);
+    return ended;
+}
+
+void mcp_session_close(struct mcp_session *session)
+{
+    mcp_session_hang_up(session);
     mcp_session_cancel(session, NULL);
+    mcp_session_cut_streams(session);
+}
+
+/* ---- what the gateway asks ---- */
+
+bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool open = !session->ended;
+    question->id = ++session->question_id;
+    if (open) {
+        question->next = session->questions;
+        session->questions = question;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return open;
+}
+
+/* Under the lock. */
+static bool take_question(struct mcp_session *session, const struct mcp_question *question)
+{
+    struct mcp_question **at = &session->questions;
+    while (*at != NULL && *at != question) {
+        at = &(*at)->next;
+    }
+    bool found = *at != NULL;
+    if (found) {
+        *at = question->next;
+    }
+    return found;
+}
+
+bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool found = take_question(session, question);
+    (void)pthread_mutex_unlock(&session->lock);
+    return found;
+}
+
+bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
+                        const struct ng_value *message)
+{
+    int64_t number = 0;
+    if (id == NULL || id->type != NG_TYPE_NUMBER || json_integer(id, &number) != NG_OK) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_question *question = session->questions;
+    while (question != NULL && question->id != (uint64_t)number) {
+        question = question->next;
+    }
+    if (question != NULL) {
+        (void)take_question(session, question);
+        question->answered(question, message);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return question != NULL;
 }
 
 /* ---- the table ---- */
@@ -217,12 +321,32 @@ static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
     sessions->count--;
 }
 
-static void drop_silent(struct mcp_sessions *sessions)
+/* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
+ * under way and an open stream are no silence. */
+static struct mcp_session *take_silent(struct mcp_sessions *sessions)
 {
+    struct mcp_session *gone = NULL;
     int64_t before = now_ms(sessions) - sessions->timeout_ms;
     while (sessions->oldest != NULL && sessions->oldest->used_ms < before) {
         struct mcp_session *session = sessions->oldest;
+        if (atomic_load(&session->busy) > 0) {
+            unlink_order(sessions, session);
+            link_newest(sessions, session);
+            continue;
+        }
         take_out(sessions, session);
+        session->older = gone;
+        gone = session;
+    }
+    return gone;
+}
+
+static void end_all(struct mcp_session *gone)
+{
+    while (gone != NULL) {
+        struct mcp_session *session = gone;
+        gone = session->older;
+        mcp_session_close(session);
         mcp_session_unref(session);
     }
 }
@@ -271,6 +395,7 @@ int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
         return NG_EINTERNAL;
     }
     sessions->timeout_ms = timeout_ms;
+    atomic_init(&sessions->kept_sum, 0);
     *ret = sessions;
     return NG_OK;
 }
@@ -287,13 +412,40 @@ void mcp_sessions_free(struct mcp_sessions *sessions)
     if (sessions == NULL) {
         return;
     }
+    mcp_sessions_close_all(sessions);
+    (void)pthread_mutex_destroy(&sessions->lock);
+    free(sessions);
+}
+
+void mcp_sessions_close_all(struct mcp_sessions *sessions)
+{
+    struct mcp_session *gone = NULL;
+    (void)pthread_mutex_lock(&sessions->lock);
     while (sessions->oldest != NULL) {
         struct mcp_session *session = sessions->oldest;
         take_out(sessions, session);
-        mcp_session_unref(session);
+        session->older = gone;
+        gone = session;
     }
-    (void)pthread_mutex_destroy(&sessions->lock);
-    free(sessions);
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+}
+
+void mcp_sessions_sweep(struct mcp_sessions *sessions)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *gone = take_silent(sessions);
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+}
+
+static void say(struct mcp_session *session, struct ng_str message)
+{
+    struct mcp_stream *stream = mcp_session_own_stream(session);
+    if (stream != NULL) {
+        (void)mcp_stream_add(stream, message, MCP_STREAM_MAY_DROP);
+        mcp_stream_unref(stream);
+    }
 }
 
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
@@ -310,13 +462,18 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
     }
     memcpy(session->owner, owner.data, owner.len);
     atomic_store(&session->version, (int)version);
+    session->say = say;
+    session->streams_replay = true;
+    session->kept_sum = &sessions->kept_sum;
 
     int rc = NG_OK;
     (void)pthread_mutex_lock(&sessions->lock);
-    drop_silent(sessions);
-    gone = over_share(sessions, session->owner);
-    if (gone != NULL) {
-        take_out(sessions, gone);
+    gone = take_silent(sessions);
+    struct mcp_session *share = over_share(sessions, session->owner);
+    if (share != NULL) {
+        take_out(sessions, share);
+        share->older = gone;
+        gone = share;
     }
     if (sessions->count >= MCP_SESSIONS_MAX) {
         rc = NG_EBUSY;
@@ -329,7 +486,7 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
         (void)atomic_fetch_add(&session->refs, 1);
     }
     (void)pthread_mutex_unlock(&sessions->lock);
-    mcp_session_unref(gone);
+    end_all(gone);
     if (rc != NG_OK) {
         mcp_session_unref(session);
         return rc;
@@ -342,7 +499,6 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
 static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str id,
                                    struct ng_str owner)
 {
-    drop_silent(sessions);
     struct mcp_session *session = *bucket_of(sessions, id);
     while (session != NULL && !str_is(id, session->id)) {
         session = session->hash_next;
@@ -353,6 +509,7 @@ static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
                                       struct ng_str owner)
 {
+    mcp_sessions_sweep(sessions);
     (void)pthread_mutex_lock(&sessions->lock);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
@@ -366,6 +523,7 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_s
 
 bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
 {
+    mcp_sessions_sweep(sessions);
     (void)pthread_mutex_lock(&sessions->lock);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
@@ -375,7 +533,7 @@ bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng
     if (session == NULL) {
         return false;
     }
-    mcp_session_cancel(session, NULL);
+    mcp_session_close(session);
     mcp_session_unref(session);
     return true;
 }

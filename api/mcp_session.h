@@ -12,6 +12,7 @@
 
 #include "call.h"
 #include "mcp_era.h"
+#include "mcp_stream.h"
 
 /* Sessions of all callers, and of one: who opens more loses the one that was silent longest. */
 #define MCP_SESSIONS_MAX 4096
@@ -22,8 +23,23 @@
 /* Agent names are at most 64 bytes; the key's number is behind it. */
 #define MCP_SESSION_OWNER_MAX 96
 
+/* Streams of one session that can be resumed: answers under way, and ended ones that are kept.
+ */
+#define MCP_SESSION_STREAMS_MAX 32
+
 struct mcp_sessions;
 struct mcp_session;
+struct mcp_watch;
+
+/* Something the gateway asked this client. Memory of who asked; in the session's list until it
+ * is answered or withdrawn. */
+struct mcp_question {
+    uint64_t id;
+    /* The response came: a whole message. In the session's lock: quick, and takes no lock of
+     * sessions. It is not in the list any more. */
+    void (*answered)(struct mcp_question *question, const struct ng_value *message);
+    struct mcp_question *next;
+};
 
 /* What the client said at initialize that it can do, beyond being asked. */
 enum mcp_client_ability {
@@ -41,7 +57,7 @@ struct mcp_session_end {
 struct mcp_flight {
     const struct ng_value *id;
     struct call *call;
-    bool cancelled;
+    bool cancelled, told;
     struct mcp_flight *prev, *next;
 };
 
@@ -55,10 +71,20 @@ struct mcp_session {
     pthread_mutex_t lock; /* of the flights and the lists below */
     struct mcp_flight *flights;
     struct mcp_session_end *ends;
+    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
+    struct mcp_question *questions;
+    uint64_t question_id;   /* of the last one */
+    atomic_int busy;        /* calls under way and open streams: as long it is not silent */
+    bool streams_replay;    /* over HTTP: the members below are used */
+    struct mcp_stream *own; /* the one that GET opens; made when it is first needed */
+    struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX]; /* of POSTs */
+    unsigned stream_number;                              /* of the last one */
+    atomic_size_t *kept_sum;
     /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
     void (*say)(struct mcp_session *session, struct ng_str message);
     void *say_user;
+    void (*say_release)(void *user); /* at the session's last reference; or NULL */
     atomic_int refs;
     /* The table's. */
     int64_t used_ms;
@@ -105,7 +131,34 @@ void mcp_session_notify(struct mcp_session *session, struct ng_str message);
 bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
 /* Takes it back. False: it is being called, or was. */
 bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end);
+/* Nothing comes from the client any more: ends are called, what waits for it ends; what runs
+ * goes on. Again: a no-op. */
+void mcp_session_hang_up(struct mcp_session *session);
+bool mcp_session_has_ended(struct mcp_session *session);
 /* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
 void mcp_session_close(struct mcp_session *session);
+
+/* Gives the question its id and keeps it. False: the session has ended. */
+bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question);
+/* Takes it back; answered() is over or will not be called. True: it was still open. */
+bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question);
+/* A response came from the client. False: to nothing that was asked. */
+bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
+                        const struct ng_value *message);
+
+/* Those gone silent go now, not only when the next one comes. */
+void mcp_sessions_sweep(struct mcp_sessions *sessions);
+/* Every session ends. */
+void mcp_sessions_close_all(struct mcp_sessions *sessions);
+
+/* mcp_session_stream.c; with a reference each. */
+/* The one that GET opens. NULL: out of memory, or the session has ended. */
+struct mcp_stream *mcp_session_own_stream(struct mcp_session *session);
+/* For the answer to a POST; NULL also where as many are under way as a session has. */
+struct mcp_stream *mcp_session_new_stream(struct mcp_session *session);
+/* NULL: there is none of this number (any more). */
+struct mcp_stream *mcp_session_find_stream(struct mcp_session *session, unsigned number);
+/* All end; the session is ending. */
+void mcp_session_cut_streams(struct mcp_session *session);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "mcp_server.h"
+#include "mcp_ask.h"
 #include "str.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
@@ -41,6 +41,8 @@ struct stdio_state {
     size_t in_flight, in_flight_bytes;
     bool closing; /* nothing more will be queued */
     bool broken;  /* nobody reads */
+    size_t limit; /* limits.buffered */
+    struct mcp_asks *asks;
 };
 
 /* Memory of its call. */
@@ -56,30 +58,11 @@ static void state_unref(void *object)
 {
     struct stdio_state *state = object;
     if (atomic_fetch_sub(&state->refs, 1) == 1) {
-        mcp_session_unref(state->session);
+        mcp_asks_free(state->asks);
         (void)pthread_cond_destroy(&state->changed);
         (void)pthread_mutex_destroy(&state->lock);
         free(state);
     }
-}
-
-static struct stdio_state *state_new(const struct mcp_stdio *config)
-{
-    struct stdio_state *state = alloc_zeroed(1, sizeof(*state));
-    if (state == NULL) {
-        return NULL;
-    }
-    atomic_init(&state->refs, 1);
-    state->config = config;
-    state->last = &state->first;
-    (void)pthread_mutex_init(&state->lock, NULL);
-    (void)pthread_cond_init(&state->changed, NULL);
-    state->session = mcp_session_new();
-    if (state->session == NULL) {
-        state_unref(state);
-        return NULL;
-    }
-    return state;
 }
 
 /* ---- writing ---- */
@@ -185,10 +168,66 @@ static void notify(struct mcp_job *job, struct ng_str message)
     (void)pthread_mutex_unlock(&state->lock);
 }
 
+/* What belongs to no request. */
+static void say(struct mcp_session *session, struct ng_str message)
+{
+    struct stdio_state *state = session->say_user;
+    struct buf text;
+    buf_init(&text, message.len + 1);
+    buf_add_str(&text, message);
+    (void)pthread_mutex_lock(&state->lock);
+    if (state->closing || state->queued > state->limit) {
+        buf_done(&text);
+    } else {
+        queue_line(state, &text);
+    }
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
+static struct stdio_state *state_new(const struct mcp_stdio *config)
+{
+    struct stdio_state *state = alloc_zeroed(1, sizeof(*state));
+    if (state == NULL) {
+        return NULL;
+    }
+    atomic_init(&state->refs, 1);
+    state->config = config;
+    state->last = &state->first;
+    (void)pthread_mutex_init(&state->lock, NULL);
+    (void)pthread_cond_init(&state->changed, NULL);
+    state->limit = config->gateway->limits.buffered;
+    state->session = mcp_session_new();
+    if (state->session == NULL ||
+        mcp_asks_new(config->gateway, NULL, NULL, &state->asks) != NG_OK) {
+        mcp_session_unref(state->session);
+        state_unref(state);
+        return NULL;
+    }
+    state->session->say = say;
+    state->session->say_user = state;
+    state->session->say_release = state_unref; /* others may hold the session for longer */
+    (void)atomic_fetch_add(&state->refs, 1);
+    return state;
+}
+
+/* A question must not get lost; their number is bounded by the calls that ask. */
+static void ask(struct mcp_job *job, struct ng_str message)
+{
+    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
+    struct stdio_state *state = stdio_job->state;
+    struct buf text;
+    buf_init(&text, message.len + 1);
+    buf_add_str(&text, message);
+    (void)pthread_mutex_lock(&state->lock);
+    queue_line(state, &text);
+    (void)pthread_mutex_unlock(&state->lock);
+}
+
 /* ---- jobs ---- */
 
 static const struct mcp_face stdio_face = {
     .notify = notify,
+    .ask = ask,
 };
 
 static int open_session(struct mcp_job *job, enum mcp_version version)
@@ -236,6 +275,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     buf_init(&job->out,
              gateway->limits.result * MCP_STDIO_ANSWER_FACTOR + MCP_STDIO_ANSWER_ROOM);
     job->job.gateway = state->config->gateway;
+    job->job.asks = state->asks;
     job->job.face = &stdio_face;
     job->job.caller = state->config->caller;
     job->job.call = call;
@@ -465,19 +505,31 @@ static void wait_idle(struct stdio_state *state)
     (void)pthread_mutex_unlock(&state->lock);
 }
 
+/* Calls that end later still have the state, and others the session: they come to nothing. */
+static void state_detach(struct stdio_state *state)
+{
+    mcp_asks_free(state->asks);
+    state->asks = NULL;
+    mcp_session_unref(state->session);
+    state->session = NULL;
+}
+
 int mcp_stdio_run(const struct mcp_stdio *stdio)
 {
     pthread_t writer;
     struct stdio_state *state = state_new(stdio);
     if (state == NULL || start_writer(state, &writer) != NG_OK) {
         if (state != NULL) {
+            state_detach(state);
             state_unref(state);
         }
         return NG_EINTERNAL;
     }
     read_all(state);
+    mcp_session_hang_up(state->session);
     wait_idle(state);
     (void)pthread_join(writer, NULL);
+    state_detach(state);
     state_unref(state);
     return NG_OK;
 }

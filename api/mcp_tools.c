@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 #include "content.h"
-#include "mcp_server.h"
+#include "mcp_ask.h"
+#include "mcp_tasks.h"
 #include "str.h"
 #include "tool_formats.h"
 
@@ -28,6 +29,8 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     }
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(exchange->job->gateway->registry, &tools);
+    enum tool_format format =
+        exchange->terms.version == MCP_2025_11_25 ? TOOL_FORMAT_MCP_TASKS : TOOL_FORMAT_MCP;
     struct buf *out = mcp_answer_open(exchange);
     struct ng_writer writer;
     mcp_result_begin(exchange, out);
@@ -36,7 +39,7 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; i < count; i++) {
         if (dispatch_allows(exchange->call, tools[i])) {
-            tool_formats_write_tool(&writer, tools[i], TOOL_FORMAT_MCP);
+            tool_formats_write_tool(&writer, tools[i], format);
         }
     }
     json_end(&writer);
@@ -101,24 +104,6 @@ static void print_revision(struct buf *meta, const struct result *result)
     }
 }
 
-static void answer_success(struct mcp_exchange *exchange, const struct result *result)
-{
-    struct buf *out = mcp_answer_open(exchange);
-    struct buf meta;
-    buf_init(&meta, MCP_TOOLS_ENVELOPE + 6 * result->revision_text.len);
-    print_revision(&meta, result);
-    if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
-        size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
-        (void)buf_reserve(out, MCP_TOOLS_ENVELOPE +
-                                   (result->text.len < most ? result->text.len : 0));
-    }
-    mcp_result_begin(exchange, out);
-    print_content(out, result);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
-    mcp_answer_close(exchange);
-    buf_done(&meta);
-}
-
 /* Message and hint as one text. */
 static void join_hint(struct buf *both, const struct result *result, const char *between)
 {
@@ -130,33 +115,67 @@ static void join_hint(struct buf *both, const struct result *result, const char 
     }
 }
 
-static void answer_failure(struct mcp_exchange *exchange, const struct result *result)
+/* The members of a result, and those of its _meta. */
+static void print_result(struct buf *out, struct buf *meta, const struct call *call)
 {
-    struct buf *out = mcp_answer_open(exchange);
-    struct buf meta;
+    const struct result *result = &call->result;
+    if (result->rc == NG_OK) {
+        print_revision(meta, result);
+        print_content(out, result);
+        return;
+    }
     struct buf both;
-    buf_init(&meta, out->max);
-    buf_add_c(&meta, "\"notegate/error\":");
-    (void)call_print_error(exchange->call, &meta);
     join_hint(&both, result, "\n");
-    mcp_result_begin(exchange, out);
+    buf_add_c(meta, "\"notegate/error\":");
+    (void)call_print_error(call, meta);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
     buf_add_json(out, both.rc == NG_OK ? buf_str(&both) : result->message);
     buf_add_c(out, "}],\"isError\":true");
+    buf_done(&both);
+}
+
+void mcp_tools_print_result(struct buf *out, const struct call *call)
+{
+    struct buf meta;
+    buf_init(&meta, out->max);
+    buf_add_char(out, '{');
+    print_result(out, &meta, call);
+    if (meta.rc == NG_OK && meta.len > 0) {
+        buf_add_c(out, ",\"_meta\":{");
+        buf_add_str(out, buf_str(&meta));
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, '}');
+    buf_done(&meta);
+}
+
+static void answer_result(struct mcp_exchange *exchange, const struct call *call)
+{
+    const struct result *result = &call->result;
+    struct buf *out = mcp_answer_open(exchange);
+    struct buf meta;
+    buf_init(&meta, out->max);
+    if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
+        size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
+        (void)buf_reserve(out, MCP_TOOLS_ENVELOPE +
+                                   (result->text.len < most ? result->text.len : 0));
+    }
+    mcp_result_begin(exchange, out);
+    print_result(out, &meta, call);
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
     mcp_answer_close(exchange);
-    buf_done(&both);
     buf_done(&meta);
 }
 
 /* Refused before the tool ran: an error of the protocol, with the gateway's error object. Its
  * message has the hint too: clients show nothing else. */
-static void answer_refused(struct mcp_exchange *exchange, const struct result *result, int code)
+static void answer_refused(struct mcp_exchange *exchange, const struct call *call, int code)
 {
+    const struct result *result = &call->result;
     struct buf data;
     struct buf both;
     buf_init(&data, exchange->job->out->max);
-    (void)call_print_error(exchange->call, &data);
+    (void)call_print_error(call, &data);
     join_hint(&both, result, ". ");
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
@@ -168,65 +187,51 @@ static void answer_refused(struct mcp_exchange *exchange, const struct result *r
     buf_done(&data);
 }
 
-static const char *ask_capability(enum ng_ask_kind kind)
+void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
-    return kind == NG_ASK_MODEL ? "sampling" : kind == NG_ASK_ROOTS ? "roots" : "elicitation";
-}
-
-/* The tool failed because it had to ask something that the client did not say it can answer.
- * True: answered. */
-static bool answer_cannot_ask(struct mcp_exchange *exchange, const struct result *result)
-{
-    const struct ask *ask = result->rc == NG_EFAILED ? exchange->call->asks : NULL;
-    if (ask == NULL || !mcp_is_stateless(exchange->terms.version)) {
-        return false;
-    }
-    const char *capability = ask_capability(ask->kind);
-    if (json_get(exchange->terms.capabilities, capability) != NULL) {
-        return false;
-    }
-    char data[MCP_TOOLS_ENVELOPE];
-    (void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
-    mcp_answer_error(exchange, 400, MCP_MISSING_CAPABILITY, result->message, ng_str_of(data));
-    return true;
-}
-
-static void answer_call(struct mcp_exchange *exchange)
-{
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &call->result;
     switch (result->rc) {
     case NG_OK:
-        answer_success(exchange, result);
+        answer_result(exchange, call);
         break;
     case NG_EUNKNOWN_TOOL:
-        answer_refused(exchange, result, MCP_INVALID_PARAMS);
+        answer_refused(exchange, call, MCP_INVALID_PARAMS);
         break;
     case NG_EUNAUTHENTICATED:
     case NG_ERATE:
     case NG_EBUSY:
-        answer_refused(exchange, result, result->status);
+        answer_refused(exchange, call, result->status);
         break;
     default:
-        if (!answer_cannot_ask(exchange, result)) {
-            answer_failure(exchange, result);
+        if (!mcp_answer_cannot_ask(exchange, result)) {
+            answer_result(exchange, call);
         }
         break;
     }
 }
 
+static void answer_call(struct mcp_exchange *exchange)
+{
+    mcp_tools_answer(exchange, exchange->call);
+}
+
 /* ---- tools/call ---- */
+
+static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
 
 static int start_call(struct mcp_exchange *exchange)
 {
+    const struct ng_value *params = exchange->message.params;
+    const struct ng_value *arguments = json_get(params, "arguments");
+    exchange->call->tool_name = json_get(params, "name")->text;
+    exchange->call->pub.args = arguments == NULL ? &no_arguments : arguments;
     return dispatch(exchange->call);
 }
 
 int mcp_tools_call(struct mcp_exchange *exchange)
 {
-    static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
     static const struct mcp_run run = {start_call, answer_call};
     struct mcp_job *job = exchange->job;
-    struct call *call = exchange->call;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
     const char *wrong = name == NULL || name->type != NG_TYPE_STRING
@@ -242,7 +247,10 @@ int mcp_tools_call(struct mcp_exchange *exchange)
         !mcp_params_match(exchange, name->text, arguments)) {
         return NG_OK;
     }
-    call->tool_name = name->text;
-    call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    int rc = NG_OK;
+    if (mcp_tasks_take(exchange, name->text, arguments == NULL ? &no_arguments : arguments,
+                       &rc)) {
+        return rc;
+    }
     return mcp_run(exchange, &run);
 }

@@ -5,6 +5,7 @@
 #include "dispatch.h"
 #include "http_reply.h"
 #include "http_server.h"
+#include "key_ops.h"
 #include "openapi_schema.h"
 #include "routes.h"
 #include "str.h"
@@ -110,67 +111,51 @@ static const char fixed_paths[] =
     "\"content\":{\"text/plain\":{\"schema\":{\"type\":\"string\"}}}},\"default\":{\"$ref\":"
     "\"#/components/responses/Error\"}}}}";
 
-static const char events_path[] =
-    ",\"/v1/events\":{\"get\":{\"operationId\":\"events\",\"summary\":\"Every change the call"
-    "er may see\",\"description\":\"Server-sent events: one for each change of a document, no"
-    "te, file or cell, in order; `id` is its sequence number, `data` a JSON object with seq, "
-    "time, agent, space, tool, action, collection, id and revision. Without a position, from "
-    "now on.\",\"tags\":[\"gateway\"],\"parameters\":[{\"name\":\"since\",\"in\":\"query\",\""
-    "description\":\"Changes after this sequence number.\",\"schema\":{\"type\":\"integer\","
-    "\"minimum\":0}},{\"name\":\"collection\",\"in\":\"query\",\"description\":\"Only these, "
-    "separated by commas.\",\"schema\":{\"type\":\"string\"}},{\"name\":\"tool\",\"in\":\"que"
-    "ry\",\"description\":\"Only what these tools did, separated by commas.\",\"schema\":{\"t"
-    "ype\":\"string\"}},{\"name\":\"Last-Event-ID\",\"in\":\"header\",\"description\":\"Where"
-    " a stream that broke is resumed; beats since.\",\"schema\":{\"type\":\"string\"}},{\"$re"
-    "f\":\"#/components/parameters/Space\"}],\"responses\":{\"200\":{\"description\":\"A stre"
-    "am that stays open.\",\"content\":{\"text/event-stream\":{\"schema\":{\"type\":\"string"
-    "\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}}}";
+/* Only in what the role admin is shown. */
+static const char keys_paths[] =
+    ",\"/v1/keys\":{\"get\":{\"operationId\":\"listKeys\",\"summary\":\"The keys in force"
+    "\",\"tags\":[\"admin\"],\"parameters\":[{\"name\":\"all\",\"in\":\"query\",\"descrip"
+    "tion\":\"Revoked and expired ones too.\",\"schema\":{\"type\":\"boolean\",\"default"
+    "\":false}}],\"responses\":{\"200\":{\"description\":\"The keys, without their secret"
+    "s.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/"
+    "Keys\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"post\":{\"ope"
+    "rationId\":\"addKey\",\"summary\":\"Make a key for an agent\",\"tags\":[\"admin\"],"
+    "\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{\"schema\":{\""
+    "$ref\":\"#/components/schemas/KeyRequest\"}}}},\"responses\":{\"201\":{\"description"
+    "\":\"The key. Its text is in no other answer.\",\"content\":{\"application/json\":{"
+    "\"schema\":{\"$ref\":\"#/components/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/comp"
+    "onents/responses/Error\"}}}},\"/v1/keys/{id}\":{\"get\":{\"operationId\":\"showKey\""
+    ",\"summary\":\"One key\",\"tags\":[\"admin\"],\"parameters\":[{\"name\":\"id\",\"in"
+    "\":\"path\",\"required\":true,\"description\":\"A key's id.\",\"schema\":{\"type\":"
+    "\"string\"}}],\"responses\":{\"200\":{\"description\":\"The key, without its secret."
+    "\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Ke"
+    "y\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\"delete\":{\"oper"
+    "ationId\":\"revokeKey\",\"summary\":\"End a key, at once\",\"tags\":[\"admin\"],\"pa"
+    "rameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,\"description\":\"A k"
+    "ey's id.\",\"schema\":{\"type\":\"string\"}}],\"responses\":{\"200\":{\"description"
+    "\":\"The key as it was.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\""
+    "#/components/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error"
+    "\"}}}}";
 
-/* For the role admin. */
-static const char admin_paths[] =
-    ",\"/v1/keys\":{\"get\":{\"operationId\":\"listKeys\",\"summary\":\"The keys in force\","
-    "\"tags\":[\"admin\"],\"parameters\":[{\"name\":\"all\",\"in\":\"query\",\"description\":"
-    "\"Revoked and expired ones too.\",\"schema\":{\"type\":\"boolean\",\"default\":false}}],"
-    "\"responses\":{\"200\":{\"description\":\"The keys, without their secrets.\",\"content\""
-    ":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Keys\"}}}},\"default"
-    "\":{\"$ref\":\"#/components/responses/Error\"}}},\"post\":{\"operationId\":\"addKey\",\""
-    "summary\":\"Make a key for an agent\",\"tags\":[\"admin\"],\"requestBody\":{\"required\""
-    ":true,\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Key"
-    "Request\"}}}},\"responses\":{\"201\":{\"description\":\"The key. Its text is in no other"
-    " answer.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schema"
-    "s/Key\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}}},\"/v1/keys/{id}\""
-    ":{\"get\":{\"operationId\":\"showKey\",\"summary\":\"One key\",\"tags\":[\"admin\"],\"pa"
-    "rameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,\"description\":\"A key's"
-    " id.\",\"schema\":{\"type\":\"string\"}}],\"responses\":{\"200\":{\"description\":\"The "
-    "key, without its secret.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/c"
-    "omponents/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}},\""
-    "delete\":{\"operationId\":\"revokeKey\",\"summary\":\"End a key, at once\",\"tags\":[\"a"
-    "dmin\"],\"parameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,\"description"
-    "\":\"A key's id.\",\"schema\":{\"type\":\"string\"}}],\"responses\":{\"200\":{\"descript"
-    "ion\":\"The key as it was.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#"
-    "/components/schemas/Key\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}}}"
-    ",\"/v1/reload\":{\"post\":{\"operationId\":\"reload\",\"summary\":\"Read the configurati"
-    "on again\",\"tags\":[\"admin\"],\"responses\":{\"200\":{\"description\":\"What was taken"
-    " over and what needs a restart.\",\"content\":{\"application/json\":{\"schema\":{\"type"
-    "\":\"object\"}}}},\"default\":{\"$ref\":\"#/components/responses/Error\"}}}}";
-
-static const char admin_schemas[] =
-    ",\"Role\":{\"type\":\"string\",\"enum\":[\"reader\",\"writer\",\"admin\"]},\"KeyRequest"
-    "\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"agent\"],\"proper"
-    "ties\":{\"agent\":{\"type\":\"string\"},\"role\":{\"$ref\":\"#/components/schemas/Role\""
-    "},\"mode\":{\"$ref\":\"#/components/schemas/Mode\"},\"spaces\":{\"type\":\"array\",\"ite"
-    "ms\":{\"type\":\"string\"}},\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\""
-    "}},\"rate\":{\"type\":[\"number\",\"string\"],\"description\":\"Calls a second, or 5/s, "
-    "100/min.\"},\"expires\":{\"type\":\"string\",\"description\":\"A time, or 30d for 30 day"
-    "s from now.\"}}},\"Key\":{\"type\":\"object\",\"required\":[\"id\",\"agent\",\"role\",\""
-    "mode\",\"spaces\",\"created\",\"state\"],\"properties\":{\"key\":{\"type\":\"string\",\""
-    "description\":\"What to send as bearer; only in the answer that made it.\"},\"id\":{\"ty"
-    "pe\":\"string\"},\"agent\":{\"type\":\"string\"},\"role\":{\"$ref\":\"#/components/schem"
-    "as/Role\"},\"mode\":{\"$ref\":\"#/components/schemas/Mode\"},\"spaces\":{\"type\":\"arra"
-    "y\",\"items\":{\"type\":\"string\"}},\"tools\":{\"type\":\"array\",\"items\":{\"type\":"
-    "\"string\"}},\"rate\":{\"type\":\"number\"},\"created\":{\"type\":\"string\",\"format\":"
-    "\"date-time\"},\"expires\":{\"type\":\"string\",\"format\":\"date-time\"},\"state\":{\"t"
-    "ype\":\"string\"}}},\"Keys\":{\"type\":\"object\",\"required\":[\"keys\"],\"properties\""
+static const char keys_schemas[] =
+    ",\"Role\":{\"type\":\"string\",\"enum\":[\"reader\",\"writer\",\"admin\"]},\"KeyRequ"
+    "est\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"agent\"],"
+    "\"properties\":{\"agent\":{\"type\":\"string\"},\"role\":{\"$ref\":\"#/components/sc"
+    "hemas/Role\"},\"mode\":{\"$ref\":\"#/components/schemas/Mode\"},\"spaces\":{\"type\""
+    ":\"array\",\"items\":{\"type\":\"string\"}},\"tools\":{\"type\":\"array\",\"items\":"
+    "{\"type\":\"string\"}},\"rate\":{\"type\":[\"number\",\"string\"],\"description\":\""
+    "Calls a second, or 5/s, 100/min.\"},\"expires\":{\"type\":\"string\",\"description\""
+    ":\"A time, or 30d for 30 days from now.\"}}},\"Key\":{\"type\":\"object\",\"required"
+    "\":[\"id\",\"agent\",\"role\",\"mode\",\"spaces\",\"created\",\"state\"],\"propertie"
+    "s\":{\"key\":{\"type\":\"string\",\"description\":\"What to send as bearer; only in "
+    "the answer that made it.\"},\"id\":{\"type\":\"string\"},\"agent\":{\"type\":\"strin"
+    "g\"},\"role\":{\"$ref\":\"#/components/schemas/Role\"},\"mode\":{\"$ref\":\"#/compon"
+    "ents/schemas/Mode\"},\"spaces\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+    ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"rate\":{\"type\":"
+    "\"number\"},\"created\":{\"type\":\"string\",\"format\":\"date-time\"},\"expires\":{"
+    "\"type\":\"string\",\"format\":\"date-time\"},\"revoked\":{\"type\":\"string\",\"for"
+    "mat\":\"date-time\"},\"state\":{\"type\":\"string\",\"enum\":[\"live\",\"revoked\","
+    "\"expired\"]}}},\"Keys\":{\"type\":\"object\",\"required\":[\"keys\"],\"properties\""
     ":{\"keys\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Key\"}}}}";
 
 static const char call_parameters[] = "[{\"$ref\":\"#/components/parameters/"
@@ -218,15 +203,14 @@ static void print_schemas(struct buf *out, const struct tool *tool)
 
 int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out)
 {
-    bool admin = call == NULL || call->caller.role == NG_ROLE_ADMIN;
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(gateway->registry, &tools);
     (void)buf_printf(out, "{\"openapi\":\"3.1.0\",\"info\":%s,\"security\":[{\"key\":[]}%s],",
                      info, needs_key ? "" : ",{}");
     (void)buf_add_c(out, "\"paths\":{");
     (void)buf_add_c(out, fixed_paths);
-    (void)buf_add_c(out, events_path);
-    (void)buf_add_c(out, admin ? admin_paths : "");
+    bool admin = call == NULL || key_ops_allowed(call);
+    (void)buf_add_c(out, admin ? keys_paths : "");
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             (void)buf_add_char(out, ',');
@@ -235,7 +219,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
     }
     (void)buf_add_c(out, "},\"components\":");
     (void)buf_add_c(out, components);
-    (void)buf_add_c(out, admin ? admin_schemas : "");
+    (void)buf_add_c(out, admin ? keys_schemas : "");
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             print_schemas(out, tools[i]);

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "audit.h"
 #include "faces.h"
+#include "keys.h"
 #include "log.h"
 #include "str.h"
 
@@ -49,7 +51,7 @@ static enum reload_kind reload_kind_of(const char *key)
         const char *keys;
         enum reload_kind kind;
     } kinds[] = {
-        {"log.level log.format", RELOAD_TAKEN},
+        {"log.level log.format log.access log.audit", RELOAD_TAKEN},
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
          "limits.connections limits.streams limits.queue",
          RELOAD_TAKEN},
@@ -183,6 +185,8 @@ void reload_log(const struct config *config)
     if (str_is(format, "json") || str_is(format, "text")) {
         log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
     }
+    log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
+    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
 }
 
 /* No roots: the default, which is made at the start only. */
@@ -449,6 +453,14 @@ void reload_run(struct reload *reload, struct reload_report *report)
             log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
         }
     }
+    audit_event(&(struct audit_event){
+        .what = "reload",
+        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
+        .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
+        .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
+                                                    : str_make(NULL, 0),
+        .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
+    });
     for (size_t i = 0; i < count; i++) {
         reload_answer(waiters[i], report);
     }

@@ -18,6 +18,8 @@
 #define EVENTS_SHOWN 80
 /* What a client waits before it connects again; also says that the stream is open. */
 #define EVENTS_GREETING ": notegate\nretry: 2000\n\n"
+/* For taking apart what a plugin added to an event. */
+#define EVENTS_DATA_MEMORY ((size_t)16 * 1024 * 1024)
 #define EVENTS_HINT                                                                            \
     "The parameters are since, collection and tool; Last-Event-ID beats since; without a "     \
     "position events come from now on"
@@ -213,21 +215,45 @@ static void print_member(struct buf *out, const char *name, struct ng_str value)
     (void)buf_add_json(out, value);
 }
 
-/* What a plugin wrote may have line ends between its values, which would end the line. */
-static void print_data(struct buf *out, struct ng_str json)
+/* Members every event has; what its plugin adds may replace the revision only (a file's is a
+ * text). */
+static bool is_own_member(struct ng_str name)
 {
-    (void)buf_add_c(out, ",\"data\":");
-    size_t at = out->len;
-    (void)buf_add_str(out, json);
-    for (; at < out->len; at++) {
-        if (out->data[at] == '\n' || out->data[at] == '\r') {
-            out->data[at] = ' ';
+    return str_in_words(name, "seq time agent space tool action collection id revision");
+}
+
+static void print_members(struct buf *out, const struct ng_event *event,
+                          const struct ng_value *data)
+{
+    const struct ng_value *revision = json_get(data, "revision");
+    (void)buf_add_c(out, ",\"revision\":");
+    if (revision != NULL) {
+        (void)json_print(out, revision);
+    } else {
+        (void)buf_add_number(out, event->revision);
+    }
+    const struct ng_value *member = data == NULL ? NULL : data->first;
+    for (; member != NULL; member = member->next) {
+        if (!is_own_member(member->key)) {
+            (void)buf_add_char(out, ',');
+            (void)buf_add_json(out, member->key);
+            (void)buf_add_char(out, ':');
+            (void)json_print(out, member);
         }
     }
 }
 
 static void print_event(struct buf *out, const struct ng_event *event)
 {
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *data = NULL;
+    arena_init(&arena, EVENTS_DATA_MEMORY);
+    if (event->data.len > 0 &&
+        (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, &error) != NG_OK ||
+         data->type != NG_TYPE_OBJECT)) {
+        data = NULL;
+    }
     (void)buf_add_c(out, "id: ");
     (void)buf_add_number(out, event->seq);
     (void)buf_add_c(out, "\nevent: change\ndata: {\"seq\":");
@@ -240,12 +266,9 @@ static void print_event(struct buf *out, const struct ng_event *event)
     print_member(out, "action", event->action);
     print_member(out, "collection", event->key.collection);
     print_member(out, "id", event->key.id);
-    (void)buf_add_c(out, ",\"revision\":");
-    (void)buf_add_number(out, event->revision);
-    if (event->data.len > 0) {
-        print_data(out, event->data);
-    }
+    print_members(out, event, data);
     (void)buf_add_c(out, "}\n\n");
+    arena_done(&arena);
 }
 
 /* Without an id: what the client got last stays where it resumes. */

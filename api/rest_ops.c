@@ -4,6 +4,7 @@
 #include "gateway.h"
 #include "http_reply.h"
 #include "journal.h"
+#include "log_queue.h"
 #include "routes.h"
 #include "str.h"
 
@@ -102,6 +103,11 @@ int rest_ops_metrics(struct http_request *request)
     struct buf out;
     buf_init(&out, METRICS_TEXT_MAX);
     (void)metrics_print(gateway->metrics, &out);
+    (void)buf_printf(&out,
+                     "# HELP notegate_log_dropped_total Log lines that nobody read in time.\n"
+                     "# TYPE notegate_log_dropped_total counter\n"
+                     "notegate_log_dropped_total %llu\n",
+                     (unsigned long long)log_queue_dropped());
     if (gateway->journal != NULL) {
         (void)buf_printf(&out,
                          "# HELP notegate_outbox_backlog Events that wait for the journal.\n"

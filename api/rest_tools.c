@@ -63,11 +63,12 @@ int rest_tools_show(struct http_request *request)
     }
     if (tool == NULL || !dispatch_allows(call, tool)) {
         struct ng_str near = registry_nearest(registry, request->param);
+        const struct tool *meant = near.data == NULL ? NULL : registry_find(registry, near);
+        bool hints = tool == NULL && meant != NULL && dispatch_allows(call, meant);
         struct ng_str shown = str_utf8_cut(request->param, 100);
         char hint[160];
         (void)snprintf(hint, sizeof(hint), "Did you mean `%.*s`?", (int)near.len, near.data);
-        (void)http_reply_error(request, NG_EUNKNOWN_TOOL,
-                               tool == NULL && near.data != NULL ? hint : NULL,
+        (void)http_reply_error(request, NG_EUNKNOWN_TOOL, hints ? hint : NULL,
                                "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     } else {
         (void)tool_formats_print_tool(tool, format, &request->reply.body);

@@ -63,6 +63,18 @@ static void write_mcp(struct ng_writer *writer, const struct tool *tool)
     json_end(writer);
 }
 
+static void write_task_support(struct ng_writer *writer, const struct tool *tool)
+{
+    uint32_t flags = tool->desc.flags;
+    if ((flags & (NG_TOOL_TASK_ALLOWED | NG_TOOL_TASK_REQUIRED)) != 0) {
+        json_name(writer, "execution");
+        json_object(writer);
+        write_text(writer, "taskSupport",
+                   (flags & NG_TOOL_TASK_REQUIRED) != 0 ? "required" : "optional");
+        json_end(writer);
+    }
+}
+
 static void write_named(struct ng_writer *writer, const struct tool *tool, const char *schema,
                         enum tool_schema_vendor vendor)
 {
@@ -97,8 +109,11 @@ void tool_formats_write_tool(struct ng_writer *writer, const struct tool *tool,
         write_named(writer, tool, "parametersJsonSchema", TOOL_SCHEMA_GEMINI);
         break;
     case TOOL_FORMAT_MCP:
-    case TOOL_FORMATS:
         write_mcp(writer, tool);
+        break;
+    case TOOL_FORMAT_MCP_TASKS:
+        write_mcp(writer, tool);
+        write_task_support(writer, tool);
         break;
     }
     json_end(writer);

@@ -14,7 +14,9 @@ enum tool_format {
     TOOL_FORMAT_OPENAI_RESPONSES,
     TOOL_FORMAT_ANTHROPIC,
     TOOL_FORMAT_GEMINI,
-    TOOL_FORMATS
+    TOOL_FORMATS,
+    /* MCP 2025-11-25: also which tools may run as tasks. Has no name of its own. */
+    TOOL_FORMAT_MCP_TASKS = TOOL_FORMATS
 };
 
 /* Room for any list of tools. */

@@ -66,6 +66,7 @@ struct ask {
     struct ng_str key;
     enum ng_ask_kind kind;
     struct ng_str request; /* JSON */
+    bool malformed;        /* there was an answer, not of its kind's form */
     struct ask *next;
 };
 
@@ -74,6 +75,13 @@ struct pin {
     void (*release)(void *object);
     void *object;
     struct pin *next;
+};
+
+/* A document that the call changes, for the audit log (audit.h). Memory of the call. */
+struct call_change {
+    struct ng_str collection, id;
+    uint64_t revision;
+    struct call_change *next;
 };
 
 struct call {
@@ -90,9 +98,10 @@ struct call {
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
     bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
-    /* On a worker, once, before the tool runs: what must be there first. A failure is the
-     * call's. NULL: nothing. Not with on_loop. */
+    /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
+     * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
     int (*begin)(struct call *call, void *user);
+    struct ng_str lane; /* of the workers, for the tool; absent: the agent's */
     void (*done)(struct call *call, void *user); /* see dispatch() */
     void *done_user;                             /* of both */
     void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
@@ -151,8 +160,10 @@ struct call {
     void *step_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    bool no_deadline; /* of the request: what takes as long as it takes */
-    bool no_rate;     /* of the request: goes on with what was counted when it began */
+    struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
+    size_t change_count;         /* all of them */
+    bool no_deadline;            /* of the request: what takes as long as it takes */
+    bool no_rate; /* of the request: goes on with what was counted when it began */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */
@@ -173,6 +184,9 @@ static inline struct call *call_of(struct ng_call *pub)
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
 void call_ref(struct call *call);
+
+/* Has a client's answer the form that an answer to such a question has? */
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 
 /* Frees the memory that is kept for the next call. */
 void call_free_spare(struct gateway *gateway);

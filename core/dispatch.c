@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "idem.h"
@@ -225,6 +226,11 @@ static int dispatch_find(struct call *call)
     }
     struct ng_str shown = str_utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
+    const struct tool *meant =
+        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    if (meant != NULL && !dispatch_allows(call, meant)) {
+        near = str_make(NULL, 0); /* it is not to know of it */
+    }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
         call->work.hint =
@@ -352,6 +358,7 @@ static void dispatch_account(struct call *call)
         metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
                      call->caller.agent, took);
     }
+    audit_call(call, took);
     if (log_enabled(NG_LOG_DEBUG)) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
@@ -518,22 +525,6 @@ static bool dispatch_idem(struct call *call)
     }
 }
 
-/* True: the call goes on. False: it was ended. */
-static bool dispatch_begin(struct call *call)
-{
-    int (*begin)(struct call * begun, void *user) = call->begin;
-    if (begin == NULL) {
-        return true;
-    }
-    call->begin = NULL; /* a worker may come by twice: from the gate */
-    int rc = begin(call, call->done_user);
-    if (rc != NG_OK) {
-        call->work.rc = rc;
-        call_release(call);
-    }
-    return rc == NG_OK;
-}
-
 static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
@@ -544,7 +535,7 @@ static void dispatch_on_worker(struct task *task)
         call_release(call);
         return;
     }
-    if (!dispatch_idem(call) || !dispatch_begin(call)) {
+    if (!dispatch_idem(call)) {
         return;
     }
     struct gate *gate = dispatch_gate(call);
@@ -567,19 +558,41 @@ static void dispatch_gate_entered(void *user)
     pool_resume(call->gateway->pool, &call->task);
 }
 
+static struct ng_str dispatch_lane(const struct call *call)
+{
+    return call->lane.data != NULL ? call->lane : call->caller.agent;
+}
+
+/* What comes before the tool, in the caller's own lane: that of the tool may be full. */
+static void dispatch_begin(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    int rc = call->begin(call, call->done_user);
+    call->task.run = dispatch_on_worker;
+    if (rc == NG_OK && pool_submit(call->gateway->pool, dispatch_lane(call), task) != NG_OK) {
+        rc = call_fail(call, NG_EBUSY, "too many calls are waiting; try again in a moment");
+    }
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+    }
+}
+
 /* Hands the call to the workers. NG_OK: done with a failure; NG_PENDING. */
 static int dispatch_submit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
     call->is_async = true;
-    call->task.run = dispatch_on_worker;
+    call->task.run = call->begin != NULL ? dispatch_begin : dispatch_on_worker;
     call->gate_entry.enter = dispatch_gate_entered;
     call->gate_entry.user = call;
     call_ref(call); /* the run's */
     if (call->deadline_ns != 0) {
         timers_add(gateway->timers, call);
     }
-    if (pool_submit(gateway->pool, call->caller.agent, &call->task) == NG_OK) {
+    struct ng_str lane = call->begin != NULL ? call->caller.agent : dispatch_lane(call);
+    if (pool_submit(gateway->pool, lane, &call->task) == NG_OK) {
         return NG_PENDING;
     }
     call_fail(call, NG_EBUSY,

@@ -199,6 +199,19 @@ const struct ng_option gateway_options[] = {
         .choices = "text json",
         .help = "Form of the log on stderr: text on a terminal, else json, where not set.",
     },
+    {
+        .name = "log.access",
+        .type = NG_OPTION_BOOL,
+        .fallback = "false",
+        .help = "Whether each HTTP request becomes a line of the log (never its query).",
+    },
+    {
+        .name = "log.audit",
+        .type = NG_OPTION_BOOL,
+        .fallback = "false",
+        .help = "Whether each call that changes something, tries to or is refused becomes a "
+                "line of the log: who, what, which document and revision, outcome.",
+    },
 };
 
 const size_t gateway_option_count = NG_COUNT(gateway_options);

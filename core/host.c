@@ -284,20 +284,42 @@ static bool host_client_can(struct ng_call *pub, enum ng_ask_kind kind)
     return (call_of(pub)->client_asks & (1U << kind)) != 0;
 }
 
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer)
+{
+    if (answer->type != NG_TYPE_OBJECT) {
+        return false;
+    }
+    if (kind == NG_ASK_ROOTS) {
+        const struct ng_value *roots = json_get(answer, "roots");
+        return roots != NULL && roots->type == NG_TYPE_ARRAY;
+    }
+    if (kind == NG_ASK_MODEL) {
+        return true;
+    }
+    const struct ng_value *action = json_get(answer, "action");
+    const struct ng_value *content = json_get(answer, "content");
+    if (action == NULL || action->type != NG_TYPE_STRING ||
+        !str_in_words(action->text, "accept decline cancel")) {
+        return false;
+    }
+    bool has_content = content != NULL && content->type == NG_TYPE_OBJECT;
+    return has_content || kind == NG_ASK_URL || !str_is(action->text, "accept");
+}
+
 static const struct ng_value *host_ask(struct ng_call *pub, const char *key,
                                        enum ng_ask_kind kind, struct ng_str request)
 {
     struct call *call = call_of(pub);
-    if (call->ask_answers != NULL) {
-        const struct ng_value *answer = json_get(call->ask_answers, key);
-        if (answer != NULL) {
-            return answer;
-        }
+    const struct ng_value *answer =
+        call->ask_answers == NULL ? NULL : json_get(call->ask_answers, key);
+    if (answer != NULL && call_answer_fits(kind, answer)) {
+        return answer;
     }
     struct ask *ask = arena_zalloc(&call->arena, sizeof(*ask));
     if (ask != NULL) {
         ask->key = arena_copy(&call->arena, ng_str_of(key));
         ask->kind = kind;
+        ask->malformed = answer != NULL;
         ask->request = arena_copy(&call->arena, request);
         struct ask **last = &call->asks;
         while (*last != NULL) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* log.c - one line an entry on stderr, made on the stack: logging works when memory has run
- * out, and costs one write(2). */
+ * out. */
 #include "log.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "log_queue.h"
 #include "str.h"
 
 /* Longest message and longest line, in bytes; what is longer is cut. */
@@ -19,10 +19,10 @@
 #define LOG_TAIL 32
 
 /* Process-wide by contract: the level, the format (-1: not set, see log_format_now) and the
- * lock that keeps long lines whole. */
+ * switches. */
 static atomic_int log_level_now = NG_LOG_INFO;
 static atomic_int log_format_set = -1;
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool log_switches[LOG_KINDS];
 
 struct log_line {
     size_t len;
@@ -56,6 +56,21 @@ static enum log_format log_format_now(void)
         }
     }
     return (enum log_format)format;
+}
+
+bool log_is_json(void)
+{
+    return log_format_now() == LOG_JSON;
+}
+
+void log_set_switch(enum log_kind kind, bool on)
+{
+    atomic_store_explicit(&log_switches[kind], on, memory_order_relaxed);
+}
+
+bool log_switched_on(enum log_kind kind)
+{
+    return atomic_load_explicit(&log_switches[kind], memory_order_relaxed);
 }
 
 static const char *log_level_name(enum ng_level level)
@@ -141,23 +156,6 @@ static void log_add_time(struct log_line *line)
     (void)log_add(line, text, more > 0 ? (size_t)more : 0);
 }
 
-static void log_put(const struct log_line *line)
-{
-    size_t done = 0;
-    (void)pthread_mutex_lock(&log_lock);
-    while (done < line->len) {
-        ssize_t wrote = write(STDERR_FILENO, line->data + done, line->len - done);
-        if (wrote < 0 && errno == EINTR) {
-            continue;
-        }
-        if (wrote <= 0) {
-            break; /* nowhere to tell it */
-        }
-        done += (size_t)wrote;
-    }
-    (void)pthread_mutex_unlock(&log_lock);
-}
-
 /* What closes a line goes into the room kept for it. */
 static void log_close(struct log_line *line, const char *tail)
 {
@@ -166,8 +164,8 @@ static void log_close(struct log_line *line, const char *tail)
     line->len += len;
 }
 
-static void log_entry_json(struct log_line *line, enum ng_level level, const char *where,
-                           struct ng_str message, const char *json)
+static void log_head_json(struct log_line *line, enum ng_level level, const char *where,
+                          struct ng_str message)
 {
     (void)log_add_c(line, "{\"time\":\"");
     log_add_time(line);
@@ -178,6 +176,12 @@ static void log_entry_json(struct log_line *line, enum ng_level level, const cha
     (void)log_add_c(line, "\",\"message\":\"");
     log_add_text(line, message, true);
     (void)log_add_c(line, "\"");
+}
+
+static void log_entry_json(struct log_line *line, enum ng_level level, const char *where,
+                           struct ng_str message, const char *json)
+{
+    log_head_json(line, level, where, message);
     if (json == NULL || json[0] == '\0') {
         log_close(line, "}\n");
         return;
@@ -191,8 +195,8 @@ static void log_entry_json(struct log_line *line, enum ng_level level, const cha
     }
 }
 
-static void log_entry_text(struct log_line *line, enum ng_level level, const char *where,
-                           struct ng_str message, const char *json)
+static void log_head_text(struct log_line *line, enum ng_level level, const char *where,
+                          struct ng_str message)
 {
     log_add_time(line);
     (void)log_add_c(line, " ");
@@ -201,6 +205,12 @@ static void log_entry_text(struct log_line *line, enum ng_level level, const cha
     log_add_text(line, ng_str_of(where), false);
     (void)log_add_c(line, ": ");
     log_add_text(line, message, false);
+}
+
+static void log_entry_text(struct log_line *line, enum ng_level level, const char *where,
+                           struct ng_str message, const char *json)
+{
+    log_head_text(line, level, where, message);
     if (json != NULL && json[0] != '\0') {
         (void)log_add_c(line, " {");
         log_add_text(line, ng_str_of(json), false);
@@ -221,7 +231,28 @@ static void log_entry(enum ng_level level, const char *where, struct ng_str mess
     } else {
         log_entry_text(&line, level, where, message, json);
     }
-    log_put(&line);
+    log_queue_put(line.data, line.len);
+    errno = saved;
+}
+
+void log_kind_write(enum log_kind kind, const char *message, struct ng_str values, bool cut)
+{
+    const char *where = kind == LOG_ACCESS ? "access" : "audit";
+    struct log_line line;
+    int saved = errno;
+    line.len = 0;
+    if (log_is_json()) {
+        log_head_json(&line, NG_LOG_INFO, where, str_utf8_cut(ng_str_of(message), 512));
+        (void)log_add_c(&line, values.len > 0 ? "," : "");
+        (void)log_add(&line, values.data, values.len);
+        log_close(&line, cut ? ",\"cut\":true}\n" : "}\n");
+    } else {
+        log_head_text(&line, NG_LOG_INFO, where, str_utf8_cut(ng_str_of(message), 512));
+        (void)log_add_c(&line, " ");
+        (void)log_add(&line, values.data, values.len);
+        log_close(&line, cut ? " ...\n" : "\n");
+    }
+    log_queue_put(line.data, line.len);
     errno = saved;
 }
 

@@ -9,14 +9,20 @@
 #include "notegate/plugin.h"
 
 enum log_format { LOG_TEXT = 0, LOG_JSON = 1 };
+/* Logs of their own, each switched by itself and whatever the level (log_record.h). */
+enum log_kind { LOG_ACCESS = 0, LOG_AUDIT = 1, LOG_KINDS };
 
 /* Process-wide, set at start and by a reload; any thread. Default: info, text on a terminal
  * else JSON. */
 void log_set_level(enum ng_level level);
 void log_set_format(enum log_format format);
 bool log_enabled(enum ng_level level);
+bool log_is_json(void);
+/* log.access, log.audit. Default: off. */
+void log_set_switch(enum log_kind kind, bool on);
+bool log_switched_on(enum log_kind kind);
 /* `where`: "store", "http", a plugin's name. Line feeds in the message are escaped. Never
- * blocks on a lock that another logging thread holds for longer than one write(2). */
+ * blocks once log_queue_start() was called; before that, for one write(2). */
 void log_write(enum ng_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void log_vwrite(enum ng_level level, const char *where, const char *format, va_list args)
@@ -24,5 +30,7 @@ void log_vwrite(enum ng_level level, const char *where, const char *format, va_l
 /* The same with members: `json` is an object's members without braces, or NULL:
  * "\"agent\":\"a\"". */
 void log_fields(enum ng_level level, const char *where, const char *message, const char *json);
+/* For log_record.c: values as JSON members, or as text, by log_is_json(). */
+void log_kind_write(enum log_kind kind, const char *message, struct ng_str values, bool cut);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "idem.h"
@@ -486,6 +487,22 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     store_batch_ended(store); /* last: what done() queues must not find the backend closed */
 }
 
+/* For the audit log. Before the commit is queued: once it ends, another thread may go on with
+ * the call. */
+static void operation_note(struct operation *op)
+{
+    for (size_t i = 0; i < op->count; i++) {
+        const struct piece *piece = &op->pieces[i];
+        const struct ng_collection *collection =
+            store_collection(op->store, piece->change->key.collection);
+        if (piece->next != NULL && collection != NULL &&
+            (collection->flags & NG_COLLECTION_QUIET) == 0) {
+            audit_note(op->call, piece->change->key.collection, piece->change->key.id,
+                       piece->next->doc.revision);
+        }
+    }
+}
+
 static int operation_commit(struct operation *op)
 {
     struct call *call = op->call;
@@ -637,6 +654,7 @@ static int operation_start(struct operation *op, const struct ng_answer *answer,
             rc = operation_batch(op, answer);
         }
         if (rc == NG_OK && operation_publish(op)) {
+            operation_note(op);
             bool stores = own_answer && answer != NULL;
             op->call->idem_stored = op->call->idem_stored || stores;
             rc = operation_commit(op);

@@ -726,10 +726,22 @@ static void other_http_methods(void **state)
     struct exchange exchange;
     (void)state;
     exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET; /* without a session */
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 400);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
     exchange.request.method = MCP_HTTP_GET;
+    exchange.request.accept = ng_str_of("application/json");
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 406);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.protocol_version = ng_str_of("2026-07-28");
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 405);
-    assert_string_equal(exchange.response.allow, "POST, DELETE");
+    assert_string_equal(exchange.response.allow, "POST");
     exchange_free(&exchange);
     exchange_init(&exchange, "");
     exchange.request.method = MCP_HTTP_DELETE;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http_access.h - the access log (log.access): one line for each HTTP request, when it has
+ * ended. No query, no header but traceparent and the client's name: nothing that may be a
+ * secret.
+ */
+#ifndef NOTEGATE_API_HTTP_ACCESS_H
+#define NOTEGATE_API_HTTP_ACCESS_H
+
+#include "call.h"
+
+/* Of the client's name (User-Agent), of a traceparent and of a path. */
+#define HTTP_ACCESS_AGENT_MAX 128
+#define HTTP_ACCESS_TRACE_MAX 64
+#define HTTP_ACCESS_PATH_MAX 256
+
+struct http_request;
+
+/* What is kept of a request until it has ended: the headers are gone by then. */
+struct http_access {
+    int64_t started_ns; /* 0: no line is wanted of it */
+    bool trusted;       /* the caller is known */
+    char agent[72], key[16];
+    char user_agent[HTTP_ACCESS_AGENT_MAX + 1];
+    char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
+};
+
+/* With the request line. */
+void http_access_begin(struct http_request *request);
+/* The headers are in and the caller is known, or was refused (rc) with an audit line. */
+void http_access_caller(struct http_request *request, int rc);
+/* The request has ended. whole: its answer was sent to the last byte. */
+void http_access_end(struct http_request *request, bool whole);
+
+#endif

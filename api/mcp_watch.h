@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_watch.h - what one client wants to hear of: lists that changed, resources it subscribed
+ * to. A session of the handshake era has one, every subscriptions/listen has one.
+ *
+ * Changes come from the event feed and from plugins that say their lists changed; they are told
+ * on a worker, in order, each once. Nothing here blocks.
+ */
+#ifndef NOTEGATE_API_MCP_WATCH_H
+#define NOTEGATE_API_MCP_WATCH_H
+
+#include "mcp_resources.h"
+
+/* Resources that one session, or one listen, subscribes to. */
+#define MCP_SUBSCRIPTIONS_MAX 1000
+#define MCP_SUBSCRIPTIONS_BYTES_MAX ((size_t)1024 * 1024)
+
+struct mcp_watch;
+
+/* How messages leave. Called with the watch locked, never after mcp_watch_close(). */
+typedef void mcp_watch_send_fn(void *user, struct ng_str message);
+
+/* The gateway's list of watches; a reference for each face that serves MCP. */
+int mcp_watches_open(struct gateway *gateway);
+void mcp_watches_close(struct gateway *gateway);
+
+/*
+ * who: the caller, its spaces known (dispatch_spaces); a reference is taken. lists: of enum
+ * ng_lists, what it hears of. meta: JSON members of every message's _meta, or absent; copied.
+ * With one reference; mcp_watch_open() begins.
+ */
+int mcp_watch_new(struct call *who, unsigned lists, struct ng_str meta, mcp_watch_send_fn *send,
+                  void *user, struct mcp_watch **ret);
+/* From now on. first: sent before anything else; or absent. NG_OK (also where it was closed
+ * already: a no-op), or the feed's failure. */
+int mcp_watch_open(struct mcp_watch *watch, struct ng_str first);
+/* Nothing is sent any more when it returns. Not from within send(). Again: a no-op. */
+void mcp_watch_close(struct mcp_watch *watch);
+void mcp_watch_ref(struct mcp_watch *watch);
+void mcp_watch_unref(struct mcp_watch *watch); /* NULL is a no-op */
+
+/* Subscribes. uri: as the client spells it, what it is told. Known already: NG_OK. NG_EBUSY:
+ * as many are there as may be; NG_EINTERNAL. */
+int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
+                  const struct mcp_uri *uri, struct ng_str text);
+/* False: it was not subscribed to. */
+bool mcp_watch_remove(struct mcp_watch *watch, const struct mcp_source *source,
+                      const struct mcp_uri *uri);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* audit.c - what a call's line in the audit log says, and which calls have one. */
+#include "audit.h"
+
+#include "keys.h"
+#include "log_record.h"
+#include "registry.h"
+#include "str.h"
+
+void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
+                uint64_t revision)
+{
+    if (!log_switched_on(LOG_AUDIT)) {
+        return;
+    }
+    call->change_count++;
+    if (call->change_count > AUDIT_CHANGES_MAX) {
+        return;
+    }
+    struct call_change *change = arena_zalloc(&call->arena, sizeof(*change));
+    if (change == NULL) {
+        return; /* it is counted */
+    }
+    change->collection = arena_copy(&call->arena, collection);
+    change->id = arena_copy(&call->arena, str_utf8_cut(id, LOG_VALUE_MAX));
+    change->revision = revision;
+    change->next = call->changes;
+    call->changes = change;
+}
+
+/* Refused for who is calling, and not for what was asked. */
+static bool is_refusal(int rc)
+{
+    return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_EUNAUTHENTICATED || rc == NG_ERATE;
+}
+
+static const char *role_name(enum ng_role role)
+{
+    return role == NG_ROLE_READER ? "reader" : role == NG_ROLE_WRITER ? "writer" : "admin";
+}
+
+static const char *mode_name(enum ng_mode mode)
+{
+    return mode == NG_MODE_ASK ? "ask" : mode == NG_MODE_EDIT ? "edit" : "agent";
+}
+
+/* Which of a tool's operations it is, where the tool says that one argument decides it. */
+static struct ng_str operation(const struct call *call)
+{
+    const char *name = call->tool->desc.read_argument;
+    const struct ng_value *value =
+        name == NULL || call->pub.args == NULL ? NULL : json_get(call->pub.args, name);
+    bool known = value != NULL && value->type == NG_TYPE_STRING;
+    return known ? value->text : str_make(NULL, 0);
+}
+
+static void add_changes(struct log_record *record, const struct call *call)
+{
+    if (call->change_count == 0) {
+        return;
+    }
+    log_record_list(record, "changes");
+    for (const struct call_change *at = call->changes; at != NULL; at = at->next) {
+        log_record_change(record, at->collection, at->id, at->revision);
+    }
+    log_record_list_end(record);
+    if (call->change_count > AUDIT_CHANGES_MAX) {
+        log_record_int(record, "more", (int64_t)call->change_count - AUDIT_CHANGES_MAX);
+    }
+}
+
+void audit_call(const struct call *call, int64_t took_ns)
+{
+    struct log_record record;
+    const struct ng_caller *caller = &call->caller;
+    int rc = call->work.rc;
+    if (!log_switched_on(LOG_AUDIT) || call->tool == NULL ||
+        (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
+        return;
+    }
+    const char *outcome = rc == NG_OK ? "ok" : error_name(call->tool, rc);
+    log_record_begin(&record, LOG_AUDIT);
+    log_record_text(&record, "tool", call->pub.tool);
+    log_record_text(&record, "operation", operation(call));
+    log_record_text(&record, "outcome", ng_str_of(outcome));
+    log_record_text(&record, "agent", caller->agent);
+    if (call->key != NULL) {
+        log_record_text(&record, "key", ng_str_of(call->key->id));
+    }
+    log_record_text(&record, "space", caller->space);
+    log_record_text(&record, "role", ng_str_of(role_name(caller->role)));
+    log_record_text(&record, "mode", ng_str_of(mode_name(caller->mode)));
+    log_record_ms(&record, "duration_ms", took_ns);
+    if (rc == NG_OK && call->work.revision_kind == REVISION_TEXT) {
+        log_record_text(&record, "revision", call->work.revision_text);
+    } else if (rc == NG_OK && call->work.revision_kind == REVISION_NUMBER) {
+        log_record_int(&record, "revision", (int64_t)call->work.revision_number);
+    }
+    log_record_text(&record, "request_id", caller->request_id);
+    log_record_text(&record, "traceparent", caller->traceparent);
+    add_changes(&record, call);
+    log_record_end(&record, "%.*s %s", (int)call->pub.tool.len, call->pub.tool.data, outcome);
+}
+
+void audit_event(const struct audit_event *event)
+{
+    struct log_record record;
+    if (!log_switched_on(LOG_AUDIT)) {
+        return;
+    }
+    log_record_begin(&record, LOG_AUDIT);
+    log_record_text(&record, "event", ng_str_of(event->what));
+    log_record_text(&record, "outcome", ng_str_of(event->outcome));
+    log_record_text(&record, "agent", event->agent);
+    log_record_text(&record, "key", event->key);
+    log_record_text(&record, "remote", event->remote);
+    log_record_text(&record, "target", event->target);
+    log_record_text(&record, "request_id", event->request_id);
+    log_record_text(&record, "traceparent", event->traceparent);
+    log_record_end(&record, "%s %s", event->what, event->outcome);
+}

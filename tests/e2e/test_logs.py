@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""The access log and the audit log: who did what, how it ended; never a secret, and never in anybody's way."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+
+import httpx
+import pytest
+from cli_support import environment, notegate
+from conftest import SOURCE, binary, eventually
+from mcp import Client, StdioServerParameters
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+BOTH = ["log.access=true", "log.audit=true", "log.format=json"]
+SECRET = "sesame-sesame-sesame-0123456789"
+TIMEOUT = 60
+
+
+def lines(gateway, where, **wanted):
+    """The log's lines of one kind that have these members."""
+    found = []
+    for line in list(gateway.errors):
+        entry = json.loads(line) if line.startswith("{") else {}
+        if entry.get("where") == where and all(entry.get(name) == value for name, value in wanted.items()):
+            found.append(entry)
+    return found
+
+
+def line(gateway, where, **wanted):
+    found = eventually(lambda: lines(gateway, where, **wanted), what=f"a line of {where} with {wanted}")
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.fixture
+def gateway(start):
+    return start(sets=BOTH)
+
+
+WRITE = {"mode": "write", "newStr": SECRET}
+
+
+def test_a_change_is_told_with_who_what_and_revision(gateway):
+    headers = {"X-Notegate-Agent": "ann", "X-Notegate-Space": "team", "X-Request-Id": "request-1", "traceparent": TRACE}
+    answer = gateway.call("notebook", WRITE, headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["traceparent"] == TRACE
+    entry = line(gateway, "audit", request_id="request-1")
+    assert entry["tool"] == "notebook" and entry["operation"] == "write" and entry["outcome"] == "ok"
+    assert (entry["agent"], entry["space"], entry["role"], entry["mode"]) == ("ann", "team", "admin", "agent")
+    assert entry["traceparent"] == TRACE and entry["duration_ms"] > 0 and entry["level"] == "info"
+    assert [(c["collection"], c["revision"]) for c in entry["changes"]] == [("notebooks", 1)]
+    access = line(gateway, "access", request_id="request-1")
+    assert (access["method"], access["path"], access["status"]) == ("POST", "/v1/tools/notebook", 200)
+    assert access["remote"] == "127.0.0.1" and access["agent"] == "ann" and access["traceparent"] == TRACE
+    assert access["bytes_in"] == int(answer.request.headers["content-length"])
+    assert access["bytes_out"] == len(answer.content)
+    assert access["user_agent"].startswith("python-httpx/")
+
+
+def test_files_are_told(gateway):
+    path = gateway.data_dir / "files" / "a.txt"
+    answer = gateway.call("fileEditor", {"command": "create", "path": str(path), "file_text": SECRET},
+                          {"X-Request-Id": "file-1"})
+    assert answer.status_code == 200, answer.text
+    entry = line(gateway, "audit", request_id="file-1")
+    assert entry["operation"] == "create" and entry["outcome"] == "ok"
+    assert [c["collection"] for c in entry["changes"]] == ["files"]
+    assert "a.txt" in entry["changes"][0]["id"]
+
+
+def test_reading_is_no_audit_line_but_refusals_and_failures_are(gateway):
+    assert gateway.call("notebook", {"mode": "list"}, {"X-Request-Id": "read"}).status_code == 200
+    refused = gateway.call("notebook", WRITE, {"X-Notegate-Mode": "ask", "X-Request-Id": "refused"})
+    assert refused.status_code == 403
+    failed = gateway.call("fileEditor", {"command": "str_replace", "path": str(gateway.data_dir / "files" / "none"),
+                                         "old_str": "a", "new_str": "b"}, {"X-Request-Id": "failed"})
+    assert failed.status_code >= 400
+    entry = line(gateway, "audit", request_id="refused")
+    assert entry["outcome"] == "MODE_FORBIDDEN" and entry["mode"] == "ask" and "changes" not in entry
+    assert line(gateway, "audit", request_id="failed")["outcome"] == failed.json()["code"]
+    assert line(gateway, "access", request_id="read")["status"] == 200
+    assert not lines(gateway, "audit", request_id="read")
+
+
+def test_the_query_is_not_told(gateway):
+    gateway.client.get("/v1/tools", params={"token": SECRET, "format": "mcp"}, headers={"X-Request-Id": "query"})
+    assert line(gateway, "access", request_id="query")["path"] == "/v1/tools"
+
+
+def test_callers_that_are_turned_away(start):
+    gateway = start(sets=BOTH + ["auth=on"])
+    answer = gateway.client.get("/v1/tools", headers={"Authorization": f"Bearer ng_{SECRET}", "X-Request-Id": "who"})
+    assert answer.status_code == 401
+    entry = line(gateway, "audit", request_id="who")
+    assert (entry["event"], entry["outcome"], entry["remote"]) == ("refused", "UNAUTHENTICATED", "127.0.0.1")
+    assert entry["target"] == "/v1/tools" and "agent" not in entry
+    assert "agent" not in line(gateway, "access", request_id="who")
+
+
+def test_no_secret_is_in_any_log(start):
+    gateway = start(sets=BOTH + ["log.level=debug"])
+    key = f"ng_{SECRET}"
+    secret_headers = [{"Authorization": f"Bearer {key}"}, {"Cookie": f"session={key}"}, {"X-Api-Key": key},
+                      {"Mcp-Session-Id": key}, {"Idempotency-Key": key}, {"Proxy-Authorization": f"Basic {key}"}]
+    for headers in secret_headers:
+        gateway.call("notebook", WRITE, headers)
+        gateway.client.post(f"/mcp?key={key}", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+        gateway.client.get(f"/v1/tools?access_token={key}", headers=headers)
+    gateway.call("notebook", {"mode": "no such mode", "newStr": key})
+    gateway.call("notebook", {"mode": "write", "newStr": key, "unknown": key})
+    gateway.client.get(f"/{'a' * 10}?{key}")
+    with gateway.connect() as raw:
+        raw.request(f"GET /v1/tools?k={key} HTTP/1.1", [f"Authorization: Bearer {key}", f"Bad Header: {key}"])
+        raw.answer()
+    eventually(lambda: len(lines(gateway, "access")) >= 3 * len(secret_headers), what="their lines")
+    assert gateway.stop() == 0
+    told = "".join(gateway.errors)
+    assert SECRET not in told and "audit" in told and "access" in told
+
+
+def test_the_switches_follow_a_reload(start, tmp_path):
+    file = tmp_path / "notegate.yaml"
+    file.write_text("log:\n  format: json\n")
+    gateway = start(args=["--config", str(file)])
+    assert gateway.call("notebook", WRITE).status_code == 200
+    file.write_text("log:\n  format: json\n  access: true\n  audit: true\n")
+    report = gateway.reload()
+    assert {c["key"]: c["holds"] for c in report["changes"]} == {"log.access": True, "log.audit": True}
+    assert gateway.call("notebook", WRITE, {"X-Request-Id": "on"}).status_code == 200
+    line(gateway, "access", request_id="on")
+    line(gateway, "audit", request_id="on")
+    assert len(lines(gateway, "audit", tool="notebook")) == 1
+    file.write_text("log:\n  format: json\n")
+    gateway.process.send_signal(signal.SIGHUP)
+    eventually(lambda: lines(gateway, "serve", message="reload: log.audit: the new value holds now")[1:],
+               what="the second reload")
+    assert gateway.call("notebook", WRITE, {"X-Request-Id": "off"}).status_code == 200
+    assert gateway.stop() == 0
+    assert not lines(gateway, "access", request_id="off") and not lines(gateway, "audit", request_id="off")
+
+
+def test_text_is_readable(start):
+    gateway = start(sets=["log.access=true", "log.audit=true", "log.format=text"])
+    headers = {"User-Agent": 'odd "client" 1', "X-Request-Id": "text-1"}
+    assert gateway.call("notebook", WRITE, headers).status_code == 200
+    told = eventually(lambda: gateway.logged("info access: POST /v1/tools/notebook 200 remote=127.0.0.1", "text-1"))[0]
+    assert 'user_agent="odd \\"client\\" 1"' in told and " agent=local " in told
+    told = eventually(lambda: gateway.logged("info audit: notebook ok tool=notebook operation=write", "text-1"))[0]
+    assert "changes=notebooks:" in told and "@1" in told
+
+
+def test_the_command_line_and_stdio(tmp_path):
+    env = environment(NOTEGATE_LOG_AUDIT="true", NOTEGATE_LOG_FORMAT="json")
+    done = notegate("call", "notebook", json.dumps(WRITE), "--data-dir", tmp_path / "a", "--agent", "bob", env=env)
+    assert done.returncode == 0, done.stderr
+    entries = [json.loads(told) for told in done.stderr.splitlines() if '"audit"' in told]
+    assert [(e["tool"], e["agent"], e["outcome"]) for e in entries] == [("notebook", "bob", "ok")]
+
+    log = tmp_path / "stdio.log"
+
+    async def run():
+        with open(log, "w") as errors:
+            from mcp.client.stdio import stdio_client
+            server = StdioServerParameters(command=binary(), cwd=str(tmp_path), env={**os.environ, **env}, args=[
+                "mcp", "--data-dir", str(tmp_path / "b"), "--agent", "eve"])
+            async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=TIMEOUT) as client:
+                assert not (await client.call_tool("notebook", WRITE)).is_error
+
+    asyncio.run(run())
+    entries = [json.loads(told) for told in log.read_text().splitlines() if '"audit"' in told]
+    assert [(e["tool"], e["agent"], e["operation"]) for e in entries] == [("notebook", "eve", "write")]
+
+
+def test_a_log_that_nobody_reads_stops_nobody(tmp_path):
+    """stderr is a pipe that is full: calls go on, lines are dropped and counted, and the gateway ends."""
+    read, written = os.pipe()
+    command = [binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data")]
+    for item in BOTH:
+        command += ["--set", item]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=written, text=True, env=environment(),
+                               cwd=SOURCE)
+    os.close(written)
+    try:
+        url = process.stdout.readline().split(" listening on ")[1].strip()
+        with httpx.Client(base_url=url, timeout=TIMEOUT, trust_env=False) as client:
+            def dropped():
+                for _ in range(500):
+                    headers = {"X-Request-Id": "x" * 128, "User-Agent": "y" * 200}
+                    assert client.get("/healthz", headers=headers).status_code == 200
+                assert client.post("/v1/tools/notebook", json=WRITE).status_code == 200
+                text = client.get("/metrics").text
+                return [row for row in text.splitlines() if row.startswith("notegate_log_dropped_total ")
+                        and not row.endswith(" 0")]
+
+            eventually(dropped, seconds=TIMEOUT, what="a dropped line")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        os.close(read)
