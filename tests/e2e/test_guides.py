@@ -192,11 +192,16 @@ class Proxy(threading.Thread):
             given["Connection"] = "close"
             lines = [first, *(f"{name}: {value}" for name, value in given.items())]
             upstream.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-            try:
-                while chunk := upstream.recv(65536):
-                    client.sendall(chunk)
-            except OSError:
-                pass  # the client has seen enough
+            threading.Thread(target=self.pass_on, args=(client, upstream), daemon=True).start()
+            self.pass_on(upstream, client)
+
+    @staticmethod
+    def pass_on(source, target):
+        try:
+            while chunk := source.recv(65536):
+                target.sendall(chunk)
+        except OSError:
+            pass  # one side has seen enough
 
 
 def test_behind_a_proxy(start):
