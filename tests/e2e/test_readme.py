@@ -191,7 +191,18 @@ def check_bench(place, block):
     assert "--rounds" in place.shell(f"{script} --help")
 
 
+def check_events(place, block):
+    before = place.gateway.call("notebook", {"mode": "create", "name": "followed", "newStr": "x"})
+    assert before.status_code == 200
+    shown = place.shell(block)
+    events = [json.loads(line.removeprefix("data: ")) for line in shown.splitlines() if line.startswith("data: ")]
+    assert "followed" in [event["id"] for event in events]
+    promised = json.loads(re.search(r"like `(\{\"seq\".*?\})`", README.read_text()).group(1))
+    assert all(set(event) == set(promised) for event in events)
+
+
 CHECKS = {
+    "curl -sN": check_events,
     "packaging/run": check_run,
     "packaging/test": check_test,
     "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -d": check_first_call,
