@@ -92,7 +92,8 @@ def test_the_era_is_agreed_on(target, mode):
         if mode != MODERN:  # the pinned mode asks the server nothing
             assert client.server_info.name == "notegate"
             assert client.server_capabilities.tools is not None
-            assert client.server_capabilities.resources is None
+            assert client.server_capabilities.resources.subscribe
+            assert client.server_capabilities.prompts.list_changed
 
     with_client(target, mode, use)
 
@@ -214,7 +215,8 @@ def test_sessions_end(gateway):
 
 
 def test_http_rules(gateway):
-    refused = httpx.get(gateway.url, headers={"Accept": "text/event-stream"})
+    assert httpx.get(gateway.url, headers={"Accept": "text/event-stream"}).status_code == 400  # of no session
+    refused = httpx.get(gateway.url, headers={"Accept": "text/event-stream", "MCP-Protocol-Version": MODERN})
     assert refused.status_code == 405
     assert "POST" in refused.headers["allow"]
     assert post(gateway, request("ping"), {"Accept": "text/html"}).status_code == 406
