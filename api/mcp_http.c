@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "keys.h"
+#include "mcp_watch.h"
 #include "str.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"
@@ -33,6 +34,10 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
         mcp_sessions_new(config_int(gateway->config, "mcp.session_timeout"), &mcp->sessions);
     if (rc == NG_OK) {
         rc = mcp_asks_new(gateway, sweep, mcp, &mcp->asks);
+    }
+    if (rc == NG_OK) {
+        rc = mcp_watches_open(gateway);
+        mcp->watches = rc == NG_OK;
     }
     if (rc != NG_OK) {
         mcp_http_free(mcp);
@@ -70,6 +75,9 @@ void mcp_http_free(struct mcp_http *mcp)
     (void)pthread_mutex_unlock(&mcp->lock);
     mcp_asks_free(mcp->asks);
     mcp_sessions_free(mcp->sessions);
+    if (mcp->watches) {
+        mcp_watches_close(mcp->gateway);
+    }
     (void)pthread_cond_destroy(&mcp->idle);
     (void)pthread_mutex_destroy(&mcp->lock);
     free(mcp);
