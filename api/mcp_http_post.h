@@ -17,7 +17,6 @@ struct mcp_http {
     pthread_mutex_t lock;
     pthread_cond_t idle;
     size_t jobs;  /* under way, also those whose client went away */
-    bool watches; /* the gateway's list of them is open (mcp_watch.h) */
 };
 
 /* mcp_http.c */
