@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "http_check.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -91,8 +92,7 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
 
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
 {
-    mcp_result_end_as(exchange, out,
-                      exchange->result_type == NULL ? "complete" : exchange->result_type, meta);
+    mcp_result_end_as(exchange, out, "complete", meta);
 }
 
 void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
@@ -243,6 +243,22 @@ static int give_call(struct mcp_exchange *exchange)
     return NG_OK;
 }
 
+/* The trace a request belongs to may stand in its _meta, whatever carried it; that is nearer to
+ * the caller than the transport's header. */
+static void take_trace(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    const struct ng_value *trace =
+        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
+    if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
+        http_traceparent_valid(trace->text)) {
+        struct ng_str copy = arena_copy(&call->arena, trace->text);
+        if (copy.data != NULL) {
+            call->caller.traceparent = copy;
+        }
+    }
+}
+
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
@@ -309,7 +325,6 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     exchange->run = NULL;
     exchange->rounds = 0;
     exchange->taken_back = false;
-    exchange->result_type = NULL;
     atomic_init(&exchange->answered, false);
     atomic_init(&exchange->waits, MCP_WAITS_NOT);
     if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {
@@ -346,7 +361,9 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         run_notification(exchange);
         return NG_OK;
     }
-    if (give_call(exchange) != NG_OK) {
+    if (give_call(exchange) == NG_OK) {
+        take_trace(exchange);
+    } else {
         return NG_OK;
     }
     int rc = run_request(exchange);

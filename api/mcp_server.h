@@ -32,8 +32,8 @@ struct mcp_face {
     void (*ask)(struct mcp_job *job, struct ng_str message);
     /* The client may come back for the answer. NULL: it cannot. */
     void (*let_go)(struct mcp_job *job, int64_t retry_ms);
-    /* A cancelled request is answered all the same (HTTP owes an answer). */
-    bool answers_cancelled;
+    /* Is this job answered all the same when its client has cancelled it? NULL: no. */
+    bool (*owes_answer)(struct mcp_job *job);
     /* Errors have HTTP statuses of their own; headers are checked. */
     bool is_http;
 };
@@ -54,7 +54,6 @@ struct mcp_exchange {
     const struct mcp_run *run; /* while it runs a plugin's code */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
-    const char *result_type;   /* "resultType" of the answer being printed; NULL: "complete" */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */
