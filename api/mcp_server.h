@@ -55,7 +55,6 @@ struct mcp_exchange {
     void *run_user;            /* of what runs, through all its rounds */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
-    const char *result_type;   /* "resultType" of the answer being printed; NULL: "complete" */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */

@@ -162,6 +162,14 @@ def check_check(place, block):
     assert not re.search(r"^(FAILED|failed|not ok)", shown, re.M)
 
 
+def check_keys(place, block):
+    shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "keys"))
+    key, title, row, gone, count = shown.splitlines()
+    assert key.startswith("ng_") and title.startswith("ID ")
+    assert row.split()[1:5] == ["ada", "writer", "agent", "~ada,team"]
+    assert "ada" in gone and count == "1 key revoked"
+
+
 def check_operating(place, block):
     shown = place.shell(block)
     assert '"notebook"' in shown
@@ -204,6 +212,7 @@ CHECKS = {
     "notegate call notebook": check_notebook,
     "notegate serve": check_serve,
     "notegate check": check_check,
+    "notegate key add": check_keys,
     "notegate tools": check_operating,
     "tests/bench/run": check_bench,
 }
