@@ -10,6 +10,7 @@
 
 struct mcp_http {
     struct gateway *gateway;
+    bool watches; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_asks *asks;
     bool watches; /* the gateway's list of them is open */
