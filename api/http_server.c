@@ -57,7 +57,11 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, sock
     if (size >= sizeof(address->sa_family) && address->sa_family == AF_UNIX) {
         limit += CONNECTIONS_OWNER;
     }
-    return atomic_load(&server->connections) < (int)limit ? MHD_YES : MHD_NO;
+    if (atomic_load(&server->connections) < (int)limit) {
+        return MHD_YES;
+    }
+    metrics_count(server->gateway->metrics, METRICS_REFUSED_CONNECTIONS);
+    return MHD_NO;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,

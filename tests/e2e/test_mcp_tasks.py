@@ -10,7 +10,7 @@ import subprocess
 import httpx
 import pytest
 
-from conftest import SOURCE, Gateway, eventually
+from conftest import SOURCE, Gateway, binary, environment, eventually
 
 TASKS = "io.modelcontextprotocol/tasks"
 CAPABILITIES = {"elicitation": {}, "extensions": {TASKS: {}}}
@@ -242,10 +242,10 @@ def test_a_stop_waits_no_longer_than_it_may(start):
     assert get(gateway, task)["status"] == "failed"
 
 
-def test_stdio(tasker, tmp_path):
-    """The same on stdin and stdout, in a gateway that has no other client."""
-    from conftest import binary, environment
-    (tmp_path / "data").mkdir(mode=0o700)
+@pytest.mark.parametrize("relayed", [False, True], ids=["alone", "relayed"])
+def test_stdio(start, tasker, tmp_path, relayed):
+    """The same on stdin and stdout, in a gateway of its own or through the one that serves."""
+    gateway = start() if relayed else None
     process = subprocess.Popen(
         [binary(), "mcp", "--data-dir", str(tmp_path / "data"), "--set", f"plugins={tasker}"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path)
@@ -260,10 +260,13 @@ def test_stdio(tasker, tmp_path):
         done = eventually(lambda: next((found for found in [ask("tasks/get", {"taskId": task})]
                                         if found["status"] == "completed"), None), what="the end")
         assert "slept for" in text_of(done)
-        ask("tools/call", {"name": "k_slow", "arguments": {"ms": 600000}})
+        left = ask("tools/call", {"name": "k_slow", "arguments": {"ms": 600000}})["taskId"]
         process.stdin.close()
         assert process.wait(30) == 0
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
+    if relayed:
+        assert get(gateway, left, agent="local")["status"] == "working"
+        send(gateway, "tasks/cancel", {"taskId": left}, agent="local")
