@@ -38,6 +38,8 @@ struct http_body {
     size_t cap;
     size_t len;
     size_t counted; /* bytes of it in limits.buffered */
+    size_t agent_len;
+    char agent[64]; /* whose bytes they are */
     struct gateway *gateway;
     char data[];
 };
