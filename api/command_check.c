@@ -22,7 +22,8 @@
 struct check {
     struct command_line *line;
     struct target target;
-    bool running; /* a gateway serves the data directory */
+    struct gateway *described; /* with modules and configuration only */
+    bool running;              /* a gateway serves the data directory */
     bool failed;
     bool colours;
     struct buf out; /* with --json */
@@ -149,10 +150,9 @@ static bool check_describe(struct check *check)
         check_line(check, true, "configuration", "%s",
                    file == NULL ? "no file; defaults, environment and flags" : file);
         check_modules(check, gateway);
-        check_listen(check, gateway);
         check_tls(check, gateway);
         check_files_limit(check, gateway);
-        gateway_close(gateway);
+        check->described = gateway;
     }
     buf_done(&error);
     return rc == NG_OK;
@@ -268,20 +268,6 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     }
 }
 
-/* How many, and whether the address it listens on can do without. */
-static void check_keys(struct check *check, struct gateway *gateway)
-{
-    struct buf text;
-    buf_init(&text, CHECK_ERROR_MAX);
-    if (http_server_check(gateway, &text) == NG_OK) {
-        size_t count = keys_count(gateway->keys);
-        check_line(check, true, "keys", "%zu in force", count);
-    } else {
-        check_line(check, false, "keys", "%s", buf_cstr(&text));
-    }
-    buf_done(&text);
-}
-
 static void check_open(struct check *check)
 {
     struct gateway *gateway = NULL;
@@ -294,7 +280,8 @@ static void check_open(struct check *check)
     } else {
         check->target.config = NULL;
         check_line(check, true, "gateway", "it starts");
-        check_keys(check, gateway);
+        check_listen(check, gateway); /* a public address needs a key */
+        check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
         struct call *call = call_new(gateway);
         if (call != NULL) {
             check_health(check, gateway, call);
@@ -314,14 +301,20 @@ static void check_all(struct check *check)
     }
     if (target_find(check->line, &check->target, &check->running) != COMMAND_OK) {
         check->failed = true;
+        gateway_close(check->described);
         return;
     }
     check_data_dir(check);
+    bool owned = check->running || target_check_owner(&check->target) == COMMAND_OK;
+    bool opens = !check->running && owned && !check->failed;
+    check->failed = check->failed || !owned;
+    if (!opens) {
+        check_listen(check, check->described);
+    }
+    gateway_close(check->described);
     if (check->running) {
         check_running(check);
-    } else if (target_check_owner(&check->target) != COMMAND_OK) {
-        check->failed = true;
-    } else if (!check->failed) {
+    } else if (opens) {
         check_open(check);
     }
     target_done(&check->target);

@@ -22,7 +22,7 @@ static const char command_sources[] =
 
 static const char command_directory[] =
     "One process owns a data directory at a time. Where a gateway serves it, call, tools, mcp, "
-    "verify and backup talk to that gateway through its Unix socket; restore and a second "
+    "key, verify and backup talk to that gateway through its Unix socket; restore and a second "
     "serve "
     "refuse. Where another command holds it, a command waits up to 5 seconds.";
 

@@ -76,6 +76,7 @@ int mcp_route(struct http_request *request)
         .body = http_request_text(request),
         .keep = keep_body,
         .caller = &request->caller,
+        .is_local = request->connection->auth.is_socket,
         .on_loop = true,
         .face = request,
     };

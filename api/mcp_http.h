@@ -45,8 +45,11 @@ struct mcp_http_request {
      * used before call->args_text or pub.args point into it. NG_OK, NG_EINTERNAL. */
     int (*keep)(const struct mcp_http_request *request, struct call *call);
     const struct auth_caller *caller; /* auth_apply(caller, call) */
-    bool on_loop;                     /* copy into call->on_loop: nothing here may block */
-    void *face;                       /* the HTTP face's own */
+    /* Came by the gateway's own socket: nothing stands between that could have decided by
+     * headers, so Mcp-Param-... need not repeat arguments. */
+    bool is_local;
+    bool on_loop; /* copy into call->on_loop: nothing here may block */
+    void *face;   /* the HTTP face's own */
 };
 
 enum mcp_http_kind {
@@ -86,6 +89,8 @@ void mcp_http_free(struct mcp_http *mcp);
 size_t mcp_http_sessions(struct mcp_http *mcp);
 /* The face stops: sessions end, what they run and wait for is cancelled. */
 void mcp_http_cancel_all(struct mcp_http *mcp);
+/* Tests: time passes. */
+void mcp_http_age(struct mcp_http *mcp, int64_t ms);
 /* Another mcp.session_timeout, from now on. */
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 

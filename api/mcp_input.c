@@ -204,9 +204,7 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
     }
     buf_add_char(out, '}');
     buf_add_str(out, buf_str(&state));
-    exchange->result_type = "input_required";
-    mcp_result_end(exchange, out, no_text);
-    exchange->result_type = NULL;
+    mcp_result_end_as(exchange, out, "input_required", no_text);
     mcp_answer_close(exchange);
     buf_done(&state);
     *ret_answered = true;

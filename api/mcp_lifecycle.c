@@ -8,6 +8,11 @@
 /* What discovery says holds until the gateway is another one. */
 #define MCP_DISCOVER_TTL_MS 3600000
 
+/* What both eras have; extensions, where there are some, are further members. */
+#define MCP_CAPABILITIES                                                                       \
+    "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
+    "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
+
 static const struct ng_str no_text = {NULL, 0};
 
 static const char mcp_instructions[] =
@@ -62,8 +67,8 @@ int mcp_initialize(struct mcp_exchange *exchange)
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_printf(out,
-               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{},\"tools\":{},"
-               "\"resources\":{},\"prompts\":{}%s},"
+               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES
+               "%s},"
                "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
                "\"},\"instructions\":\"%s\"",
                mcp_version_text(version),
@@ -84,7 +89,7 @@ int mcp_discover(struct mcp_exchange *exchange)
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
-               ",\"capabilities\":{\"tools\":{},\"resources\":{},\"prompts\":{}%s},"
+               ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
                mcp_tasks_of(exchange->job->gateway) == NULL

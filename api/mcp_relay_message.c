@@ -108,6 +108,13 @@ static void read_value(const struct ng_value *value, struct relay_message *ret)
     if (id != NULL && ret->method[0] != '\0') {
         (void)json_print(&ret->id, id);
     }
+    if (id != NULL && json_get(value, "method") == NULL) {
+        (void)json_print(&ret->answers, id);
+    }
+    const struct ng_value *cancels = params == NULL ? NULL : json_get(params, "requestId");
+    if (cancels != NULL && strcmp(ret->method, "notifications/cancelled") == 0) {
+        (void)json_print(&ret->cancels, cancels);
+    }
     ret->is_initialize = strcmp(ret->method, "initialize") == 0;
     ret->is_initialized = strcmp(ret->method, "notifications/initialized") == 0;
     ret->is_listen = strcmp(ret->method, "subscriptions/listen") == 0;
@@ -120,6 +127,8 @@ void relay_message_read(struct ng_str text, struct relay_message *ret)
     const struct ng_value *value = NULL;
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->id, RELAY_ID_MAX);
+    buf_init(&ret->answers, RELAY_ID_MAX);
+    buf_init(&ret->cancels, RELAY_ID_MAX);
     arena_init(&arena, RELAY_MEMORY_MAX);
     if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK &&
         value->type == NG_TYPE_OBJECT) {
@@ -131,6 +140,37 @@ void relay_message_read(struct ng_str text, struct relay_message *ret)
 void relay_message_done(struct relay_message *message)
 {
     buf_done(&message->id);
+    buf_done(&message->answers);
+    buf_done(&message->cancels);
+}
+
+enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size)
+{
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    enum relay_said said = RELAY_SAYS;
+    ret_id[0] = '\0';
+    arena_init(&arena, RELAY_MEMORY_MAX);
+    if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK) {
+        const struct ng_value *id = json_get(value, "id");
+        if (value->type == NG_TYPE_ARRAY) {
+            said = RELAY_ANSWERS; /* a batch is answered as a whole */
+        } else if (id != NULL && json_get(value, "method") == NULL) {
+            said = RELAY_ANSWERS;
+        } else if (id != NULL) {
+            struct buf printed;
+            said = RELAY_ASKS;
+            buf_init(&printed, size - 1);
+            if (json_print(&printed, id) == NG_OK) {
+                memcpy(ret_id, printed.data, printed.len);
+                ret_id[printed.len] = '\0';
+            }
+            buf_done(&printed);
+        }
+    }
+    arena_done(&arena);
+    return said;
 }
 
 void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MAX])

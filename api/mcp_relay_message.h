@@ -13,6 +13,8 @@ struct relay_message {
     char version[RELAY_HEADER_MAX]; /* in _meta: the newer era; else "" */
     char name[RELAY_NAME_MAX];      /* for Mcp-Name, encoded where it must be */
     struct buf id;                  /* JSON of the id; "" = no request */
+    struct buf answers; /* JSON of the id where it is a response of the client; or "" */
+    struct buf cancels; /* JSON of params.requestId of notifications/cancelled; or "" */
     bool is_initialize, is_initialized;
     bool is_listen; /* its answer is a stream without end */
 };
@@ -20,6 +22,10 @@ struct relay_message {
 /* Any text: what is no message is left to the gateway to refuse. */
 void relay_message_read(struct ng_str text, struct relay_message *ret);
 void relay_message_done(struct relay_message *message);
+/* What a message of the gateway is. */
+enum relay_said { RELAY_SAYS, RELAY_ANSWERS, RELAY_ASKS };
+/* ret_id: the id of RELAY_ASKS as JSON, "" where it does not fit. */
+enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size);
 /* The version an initialize result agrees on; "" stays where there is none. */
 void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MAX]);
 /* The JSON-RPC error for a request that got no answer: the gateway's own where `body` has one,

@@ -327,8 +327,9 @@ static struct call *call_again(struct mcp_exchange *exchange)
     }
     struct ng_str state =
         before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
-    call->caller.request_id = caller->request_id;
-    call->caller.traceparent = caller->traceparent;
+    /* Copies: in a batch the call before goes. */
+    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
     call->key = before->key;

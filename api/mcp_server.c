@@ -90,8 +90,7 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
 
 void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
 {
-    mcp_result_end_as(exchange, out,
-                      exchange->result_type == NULL ? "complete" : exchange->result_type, meta);
+    mcp_result_end_as(exchange, out, "complete", meta);
 }
 
 void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
@@ -325,7 +324,6 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     exchange->run = NULL;
     exchange->rounds = 0;
     exchange->taken_back = false;
-    exchange->result_type = NULL;
     atomic_init(&exchange->answered, false);
     atomic_init(&exchange->waits, MCP_WAITS_NOT);
     if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {

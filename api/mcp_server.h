@@ -54,7 +54,6 @@ struct mcp_exchange {
     const struct mcp_run *run; /* while it runs a plugin's code */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
-    const char *result_type;   /* "resultType" of the answer being printed; NULL: "complete" */
     bool progressed;
     double progress;  /* the last one sent */
     size_t answer_at; /* where the answer begins in the buffer */

@@ -216,9 +216,10 @@ void mcp_session_close(struct mcp_session *session)
 bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
 {
     (void)pthread_mutex_lock(&session->lock);
-    bool open = !session->ended;
+    bool open = !session->ended && session->question_count < MCP_SESSION_QUESTIONS_MAX;
     question->id = ++session->question_id;
     if (open) {
+        session->question_count++;
         question->next = session->questions;
         session->questions = question;
     }
@@ -236,6 +237,7 @@ static bool take_question(struct mcp_session *session, const struct mcp_question
     bool found = *at != NULL;
     if (found) {
         *at = question->next;
+        session->question_count--;
     }
     return found;
 }

@@ -27,6 +27,9 @@
  */
 #define MCP_SESSION_STREAMS_MAX 32
 
+/* What a client is asked at once. */
+#define MCP_SESSION_QUESTIONS_MAX 128
+
 struct mcp_sessions;
 struct mcp_session;
 struct mcp_watch;
@@ -74,6 +77,7 @@ struct mcp_session {
     struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
+    size_t question_count;
     uint64_t question_id;   /* of the last one */
     atomic_int busy;        /* calls under way and open streams: as long it is not silent */
     bool streams_replay;    /* over HTTP: the members below are used */
@@ -138,7 +142,8 @@ bool mcp_session_has_ended(struct mcp_session *session);
 /* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
 void mcp_session_close(struct mcp_session *session);
 
-/* Gives the question its id and keeps it. False: the session has ended. */
+/* Gives the question its id and keeps it. False: the session has ended, or is asked too much.
+ */
 bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question);
 /* Takes it back; answered() is over or will not be called. True: it was still open. */
 bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question);

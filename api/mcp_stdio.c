@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "mcp_ask.h"
+#include "mcp_watch.h"
 #include "str.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
@@ -525,10 +526,14 @@ int mcp_stdio_run(const struct mcp_stdio *stdio)
         }
         return NG_EINTERNAL;
     }
+    bool watches = mcp_watches_open(stdio->gateway) == NG_OK; /* without: no list_changed */
     read_all(state);
     mcp_session_hang_up(state->session);
     wait_idle(state);
     (void)pthread_join(writer, NULL);
+    if (watches) {
+        mcp_watches_close(stdio->gateway);
+    }
     state_detach(state);
     state_unref(state);
     return NG_OK;

@@ -134,7 +134,7 @@ static void trim_kept(struct mcp_stream *stream)
 {
     while (stream->first != stream->next &&
            (!stream->options.resumable || stream->kept > MCP_STREAM_KEPT_MAX ||
-            stream->count > MCP_STREAM_EVENTS_MAX || over_total(stream))) {
+            stream->count >= MCP_STREAM_EVENTS_MAX || over_total(stream))) {
         drop_first(stream);
     }
 }

@@ -160,6 +160,7 @@ static bool changes_list(const struct mcp_watch *watch, const struct ng_event *e
 {
     struct mcp_source source;
     bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
+                 str_is(event->action, "moved") ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
     if ((watch->lists & NG_LIST_RESOURCES) == 0 || !comes ||
         !mcp_space_visible(watch->who, event->key.space)) {
@@ -353,6 +354,7 @@ static void start_over(struct mcp_watch *watch)
     feed_close(watch->reader);
     watch->reader = NULL;
     (void)open_reader(watch);
+    watch_wake(watch);
     for (unsigned i = 0; i < WATCH_BUCKETS; i++) {
         send_bucket(watch, NULL, i);
     }
@@ -475,6 +477,7 @@ int mcp_watch_open(struct mcp_watch *watch, struct ng_str first)
             watch->send(watch->user, first);
         }
         join_list(watch);
+        watch_wake(watch); /* the feed wakes only who has asked it once */
     }
     (void)pthread_mutex_unlock(&watch->lock);
     return rc;

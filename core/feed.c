@@ -16,6 +16,8 @@
 #define FEED_TELL_MAX 64
 /* After which a reader asks the workers again that had no room for it. */
 #define FEED_RETRY_MS 100
+/* How often a store is looked at that other gateways write to. */
+#define FEED_POLL_MS 1000
 
 /* ---- events ---- */
 
@@ -85,7 +87,7 @@ static void ring_drop(struct feed *feed)
     feed_event_unref(oldest);
 }
 
-static void ring_push(struct feed *feed, struct feed_event *event)
+void feed_push(struct feed *feed, struct feed_event *event)
 {
     while (feed->first < feed->pushed && (feed->pushed - feed->first == feed->backlog ||
                                           feed->bytes + event->bytes > FEED_RING_BYTES)) {
@@ -118,10 +120,11 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
 {
     struct feed *feed = user;
     pthread_mutex_lock(&feed->lock);
-    for (size_t i = 0; i < count; i++) {
+    feed->poll = true;
+    for (size_t i = 0; i < count && !feed->shared; i++) {
         struct feed_event *event = feed_event_new(&events[i]);
         if (event != NULL) {
-            ring_push(feed, event);
+            feed_push(feed, event);
             continue;
         }
         while (feed->first < feed->pushed) {
@@ -223,21 +226,31 @@ static void wake_readers(struct feed *feed, uint64_t first)
     pthread_mutex_unlock(&feed->readers_lock);
 }
 
-/* With the lock held: until there is something to tell. */
-static void feed_sleep(struct feed *feed)
+/* With the lock held. */
+static void feed_sleep_for(struct feed *feed, long wait_ms)
 {
-    while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
-        (void)pthread_cond_wait(&feed->wake, &feed->lock);
-    }
-    if (feed->stopping || feed->told != feed->pushed) {
-        return;
-    }
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += FEED_RETRY_MS * 1000000L;
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
+}
+
+/* With the lock held: until there is something to tell, or to try again. */
+static void feed_sleep(struct feed *feed)
+{
+    if (feed->shared && !feed->stopping && !feed->poll && feed->told == feed->pushed) {
+        feed_sleep_for(feed, feed->retry ? FEED_RETRY_MS : FEED_POLL_MS);
+        return;
+    }
+    while (!feed->shared && !feed->stopping && feed->told == feed->pushed && !feed->retry) {
+        (void)pthread_cond_wait(&feed->wake, &feed->lock);
+    }
+    if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
+        feed_sleep_for(feed, FEED_RETRY_MS);
+    }
 }
 
 static void *feed_run(void *user)
@@ -247,6 +260,11 @@ static void *feed_run(void *user)
     pthread_mutex_lock(&feed->lock);
     for (;;) {
         feed_sleep(feed);
+        if (feed->shared && !feed->stopping) {
+            pthread_mutex_unlock(&feed->lock);
+            feed_poll(feed);
+            pthread_mutex_lock(&feed->lock);
+        }
         if (feed->stopping) {
             break;
         }
@@ -401,7 +419,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
         reader->live = true;
         reader->cursor = feed->pushed;
         since = feed->last_seq;
-    } else if (since > last) {
+    } else if (since > last && !feed->shared) { /* another gateway may be ahead of this one */
         rc = NG_EINVAL;
     }
     reader->position = since;
@@ -498,6 +516,8 @@ int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
     }
     feed->gateway = gateway;
     feed->store = gateway->store;
+    void *db = NULL;
+    feed->shared = (store_backend(feed->store, &db)->flags & NG_DOCUMENTS_SHARED) != 0;
     feed->backlog = backlog > 0 ? backlog : 1;
     feed->ring = alloc_zeroed(feed->backlog, sizeof(struct feed_event *));
     pthread_condattr_t attributes;
@@ -524,6 +544,9 @@ void feed_free(struct feed *feed)
     store_unwatch(feed->store, feed_watch, feed);
     pthread_mutex_lock(&feed->lock);
     feed->stopping = true;
+    if (feed->call != NULL) {
+        call_cancel(feed->call);
+    }
     pthread_cond_signal(&feed->wake);
     pthread_mutex_unlock(&feed->lock);
     (void)pthread_join(feed->thread, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* feed_read.c - readers, and what they read from the store on a worker: events that are older
- * than the ring. */
+/* feed_read.c - readers, and what is read from the store: on a worker, events that are older
+ * than the ring; on the feed's thread, those that other gateways make. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,4 +205,47 @@ void feed_read_cancel(struct feed_reader *reader)
     if (reader->call != NULL) {
         call_cancel(reader->call);
     }
+}
+
+/* ---- stores that several gateways write to ---- */
+
+struct feed_poll {
+    struct feed *feed;
+    size_t events;
+};
+
+static int poll_take(void *user, const struct ng_event *row)
+{
+    struct feed_poll *poll = user;
+    struct feed_event *event = feed_event_new(row);
+    if (event == NULL) {
+        return 1; /* the next round tries again */
+    }
+    pthread_mutex_lock(&poll->feed->lock);
+    feed_push(poll->feed, event);
+    pthread_mutex_unlock(&poll->feed->lock);
+    poll->events++;
+    return 0;
+}
+
+void feed_poll(struct feed *feed)
+{
+    struct feed_poll poll = {.feed = feed};
+    struct call *call = call_new(feed->gateway);
+    if (call == NULL) {
+        return; /* the next round tries again */
+    }
+    call->may_block = true;
+    call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
+    pthread_mutex_lock(&feed->lock);
+    feed->poll = false;
+    feed->call = call;
+    uint64_t since = feed->last_seq;
+    pthread_mutex_unlock(&feed->lock);
+    int rc = store_changes(feed->store, call, since, FEED_READ_EVENTS, poll_take, &poll);
+    pthread_mutex_lock(&feed->lock);
+    feed->call = NULL;
+    feed->poll = feed->poll || (rc == NG_OK && poll.events == FEED_READ_EVENTS);
+    pthread_mutex_unlock(&feed->lock);
+    call_unref(call);
 }

@@ -38,6 +38,9 @@ struct feed {
     uint64_t dropped_seq; /* events behind it are in the ring, or come later */
     uint64_t last_seq;    /* of what was pushed */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
+    bool shared;          /* other gateways write too: the ring is filled from the store */
+    bool poll;            /* shared: there may be more in the store */
+    struct call *call;    /* shared: of the read under way */
     bool retry;           /* a reader waits for room among the workers */
     bool stopping;
 
@@ -73,6 +76,8 @@ struct feed_reader {
     size_t count, taken, cap;
 };
 
+/* Appends an event, whose reference passes; with feed->lock held. */
+void feed_push(struct feed *feed, struct feed_event *event);
 struct feed_event *feed_event_new(const struct ng_event *from);
 void feed_event_unref(struct feed_event *event); /* NULL is a no-op */
 /* With reader->lock held. */
@@ -87,5 +92,8 @@ void feed_reader_unref(struct feed_reader *reader);
 int feed_read_submit(struct feed_reader *reader);
 void feed_read_forget(struct feed_reader *reader);
 void feed_read_cancel(struct feed_reader *reader);
+
+/* shared: into the ring what the store has more. On the feed's thread, without locks. */
+void feed_poll(struct feed *feed);
 
 #endif

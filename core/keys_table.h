@@ -14,6 +14,51 @@
 /* Most bytes of a key's document. */
 #define KEY_JSON_MAX ((size_t)256 * 1024)
 
+#define KEYS_BUCKETS 4096
+/* Hashes that are computed at a time without an allocation. */
+#define KEYS_HASHERS 8
+
+struct key_entry {
+    struct key *key; /* a reference */
+    bool committed;  /* its document is on disk: it is in force */
+    struct key_entry *next;
+};
+
+struct hasher {
+    atomic_flag busy;
+    struct evp_md_ctx_st *context; /* initialised again before each use: no allocation */
+};
+
+struct keys {
+    struct gateway *gateway;
+    pthread_rwlock_t lock; /* of the table; never held across I/O */
+    struct key_entry *buckets[KEYS_BUCKETS];
+    size_t count;        /* entries */
+    atomic_size_t exist; /* in force and not revoked, expired or not; and what is unreadable */
+    atomic_bool stale;   /* a change could not be read yet */
+    size_t unreadable;   /* documents: under the lock */
+    struct hasher hashers[KEYS_HASHERS];
+    unsigned char nobody[KEY_HASH_BYTES]; /* what an unknown id is compared with */
+};
+
+/* The hashers, and what an unknown id is compared with. NG_EINTERNAL: out of memory. */
+int keys_open_table(struct keys *keys);
+/* SHA-256. */
+int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_BYTES]);
+
+/* The rest with the lock held, for writing where it changes something. Where an entry of this
+ * id is, or would be. */
+struct key_entry **keys_place(struct keys *keys, struct ng_str id);
+/* Takes over the reference. False: out of memory, or the id is there. */
+bool keys_enter(struct keys *keys, struct key *key, bool committed);
+void keys_remove(struct keys *keys, struct ng_str id);
+/* Its document is on disk. */
+void keys_commit(struct keys *keys, struct key_entry *entry);
+/* It is revoked. */
+void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms);
+/* The one that makes room in a full table; lent, NULL: none. */
+struct key *keys_oldest_revoked(struct keys *keys);
+
 bool key_live_at(const struct key *key, int64_t now_ms);
 /* A full bucket. */
 void key_fill(struct key *key, int64_t now_ns);

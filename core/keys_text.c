@@ -51,14 +51,26 @@ int key_text_make(char ret_text[KEY_TEXT_MAX])
     return rc;
 }
 
-static bool letters_are(const char *text, size_t len, const char *letters)
+/* By ranges: this is done for every request. */
+static bool id_letters_are(const char *text, size_t len)
 {
+    bool good = true;
     for (size_t i = 0; i < len; i++) {
-        if (text[i] == '\0' || strchr(letters, text[i]) == NULL) {
-            return false;
-        }
+        char c = text[i];
+        good = good && ((c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'));
     }
-    return true;
+    return good;
+}
+
+static bool secret_letters_are(const char *text, size_t len)
+{
+    bool good = true;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        good = good &&
+               ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
+    }
+    return good;
 }
 
 bool key_text_parse(struct ng_str text, struct ng_str *ret_id)
@@ -66,9 +78,8 @@ bool key_text_parse(struct ng_str text, struct ng_str *ret_id)
     const size_t id_at = sizeof(KEY_PREFIX) - 1;
     const size_t secret_at = id_at + KEY_ID_LEN + 1;
     if (text.len != KEY_TEXT_LEN || memcmp(text.data, KEY_PREFIX, id_at) != 0 ||
-        text.data[secret_at - 1] != '_' ||
-        !letters_are(text.data + id_at, KEY_ID_LEN, id_letters) ||
-        !letters_are(text.data + secret_at, KEY_SECRET_LEN, secret_letters)) {
+        text.data[secret_at - 1] != '_' || !id_letters_are(text.data + id_at, KEY_ID_LEN) ||
+        !secret_letters_are(text.data + secret_at, KEY_SECRET_LEN)) {
         return false;
     }
     *ret_id = str_make(text.data + id_at, KEY_ID_LEN);

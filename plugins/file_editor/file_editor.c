@@ -174,6 +174,29 @@ static const struct ng_code editor_codes[] = {
     {"NO_HISTORY", 422, "there is no edit to undo"},
 };
 
+/* Their changes are events of the core's file service. */
+static const struct ng_resources editor_resources[] = {
+    {
+        .kind = "file",
+        .title = "Files",
+        .summary = "One file below the gateway's roots; the id is its absolute path.",
+        .collection = "files",
+        .list = editor_resource_list,
+        .read = editor_resource_read,
+        .complete = editor_resource_complete,
+    },
+};
+
+static const struct ng_prompt editor_prompts[] = {
+    {
+        .name = "file_editor_guide",
+        .title = "How to edit files",
+        .summary = "Tells a model how to use the `fileEditor` tool: looking, making exact "
+                   "edits, taking them back, and editing beside other agents, with examples.",
+        .get = editor_guide,
+    },
+};
+
 static const struct ng_plugin file_editor = {
     .name = "file_editor",
     .version = "1.0.0",
@@ -186,6 +209,10 @@ static const struct ng_plugin file_editor = {
     .option_count = NG_COUNT(editor_options),
     .codes = editor_codes,
     .code_count = NG_COUNT(editor_codes),
+    .resources = editor_resources,
+    .resource_count = NG_COUNT(editor_resources),
+    .prompts = editor_prompts,
+    .prompt_count = NG_COUNT(editor_prompts),
 };
 
 NG_EXPORT_PLUGIN(file_editor);

@@ -108,4 +108,15 @@ int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn);
 int editor_producible(struct ng_call *call, const struct editor_job *job, uint64_t bytes,
                       struct ng_str inserted);
 
+/* ---- file_editor_resources.c: files as resources (struct ng_resources), and the prompt */
+
+int editor_resource_list(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_listing *listing);
+int editor_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, uint64_t revision);
+int editor_resource_complete(void *self, struct ng_call *call, struct ng_str space,
+                             const char *variable, struct ng_str prefix,
+                             struct ng_listing *listing);
+int editor_guide(void *self, struct ng_call *call, struct ng_str args);
+
 #endif

@@ -30,8 +30,8 @@ class Event:
 class Stream:
     """An open stream. Iterating gives its events until it ends; `error` is how it broke, if it did."""
 
-    def __init__(self, url, params=None, headers=None, wait_open=True):
-        self.client = httpx.Client(timeout=httpx.Timeout(30, read=None), trust_env=False)
+    def __init__(self, url, params=None, headers=None, wait_open=True, verify=True):
+        self.client = httpx.Client(timeout=httpx.Timeout(30, read=None), trust_env=False, verify=verify)
         self.events = queue.Queue()
         self.comments = queue.Queue()
         self.retry = None

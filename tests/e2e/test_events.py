@@ -9,13 +9,15 @@ import re
 import resource
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 import httpx
 import pytest
-from conftest import eventually
+from conftest import binary, environment, eventually
 from sse_support import Stream
+from test_tls import authority  # noqa: F401 (a fixture)
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 EVENTS = "/v1/events"
@@ -380,7 +382,7 @@ def flood(gateway, count):
             future.result()
 
 
-def raw_stream(gateway, query="", agent="local", receive=None):
+def raw_stream(gateway, query="", agent="local", receive=None, header=None):
     """A connection that asks for events and reads only when told."""
     plain = socket.socket(socket.AF_INET6 if ":" in gateway.host else socket.AF_INET)
     if receive:
@@ -388,7 +390,7 @@ def raw_stream(gateway, query="", agent="local", receive=None):
     plain.settimeout(30)
     plain.connect((gateway.host, gateway.port))
     plain.sendall(f"GET {EVENTS}{query} HTTP/1.1\r\nHost: {gateway.host}:{gateway.port}\r\n"
-                  f"X-Notegate-Agent: {agent}\r\n\r\n".encode())
+                  f"{header or 'X-Notegate-Agent: ' + agent}\r\n\r\n".encode())
     return plain
 
 
@@ -498,6 +500,115 @@ def test_a_thousand_idle_streams(start):
     finally:
         for plain in readers:
             plain.close()
+
+
+# ---- keys ----
+
+
+def add_key(gateway, *words):
+    done = subprocess.run([binary(), "key", "add", *words, "--data-dir", str(gateway.data_dir)], capture_output=True,
+                          text=True, timeout=60, env=environment(), check=True)
+    return done.stdout.strip()
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_a_revoked_key_ends_its_streams(start):
+    """Also that of a client which takes nothing; those of other keys go on."""
+    gateway = start()
+    ada, bob = add_key(gateway, "ada"), add_key(gateway, "bob")
+    revoked = Stream(events_url(gateway), headers=bearer(ada))
+    other = Stream(events_url(gateway), headers=bearer(bob))
+    stuck = raw_stream(gateway, "?since=0", receive=4096, header=f"Authorization: Bearer {ada}")
+    try:
+        read_until(stuck, b": notegate")
+        for i in range(1500):
+            answer = gateway.call("notebook", {"mode": "create", "name": f"{'long' * 50}{i}", "newStr": "x"},
+                                  {**bearer(bob), "X-Notegate-Space": "shared"})
+            assert answer.status_code == 200, answer.text
+        revoked.take(1500)
+        subprocess.run([binary(), "key", "revoke", "ada", "--data-dir", str(gateway.data_dir)], capture_output=True,
+                       timeout=60, env=environment(), check=True)
+        last = revoked.rest()[-1]
+        assert (last.name, last.json()["reason"], last.id) == ("closed", "key_revoked", None)
+        assert revoked.error is None
+        metrics = lambda: gateway.client.get("/metrics", headers=bearer(bob)).text
+        eventually(lambda: 'notegate_in_use{name="streams"} 1\n' in metrics())
+        answer = gateway.call("notebook", {"mode": "create", "name": "on", "newStr": "x"},
+                              {**bearer(bob), "X-Notegate-Space": "shared"})
+        assert answer.status_code == 200
+        assert other.take(1501)[-1].json()["id"] == "on"
+    finally:
+        stuck.close()
+        revoked.close()
+        other.close()
+
+
+def test_an_expired_key_ends_its_streams(start):
+    gateway = start()
+    add_key(gateway, "bob")
+    with Stream(events_url(gateway), headers=bearer(add_key(gateway, "ada", "--expires", "2s"))) as reader:
+        assert reader.next().json()["reason"] == "key_revoked"
+        assert reader.rest() == []
+
+
+def test_a_key_sees_what_its_tools_see_in_its_spaces(start):
+    gateway = start()
+    path = str(gateway.data_dir / "files" / "a.txt")
+    boss = bearer(add_key(gateway, "boss", "--role", "admin"))
+    files = bearer(add_key(gateway, "files", "--tool", "fileEditor"))
+    team = bearer(add_key(gateway, "team", "--space", "team"))
+
+    def change(number):
+        for space in ("shared", "team", "~boss"):
+            answer = gateway.call("notebook", {"mode": "create", "name": f"{space}{number}", "newStr": "x"},
+                                  {**boss, "X-Notegate-Space": space})
+            assert answer.status_code == 200, answer.text
+        command = {"command": "create", "file_text": "x"} if number == 0 else {
+            "command": "insert", "insert_line": 0, "new_str": "y"}
+        assert gateway.call("fileEditor", {"path": path, **command}, boss).status_code == 200
+
+    with Stream(events_url(gateway), {"since": 0}, files) as of_files, \
+            Stream(events_url(gateway), {"since": 0}, team) as of_team, \
+            Stream(events_url(gateway), {"since": 0, "collection": "notebooks,files"}, boss) as of_all:
+        for number in range(2):
+            change(number)
+            assert [e.json()["id"] for e in of_files.take(1)] == [path]
+            assert [e.json()["id"] for e in of_team.take(1)] == [f"team{number}"]
+            assert [e.json()["id"] for e in of_all.take(4)] == [
+                f"shared{number}", f"team{number}", f"~boss{number}", path]
+        assert [reader.waiting() for reader in (of_files, of_team, of_all)] == [0, 0, 0]
+
+
+# ---- other ways in ----
+
+
+def test_over_tls(start, authority):
+    gateway = start(sets=authority.sets(), verify=authority.context())
+    with Stream(events_url(gateway), {"since": 0}, verify=authority.context()) as left:
+        flood(gateway, 300)
+        assert len(set(numbers(left.take(300)))) == 300
+    eventually(lambda: gateway.in_use("streams") == 0)
+    with Stream(events_url(gateway), verify=authority.context()) as reader:
+        write(gateway, name="late")
+        assert reader.next().json()["id"] == "late"
+        gateway.process.send_signal(signal.SIGTERM)
+        assert reader.rest()[-1].json()["reason"] == "stopping"
+        assert reader.error is None
+
+
+def test_over_the_unix_socket(start):
+    gateway = start()
+    with gateway.connect_local() as raw:
+        raw.request(f"GET {EVENTS} HTTP/1.1")
+        read_until(raw.socket, b": notegate")
+        write(gateway, name="n", agent="ada")
+        write(gateway, name="m", space="shared")
+        text = read_until(raw.socket, b'"id":"m"')
+        assert b'"id":"n"' in text  # the owner sees all spaces
+    eventually(lambda: gateway.in_use("streams") == 0)
 
 
 # ---- the end ----

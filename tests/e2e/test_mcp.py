@@ -92,7 +92,8 @@ def test_the_era_is_agreed_on(target, mode):
         if mode != MODERN:  # the pinned mode asks the server nothing
             assert client.server_info.name == "notegate"
             assert client.server_capabilities.tools is not None
-            assert client.server_capabilities.resources is None
+            assert client.server_capabilities.resources.subscribe
+            assert client.server_capabilities.prompts.list_changed
 
     with_client(target, mode, use)
 

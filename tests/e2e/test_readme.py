@@ -162,6 +162,14 @@ def check_check(place, block):
     assert not re.search(r"^(FAILED|failed|not ok)", shown, re.M)
 
 
+def check_keys(place, block):
+    shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "keys"))
+    key, title, row, gone, count = shown.splitlines()
+    assert key.startswith("ng_") and title.startswith("ID ")
+    assert row.split()[1:5] == ["ada", "writer", "agent", "~ada,team"]
+    assert "ada" in gone and count == "1 key revoked"
+
+
 def check_operating(place, block):
     shown = place.shell(block)
     assert '"notebook"' in shown
@@ -183,7 +191,18 @@ def check_bench(place, block):
     assert "--rounds" in place.shell(f"{script} --help")
 
 
+def check_events(place, block):
+    before = place.gateway.call("notebook", {"mode": "create", "name": "followed", "newStr": "x"})
+    assert before.status_code == 200
+    shown = place.shell(block)
+    events = [json.loads(line.removeprefix("data: ")) for line in shown.splitlines() if line.startswith("data: ")]
+    assert "followed" in [event["id"] for event in events]
+    promised = json.loads(re.search(r"like `(\{\"seq\".*?\})`", README.read_text()).group(1))
+    assert all(set(event) == set(promised) for event in events)
+
+
 CHECKS = {
+    "curl -sN": check_events,
     "packaging/run": check_run,
     "packaging/test": check_test,
     "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -d": check_first_call,
@@ -193,6 +212,7 @@ CHECKS = {
     "notegate call notebook": check_notebook,
     "notegate serve": check_serve,
     "notegate check": check_check,
+    "notegate key add": check_keys,
     "notegate tools": check_operating,
     "tests/bench/run": check_bench,
 }

@@ -80,7 +80,7 @@ static void reading_set(int fail, bool hold)
 static const struct ng_collection things = {.name = "things"};
 static const struct ng_collection others = {.name = "others"};
 
-static void bench_open(struct bench *bench, size_t backlog)
+static void bench_open_as(struct bench *bench, size_t backlog, uint32_t flags)
 {
     static const char *const sets[] = {"plugins=", "documents=memory", "limits.workers=4",
                                        NULL};
@@ -92,6 +92,7 @@ static void bench_open(struct bench *bench, size_t backlog)
     bench->backend.open = bench_backend_open;
     bench->backend.close = bench_backend_close;
     bench->backend.changes = bench_changes;
+    bench->backend.flags |= flags;
     struct call *call = harness_new_call(&bench->harness);
     memcpy(&bench->gateway, bench->harness.gateway, sizeof(bench->gateway));
     atomic_init(&bench->gateway.spare_call, NULL);
@@ -103,6 +104,11 @@ static void bench_open(struct bench *bench, size_t backlog)
     assert_int_equal(store_declare(bench->gateway.store, call, &others), NG_OK);
     call_unref(call);
     assert_int_equal(feed_new(&bench->gateway, backlog, &bench->gateway.feed), NG_OK);
+}
+
+static void bench_open(struct bench *bench, size_t backlog)
+{
+    bench_open_as(bench, backlog, 0);
 }
 
 static void bench_close(struct bench *bench)
@@ -560,7 +566,7 @@ static void *collector_run(void *user)
 }
 
 /* backlog: small, so that readers go back and forth over the seam. */
-static void run_seam(size_t backlog)
+static void run_seam(size_t backlog, uint32_t flags)
 {
     struct bench bench;
     pthread_t writers[SEAM_WRITERS];
@@ -568,7 +574,7 @@ static void run_seam(size_t backlog)
     struct writer work[SEAM_WRITERS];
     struct collector *collectors = calloc(SEAM_READERS, sizeof(*collectors));
     assert_non_null(collectors);
-    bench_open(&bench, backlog);
+    bench_open_as(&bench, backlog, flags);
     for (unsigned i = 0; i < SEAM_WRITERS; i++) {
         work[i] = (struct writer){&bench, i, NULL};
         assert_int_equal(pthread_create(&writers[i], NULL, writer_run, &work[i]), 0);
@@ -595,9 +601,35 @@ static void run_seam(size_t backlog)
 static void test_the_seam(void **state)
 {
     (void)state;
-    run_seam(4);
-    run_seam(64);
-    run_seam(100000);
+    run_seam(4, 0);
+    run_seam(64, 0);
+    run_seam(100000, 0);
+}
+
+/* Where other gateways write too, the ring is filled from the store. */
+static void test_a_shared_store(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct reader reader;
+    run_seam(4, NG_DOCUMENTS_SHARED);
+    run_seam(100000, NG_DOCUMENTS_SHARED);
+    bench_open_as(&bench, 100, NG_DOCUMENTS_SHARED);
+    reader_open(&bench, &reader, &everything, UINT64_MAX);
+    expect_nothing(&reader);
+    struct store *own = bench.gateway.store;
+    struct call *call = harness_new_call(&bench.harness);
+    assert_int_equal(store_declare(bench.harness.gateway->store, call, &things), NG_OK);
+    call_unref(call);
+    bench.gateway.store = bench.harness.gateway->store; /* the other gateway's */
+    put_things(&bench, "theirs", 3);
+    bench.gateway.store = own;
+    expect_things(&reader, "theirs", 0, 3);
+    put_thing(&bench, "ours");
+    (void)expect_event(&reader, "ours");
+    expect_nothing(&reader);
+    reader_close(&reader);
+    bench_close(&bench);
 }
 
 /* Readers that come and go while others are woken. */
@@ -685,6 +717,7 @@ int main(void)
         cmocka_unit_test(test_the_store_fails),
         cmocka_unit_test(test_closing_while_it_reads),
         cmocka_unit_test(test_the_seam),
+        cmocka_unit_test(test_a_shared_store),
         cmocka_unit_test(test_closing_while_others_are_woken),
         cmocka_unit_test(test_only_those_are_woken_that_want_it),
     };

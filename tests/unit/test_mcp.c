@@ -226,7 +226,7 @@ static void initialize_agrees_on_a_version(void **state)
         exchange_run(&exchange);
         assert_int_equal(exchange.response.status, 200);
         assert_non_null(strstr(exchange_text(&exchange), expected));
-        assert_non_null(strstr(exchange_text(&exchange), "\"tools\":{}"));
+        assert_non_null(strstr(exchange_text(&exchange), "\"tools\":{\"listChanged\":true}"));
         assert_non_null(strstr(exchange_text(&exchange), "\"name\":\"notegate\""));
         assert_null(strstr(exchange_text(&exchange), "resultType"));
         assert_int_equal(strlen(exchange.response.session_id), 64);

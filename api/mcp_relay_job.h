@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_relay_job.h - one message on its way through the relay, and what comes back for it. */
+#ifndef NOTEGATE_API_MCP_RELAY_JOB_H
+#define NOTEGATE_API_MCP_RELAY_JOB_H
+
+#include <pthread.h>
+
+#include "mcp_relay.h"
+#include "mcp_relay_events.h"
+#include "mcp_relay_message.h"
+
+/* Requests under way at once; the next line waits. */
+#define RELAY_THREADS_MAX 128
+/* Between two tries where the gateway did not say when. */
+#define RELAY_AGAIN_MS 1000
+/* What the gateway asked and the client did not answer yet; further ones are not kept account
+ * of. */
+#define RELAY_ASKED_MAX 256
+#define RELAY_ASKED_ID_MAX 64
+
+struct relay_job;
+
+struct relay {
+    struct target *target;
+    struct client_request base; /* the caller's headers */
+    pthread_mutex_t lock;       /* the members below, and stdout */
+    pthread_cond_t changed;
+    struct relay_job *jobs; /* all that have a thread */
+    size_t running;         /* requests that will end */
+    size_t listening;       /* streams that will not */
+    char session[RELAY_HEADER_MAX];
+    char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
+    char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
+    bool ended;  /* nothing comes from the client any more */
+    bool broken; /* stdout takes nothing any more */
+    bool has_stream;
+    atomic_bool stop;
+};
+
+struct relay_job {
+    struct relay *relay;
+    struct buf body;
+    struct relay_message message;
+    struct buf answer; /* of the request, where it is not an event stream */
+    struct relay_events events;
+    bool is_stream;   /* the answer is an event stream */
+    bool answered;    /* the answer went to stdout */
+    bool ends_itself; /* counted in running, else in listening */
+    atomic_bool stop; /* the client took it back, or the relay ends */
+    struct relay_job *prev, *next;
+};
+
+struct relay_job *relay_job_new(struct relay *relay);
+void relay_job_free(struct relay_job *job);
+/* Sends it and writes what comes back, to the end; a request always gets an answer. */
+void relay_job_post(struct relay_job *job);
+/* The session's own stream, begun again whenever it ends. */
+void relay_job_listen(struct relay_job *job);
+/* Ends the session. */
+void relay_job_delete(struct relay_job *job);
+
+/* Under the lock: all that have a thread come to their end. */
+void relay_stop_jobs(struct relay *relay);
+/* The client answered what the gateway asked. */
+void relay_was_answered(struct relay *relay, struct ng_str id);
+/* Answers in the client's place, who is gone, all that was asked. */
+void relay_answer_asked(struct relay *relay);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* file_editor_resources.c - files as resources: listed folder by folder in the order of their
+ * names, so that a page begins where the one before ended, whatever came or went. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file_editor.h"
+
+/* Folders in folders that are listed; deeper files can be read all the same. */
+#define EDITOR_LIST_DEPTH 64
+
+struct name {
+    struct ng_str text;
+    uint64_t bytes;
+    int64_t modified_ms;
+    bool folder;
+};
+
+/* Names of one folder, in call memory. */
+struct folder {
+    struct ng_call *call;
+    struct name *names;
+    size_t count, room;
+    int rc;
+};
+
+struct walk {
+    struct ng_call *call;
+    struct ng_listing *listing;
+    const struct ng_str *roots; /* real paths of all that the caller may use */
+    size_t root_count;
+    struct ng_str root;   /* the one being listed */
+    struct ng_str prefix; /* completion: only paths that begin so */
+    bool full;
+};
+
+/* ---- kinds of files ---- */
+
+static bool has_ending(struct ng_str path, const char *ending)
+{
+    size_t len = strlen(ending);
+    if (path.len <= len || path.data[path.len - len - 1] != '.') {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        char c = path.data[path.len - len + i];
+        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != ending[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* NULL: the ending says nothing. */
+static const char *mime_type_of(struct ng_str path)
+{
+    static const struct {
+        const char *ending, *type;
+    } types[] = {
+        {"txt", "text/plain"},
+        {"md", "text/markdown"},
+        {"html", "text/html"},
+        {"htm", "text/html"},
+        {"css", "text/css"},
+        {"csv", "text/csv"},
+        {"js", "text/javascript"},
+        {"mjs", "text/javascript"},
+        {"ts", "text/x-typescript"},
+        {"py", "text/x-python"},
+        {"c", "text/x-c"},
+        {"h", "text/x-c"},
+        {"cc", "text/x-c++"},
+        {"cpp", "text/x-c++"},
+        {"hpp", "text/x-c++"},
+        {"rs", "text/x-rust"},
+        {"go", "text/x-go"},
+        {"java", "text/x-java"},
+        {"sh", "text/x-shellscript"},
+        {"sql", "application/sql"},
+        {"json", "application/json"},
+        {"yaml", "application/yaml"},
+        {"yml", "application/yaml"},
+        {"toml", "application/toml"},
+        {"xml", "application/xml"},
+        {"svg", "image/svg+xml"},
+        {"png", "image/png"},
+        {"jpg", "image/jpeg"},
+        {"jpeg", "image/jpeg"},
+        {"gif", "image/gif"},
+        {"webp", "image/webp"},
+        {"pdf", "application/pdf"},
+        {"zip", "application/zip"},
+        {"gz", "application/gzip"},
+        {"wav", "audio/wav"},
+        {"mp3", "audio/mpeg"},
+        {"ipynb", "application/x-ipynb+json"},
+    };
+    for (size_t i = 0; i < NG_COUNT(types); i++) {
+        if (has_ending(path, types[i].ending)) {
+            return types[i].type;
+        }
+    }
+    return NULL;
+}
+
+/* ---- one folder ---- */
+
+static int keep_name(void *user, const struct ng_file_entry *entry)
+{
+    struct folder *folder = user;
+    bool folder_entry = entry->type == NG_FILE_DIRECTORY;
+    if (entry->link || (!folder_entry && entry->type != NG_FILE_REGULAR)) {
+        return 0; /* what a link leads to is listed where it is */
+    }
+    if (folder->count == folder->room) {
+        size_t room = folder->room == 0 ? 64 : folder->room * 2;
+        struct name *names = ng_alloc(folder->call, room * sizeof(*names));
+        if (names == NULL) {
+            folder->rc = NG_EINTERNAL;
+            return 1;
+        }
+        if (folder->count > 0) {
+            memcpy(names, folder->names, folder->count * sizeof(*names));
+        }
+        folder->names = names;
+        folder->room = room;
+    }
+    char *text = ng_alloc(folder->call, entry->name.len + 1);
+    if (text == NULL) {
+        folder->rc = NG_EINTERNAL;
+        return 1;
+    }
+    memcpy(text, entry->name.data, entry->name.len);
+    folder->names[folder->count++] = (struct name){
+        .text = {text, entry->name.len},
+        .bytes = entry->bytes,
+        .modified_ms = entry->modified_ms,
+        .folder = folder_entry,
+    };
+    return 0;
+}
+
+static int compare(struct ng_str a, struct ng_str b)
+{
+    size_t least = a.len < b.len ? a.len : b.len;
+    int order = least == 0 ? 0 : memcmp(a.data, b.data, least);
+    return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct name *left = a;
+    const struct name *right = b;
+    return compare(left->text, right->text);
+}
+
+/* A folder that cannot be read, or is gone, has nothing to list. */
+static int read_folder(struct walk *walk, struct ng_str path, struct folder *folder)
+{
+    struct ng_call *call = walk->call;
+    const struct ng_file_list list = {.size = sizeof(list), .path = path, .depth = 1};
+    *folder = (struct folder){.call = call};
+    int rc = call->host->file_list(call, &list, keep_name, folder);
+    if (folder->rc != NG_OK) {
+        return ng_fail(call, folder->rc, "Out of memory for the list of files.");
+    }
+    if (call->host->cancelled(call)) {
+        return ng_fail(call, NG_ECANCELLED, "The call was cancelled while listing.");
+    }
+    if (rc == NG_ETOOLARGE) {
+        call->host->log(call, NG_LOG_WARNING,
+                        "%.*s holds more files than are listed as resources", (int)path.len,
+                        path.data);
+    }
+    if (folder->count > 1) {
+        qsort(folder->names, folder->count, sizeof(*folder->names), compare_names);
+    }
+    return NG_OK;
+}
+
+/* ---- all of a root ---- */
+
+static bool same(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static bool is_root(const struct walk *walk, struct ng_str path)
+{
+    for (size_t i = 0; i < walk->root_count; i++) {
+        if (same(walk->roots[i], path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Can the path, or something below it, begin with the prefix? */
+static bool may_match(const struct walk *walk, struct ng_str path, bool folder)
+{
+    size_t least = path.len < walk->prefix.len ? path.len : walk->prefix.len;
+    return (least == 0 || memcmp(path.data, walk->prefix.data, least) == 0) &&
+           (folder || path.len >= walk->prefix.len);
+}
+
+static int add_file(struct walk *walk, struct ng_str path, const struct name *name)
+{
+    const char *type = mime_type_of(path);
+    size_t skip = walk->root.len > 1 ? walk->root.len + 1 : 1;
+    struct ng_str shown = {path.data + skip, path.len - skip};
+    struct ng_str none = {NULL, 0};
+    walk->full =
+        walk->call->host->list_add(walk->listing, path, shown, none, type == NULL ? "" : type,
+                                   name->bytes, name->modified_ms) != NG_OK;
+    return NG_OK;
+}
+
+/* The first part of a path below a folder, and what is behind it. */
+static struct ng_str first_part(struct ng_str path, struct ng_str *ret_rest)
+{
+    const char *slash = path.len == 0 ? NULL : memchr(path.data, '/', path.len);
+    size_t len = slash == NULL ? path.len : (size_t)(slash - path.data);
+    *ret_rest = (struct ng_str){path.data == NULL ? NULL : path.data + len + (slash != NULL),
+                                path.len - len - (slash != NULL)};
+    return (struct ng_str){path.data, len};
+}
+
+/* after: what is behind the folder in the path that the page begins behind; {NULL, 0}: all. */
+static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str after,
+                       unsigned depth)
+{
+    struct folder folder;
+    struct ng_str rest = {NULL, 0};
+    struct ng_str part = first_part(after, &rest);
+    int rc = read_folder(walk, path, &folder);
+    for (size_t i = 0; i < folder.count && rc == NG_OK && !walk->full; i++) {
+        const struct name *name = &folder.names[i];
+        int order = after.data == NULL ? 1 : compare(name->text, part);
+        struct ng_str full =
+            walk->call->host->format(walk->call, "%.*s/%.*s", path.len > 1 ? (int)path.len : 0,
+                                     path.data, (int)name->text.len, name->text.data);
+        if (full.data == NULL) {
+            return ng_fail(walk->call, NG_EINTERNAL, "Out of memory for the list of files.");
+        }
+        if (order < 0 || !may_match(walk, full, name->folder)) {
+            continue;
+        }
+        if (!name->folder) {
+            rc = order > 0 ? add_file(walk, full, name) : NG_OK;
+        } else if (depth > 1 && !is_root(walk, full)) {
+            struct ng_str none = {NULL, 0};
+            rc = walk_folder(walk, full, order == 0 ? rest : none, depth - 1);
+        }
+    }
+    return rc;
+}
+
+static int walk_root(struct walk *walk, struct ng_str after)
+{
+    struct ng_str none = {NULL, 0};
+    struct ng_str rest = none;
+    size_t len = walk->root.len > 1 ? walk->root.len : 0;
+    if (after.data != NULL && after.len > len && after.data[len] == '/' &&
+        memcmp(after.data, walk->root.data, len) == 0) {
+        rest = (struct ng_str){after.data + len + 1, after.len - len - 1};
+    } else if (after.data != NULL) {
+        return NG_OK; /* of a root before the page's */
+    }
+    return may_match(walk, walk->root, true)
+               ? walk_folder(walk, walk->root, rest, EDITOR_LIST_DEPTH)
+               : NG_OK;
+}
+
+/* ---- all roots of a space ---- */
+
+/* Real paths, and which of them are of the space, in the order of the configuration. */
+static int find_roots(struct walk *walk, struct ng_str space, bool **ret_wanted)
+{
+    struct ng_call *call = walk->call;
+    const struct ng_str *paths = NULL;
+    size_t count = call->host->file_roots(call, &paths);
+    struct ng_str *roots = ng_alloc(call, (count + 1) * sizeof(*roots));
+    bool *wanted = ng_alloc(call, count + 1);
+    if (roots == NULL || wanted == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory for the list of files.");
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct ng_file file = {.size = sizeof(file)};
+        int rc = call->host->file_stat(call, paths[i], &file);
+        bool there = rc == NG_OK && file.type == NG_FILE_DIRECTORY;
+        roots[i] = there ? file.real : paths[i];
+        wanted[i] = there && same(file.space, space);
+        for (size_t j = 0; j < i; j++) {
+            wanted[i] = wanted[i] && !same(roots[i], roots[j]); /* named twice */
+        }
+    }
+    walk->roots = roots;
+    walk->root_count = count;
+    *ret_wanted = wanted;
+    return NG_OK;
+}
+
+/* The root that the path is in: the innermost one. */
+static size_t root_of(const struct walk *walk, struct ng_str path)
+{
+    size_t best = 0;
+    size_t best_len = 0;
+    for (size_t i = 0; i < walk->root_count && path.data != NULL; i++) {
+        struct ng_str root = walk->roots[i];
+        size_t len = root.len > 1 ? root.len : 0;
+        if (path.len > len && path.data[len] == '/' && len + 1 > best_len &&
+            memcmp(path.data, root.data, len) == 0) {
+            best = i;
+            best_len = len + 1;
+        }
+    }
+    return best;
+}
+
+static int walk_roots(struct walk *walk, struct ng_str space, struct ng_str after)
+{
+    bool *wanted = NULL;
+    int rc = find_roots(walk, space, &wanted);
+    size_t first = rc == NG_OK ? root_of(walk, after) : 0;
+    for (size_t i = first; rc == NG_OK && i < walk->root_count && !walk->full; i++) {
+        struct ng_str none = {NULL, 0};
+        walk->root = walk->roots[i];
+        if (wanted[i]) {
+            rc = walk_root(walk, i == first ? after : none);
+        }
+    }
+    return rc;
+}
+
+int editor_resource_list(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_listing *listing)
+{
+    struct walk walk = {.call = call, .listing = listing};
+    (void)self;
+    return walk_roots(&walk, space, call->host->list_after(listing));
+}
+
+int editor_resource_complete(void *self, struct ng_call *call, struct ng_str space,
+                             const char *variable, struct ng_str prefix,
+                             struct ng_listing *listing)
+{
+    struct walk walk = {.call = call, .listing = listing, .prefix = prefix};
+    struct ng_str none = {NULL, 0};
+    (void)self;
+    return strcmp(variable, "id") == 0 ? walk_roots(&walk, space, none) : NG_OK;
+}
+
+/* ---- reading ---- */
+
+int editor_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, uint64_t revision)
+{
+    const struct editor *editor = self;
+    const struct ng_host *host = call->host;
+    struct ng_file file = {.size = sizeof(file)};
+    struct editor_check check = {.need = 0};
+    if (revision > 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "Files have no numbered revisions; leave ?revision out. Their last "
+                       "changes can be taken back with fileEditor's undo_edit.");
+    }
+    int rc = host->file_stat(call, id, &file);
+    if (rc == NG_OK && (file.type != NG_FILE_REGULAR || !same(file.space, space))) {
+        rc = ng_fail(call, NG_ENOTFOUND, "There is no such file in this space.");
+    }
+    if (rc == NG_OK) {
+        rc = host->file_read(call, id, editor->max_result, &file);
+    }
+    if (rc == NG_OK) {
+        rc = host->revision_text(call, file.revision);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    editor_check_add(&check, file.data);
+    editor_check_end(&check);
+    bool is_text = !check.bad && !check.nul;
+    const char *type = mime_type_of(file.real);
+    if (type == NULL) {
+        type = is_text ? "text/plain" : "application/octet-stream";
+    }
+    struct ng_str empty = {"", 0};
+    return host->reply_resource(call, empty, type, file.data.len > 0 ? file.data : empty,
+                                is_text);
+}
+
+/* ---- the prompt ---- */
+
+static const char guide_text[] =
+    "Work on text files with the tool `fileEditor`. Paths are absolute and below the gateway's "
+    "roots; a path elsewhere is refused, and the message names the roots.\n"
+    "\n"
+    "- Look first: {\"command\":\"view\",\"path\":\"/srv/project\"} lists a folder, with the "
+    "path of a file it shows the file with line numbers, with \"view_range\":[1,40] a part of "
+    "it (-1 is the end).\n"
+    "- Make a new file: {\"command\":\"create\",\"path\":\"...\",\"file_text\":\"...\"}. It "
+    "never overwrites.\n"
+    "- Change one place: {\"command\":\"str_replace\",\"path\":\"...\",\"old_str\":\"...\","
+    "\"new_str\":\"...\"}. old_str must occur exactly once, with its white space as it is in "
+    "the file and without the line numbers that view adds: take in enough lines around it.\n"
+    "- Add lines: {\"command\":\"insert\",\"path\":\"...\",\"insert_line\":0,\"new_str\":"
+    "\"...\"} inserts behind that line; 0 is the top.\n"
+    "- Change many places: {\"command\":\"regex_replace\",\"path\":\"...\",\"pattern\":\"...\","
+    "\"new_str\":\"...\"}. `copy` and `move` take \"destination\" and never overwrite.\n"
+    "- Wrong? {\"command\":\"undo_edit\",\"path\":\"...\"} takes the last change of the file "
+    "back; several times, one change after the other.\n"
+    "\n"
+    "Other agents may edit the same file. Every edit is made on the file as it is then; to be "
+    "sure that it is still what you saw, pass the revision of your last view as "
+    "\"expectedRevision\": if the file is another now, nothing is changed and the call fails "
+    "with CONFLICT. View it again, then decide.";
+
+int editor_guide(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    return ng_reply(call, ng_str_of(guide_text));
+}

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: MIT
+"""Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
+
+import asyncio
+import contextlib
+import json
+import pathlib
+import threading
+import urllib.parse
+import warnings
+
+import httpx
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from conftest import binary, environment
+
+CALL_TIMEOUT = 20
+MODERN = "2026-07-28"
+SDK_REVISION = "notegate://{space}/notebook/{id}?revision={revision}"
+PLAIN = "notegate://{space}/notebook/{id}"
+MANY = 10_000
+
+
+def uri(space, name, kind="notebook"):
+    return f"notegate://{space}/{kind}/{urllib.parse.quote(name, safe='~')}"
+
+
+@pytest.fixture(params=["http", "stdio"])
+def target(request, gateway, tmp_path):
+    if request.param == "http":
+        return gateway.url + "/mcp"
+    return StdioServerParameters(command=binary(), args=["mcp", "--data-dir", str(tmp_path / "data")],
+                                 cwd=str(tmp_path), env=environment())
+
+
+@pytest.fixture(params=["legacy", MODERN])
+def mode(request):
+    return request.param
+
+
+def with_client(target, mode, use, **options):
+    async def run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            async with Client(target, mode=mode, read_timeout_seconds=CALL_TIMEOUT, cache=None, **options) as client:
+                await use(client)
+
+    asyncio.run(run())
+
+
+async def write(client, name, text, space=None):
+    answer = await client.call_tool("notebook", {"mode": "create", "name": name, "newStr": text})
+    assert not answer.is_error, answer
+    return answer
+
+
+class Rpc:
+    """POSTs to /mcp, of one agent."""
+
+    def __init__(self, gateway, agent, space=None):
+        headers = {"X-Notegate-Agent": agent, "Accept": "application/json, text/event-stream"}
+        if space is not None:
+            headers["X-Notegate-Space"] = space
+        self.gateway = gateway
+        self.client = httpx.Client(base_url=gateway.url, headers=headers, timeout=60, trust_env=False)
+
+    def send(self, method, params=None):
+        answer = self.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}})
+        return answer.json()
+
+    def result(self, method, params=None):
+        answer = self.send(method, params)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def error(self, method, params=None):
+        answer = self.send(method, params)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def note(self, name, text):
+        answer = self.result("tools/call", {"name": "notebook",
+                                            "arguments": {"mode": "create", "name": name, "newStr": text}})
+        assert "isError" not in answer, answer
+
+    def listed(self):
+        """All pages."""
+        found, cursor = [], None
+        while True:
+            page = self.result("resources/list", {} if cursor is None else {"cursor": cursor})
+            found += page["resources"]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return found
+
+
+# ---- lists and reading ----
+
+
+def test_a_notebook_is_listed_and_read(target, mode):
+    async def use(client):
+        name = f"Größe 1/{mode} ?#%"
+        await write(client, name, "first")
+        await write(client, name, "second\n")
+        listed = {str(item.uri): item for item in (await client.list_resources()).resources}
+        mine = listed[uri("~local", name)]
+        assert mine.name == name
+        assert mine.size == 7
+        assert mine.mime_type == "text/plain"
+        assert mine.annotations.last_modified.startswith("20")
+        read = await client.read_resource(mine.uri)
+        assert [(part.text, part.mime_type, str(part.uri)) for part in read.contents] == [
+            ("second\n", "text/plain", str(mine.uri))]
+        assert read.meta["notegate/revision"] == 2
+        earlier = await client.read_resource(str(mine.uri) + "?revision=1")
+        assert earlier.contents[0].text == "first"
+
+    with_client(target, mode, use)
+
+
+def test_templates_name_every_kind(target, mode):
+    async def use(client):
+        templates = [item.uri_template for item in (await client.list_resource_templates()).resource_templates]
+        assert PLAIN in templates
+        assert SDK_REVISION in templates
+        assert "notegate://{space}/file/{id}" in templates
+
+    with_client(target, mode, use)
+
+
+def test_what_is_not_there_is_an_error_with_its_uri(target, mode):
+    async def use(client):
+        wrong = [uri("~local", "nothing here"), uri("~other", "default"), uri("~local", "x", "nokind"),
+                 "test://nothing", "notegate://~local/notebook/%zz", uri("~local", "default") + "?revision=77"]
+        for text in wrong:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(text)
+            assert caught.value.error.code == (-32602 if mode == MODERN else -32002), text
+            assert caught.value.error.data["uri"] == text
+
+    with_client(target, mode, use)
+
+
+def test_two_agents_do_not_see_each_other(start):
+    gateway = start()
+    ann, bob = Rpc(gateway, "ann"), Rpc(gateway, "bob")
+    ann.note("secret", "of ann")
+    bob.note("plain", "of bob")
+    shared = Rpc(gateway, "ann", "shared")
+    shared.note("common", "of both")
+    assert {item["uri"] for item in ann.listed() if "/notebook/" in item["uri"]} == {
+        uri("~ann", "default"), uri("~ann", "secret"), uri("shared", "default"), uri("shared", "common")}
+    assert {item["uri"] for item in bob.listed() if "/notebook/" in item["uri"]} == {
+        uri("~bob", "default"), uri("~bob", "plain"), uri("shared", "default"), uri("shared", "common")}
+    assert bob.result("resources/read", {"uri": uri("shared", "common")})["contents"][0]["text"] == "of both"
+    there = bob.error("resources/read", {"uri": uri("~ann", "secret")})
+    absent = bob.error("resources/read", {"uri": uri("~ann", "no such")})
+    assert there["code"] == absent["code"] == -32002
+    assert there["message"] == absent["message"], "it must not be told whether it exists"
+    values = bob.result("completion/complete", {"ref": {"type": "ref/resource", "uri": PLAIN},
+                                                "argument": {"name": "id", "value": "se"}})
+    assert values["completion"]["values"] == []
+    # A cursor of another's is none of one's own.
+    page = ann.result("resources/list")
+    assert "nextCursor" not in page
+
+
+def test_pages_are_complete_while_writers_run(start):
+    gateway = start()
+    agent = Rpc(gateway, "many")
+    batch = 500
+    for begin in range(0, MANY, batch):
+        with httpx.Client(base_url=gateway.url, headers={"X-Notegate-Agent": "many"}, timeout=60,
+                          trust_env=False) as rest:
+            for number in range(begin, begin + batch):
+                answer = rest.post("/v1/tools/notebook", json={"mode": "create", "name": f"n{number:05}"})
+                assert answer.status_code == 200, answer.text
+    stop = threading.Event()
+    failed = []
+
+    def disturb(name):
+        other = Rpc(gateway, "many")
+        number = 0
+        while not stop.is_set():
+            try:
+                other.note(f"{name}{number}", "new")
+                other.note(f"n{number % MANY:05}", f"again {number}")
+            except AssertionError as error:
+                failed.append(error)
+                return
+            number += 1
+
+    writers = [threading.Thread(target=disturb, args=(name,)) for name in ("a", "z")]
+    for writer in writers:
+        writer.start()
+    try:
+        found = [item["uri"] for item in agent.listed()]
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    assert not failed
+    assert len(found) == len(set(found)), "no entry comes twice"
+    assert {uri("~many", f"n{number:05}") for number in range(MANY)} <= set(found)
+
+
+def test_bad_cursors_are_refused(gateway):
+    agent = Rpc(gateway, "cursors")
+    for cursor in ["", "x", "bm9wZQ", 7, None, "A" * 200_000]:
+        assert agent.error("resources/list", {"cursor": cursor})["code"] == -32602
+    for method in ["prompts/list", "resources/templates/list"]:
+        assert agent.error(method, {"cursor": "x"})["code"] == -32602
+
+
+# ---- files ----
+
+
+def test_files_are_resources(start, tmp_path):
+    gateway = start()
+    root = pathlib.Path(gateway.data_dir) / "files"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a b.py").write_text("print(1)\n")
+    (root / "pixel.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("hidden")
+    for number in range(450):
+        (root / f"f{number:03}.txt").write_text(str(number))
+    agent = Rpc(gateway, "files")
+    files = {item["uri"]: item for item in agent.listed() if "/file/" in item["uri"]}
+    program = files[uri("shared", str(root / "src" / "a b.py"), "file")]
+    assert program["mimeType"] == "text/x-python"
+    assert program["size"] == 9
+    assert len(files) == 452
+    assert not [item for item in files if ".git" in item]
+    read = agent.result("resources/read", {"uri": program["uri"]})["contents"]
+    assert read == [{"uri": program["uri"], "mimeType": "text/x-python", "text": "print(1)\n"}]
+    picture = agent.result("resources/read", {"uri": uri("shared", str(root / "pixel.png"), "file")})["contents"]
+    assert picture[0]["mimeType"] == "image/png"
+    assert picture[0]["blob"] == "iVBORw0KGgoA"
+    assert agent.error("resources/read", {"uri": program["uri"] + "?revision=1"})["code"] == -32002
+    for path in ["/etc/passwd", str(root / "missing.txt"), "relative"]:
+        assert agent.error("resources/read", {"uri": uri("shared", path, "file")})["code"] == -32002
+    values = agent.result("completion/complete", {"ref": {"type": "ref/resource", "uri": "notegate://{space}/file/{id}"},
+                                                  "argument": {"name": "id", "value": str(root / "src")}})
+    assert values["completion"]["values"] == [str(root / "src" / "a b.py")]
+
+
+# ---- prompts and completion ----
+
+
+def test_prompts_are_listed_and_given(target, mode):
+    async def use(client):
+        prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+        assert {"notebook_guide", "file_editor_guide"} <= set(prompts)
+        assert prompts["notebook_guide"].description
+        assert [argument.name for argument in prompts["notebook_guide"].arguments] == ["name"]
+        guide = await client.get_prompt("notebook_guide")
+        assert guide.messages[0].role == "user"
+        assert "notebook" in guide.messages[0].content.text
+        await write(client, "begin", "the text so far")
+        guide = await client.get_prompt("notebook_guide", {"name": "begin"})
+        assert guide.messages[0].content.text.endswith("the text so far")
+        assert "fileEditor" in (await client.get_prompt("file_editor_guide")).messages[0].content.text
+        for name, arguments, part in [("no_such", None, "no_such"), ("notebook_guide", {"nam": "x"}, "nam"),
+                                      ("notebook_guide", {"name": "not there"}, "not there")]:
+            with pytest.raises(MCPError) as caught:
+                await client.get_prompt(name, arguments)
+            assert caught.value.error.code == -32602
+            assert part in caught.value.error.message
+
+    with_client(target, mode, use)
+
+
+def test_names_are_completed(target, mode):
+    async def use(client):
+        for number in range(105):
+            await write(client, f"c{number:03}", "x")
+        template = ResourceTemplateReference(uri=PLAIN)
+        few = (await client.complete(template, {"name": "id", "value": "c00"}, {"space": "~local"})).completion
+        assert few.values == [f"c{number:03}" for number in range(10)]
+        assert few.total == 10
+        assert few.has_more is False
+        most = (await client.complete(template, {"name": "id", "value": "c"})).completion
+        assert len(most.values) == 100
+        assert most.has_more is True
+        spaces = (await client.complete(template, {"name": "space", "value": ""})).completion
+        assert spaces.values == ["~local", "shared"]
+        none = (await client.complete(template, {"name": "id", "value": "c"}, {"space": "~other"})).completion
+        assert none.values == []
+        of_prompt = PromptReference(name="notebook_guide")
+        assert (await client.complete(of_prompt, {"name": "name", "value": "c10"})).completion.values == [
+            "c100", "c101", "c102", "c103", "c104"]
+        for reference, argument in [(PromptReference(name="no"), "a"), (of_prompt, "no"),
+                                    (ResourceTemplateReference(uri="no://{x}"), "x"), (template, "no")]:
+            with pytest.raises(MCPError) as caught:
+                await client.complete(reference, {"name": argument, "value": ""})
+            assert caught.value.error.code == -32602
+
+    with_client(target, mode, use)
+
+
+# ---- changes ----
+
+
+class Heard:
+    """The notifications that came, and waiting for them."""
+
+    def __init__(self):
+        self.got = []
+        self.changed = asyncio.Condition()
+
+    async def __call__(self, message):
+        method = getattr(message, "method", None)
+        if method is not None:
+            async with self.changed:
+                self.got.append((method, getattr(message.params, "uri", None) and str(message.params.uri)))
+                self.changed.notify_all()
+
+    async def until(self, condition):
+        async with self.changed:
+            await asyncio.wait_for(self.changed.wait_for(lambda: condition(self.got)), CALL_TIMEOUT)
+
+
+def test_a_session_hears_of_what_it_subscribed_to(target):
+    heard = Heard()
+
+    async def use(client):
+        name = uri("~local", "watched")
+        updated = ("notifications/resources/updated", name)
+        await client.subscribe_resource(name)
+        await client.subscribe_resource(name)
+        await write(client, "other", "x")
+        await write(client, "watched", "1")
+        await write(client, "watched", "2")
+        await heard.until(lambda got: got.count(updated) >= 2)
+        assert ("notifications/resources/list_changed", None) in heard.got
+        await client.unsubscribe_resource(name)
+        await write(client, "watched", "3")
+        last = uri("~local", "last")
+        await client.subscribe_resource(last)
+        await write(client, "last", "1")
+        await heard.until(lambda got: ("notifications/resources/updated", last) in got)
+        assert heard.got.count(updated) == 2, "once for each change"
+        assert {item[1] for item in heard.got} == {None, name, last}
+        for text in ["test://x", uri("~other", "x"), name + "?revision=1"]:
+            with pytest.raises(MCPError) as caught:
+                await client.subscribe_resource(text)
+            assert caught.value.error.code == -32002
+
+    with_client(target, "legacy", use, message_handler=heard)
+
+
+def test_listening_tells_what_was_asked_for(target):
+    async def use(client):
+        name = uri("~local", "heard")
+        await write(client, "before", "x")
+        async with client.listen(resource_subscriptions=[name, uri("~other", "x"), "no://x"]) as changes:
+            assert changes.honored.resource_subscriptions == [name]
+            assert not changes.honored.resources_list_changed
+            await write(client, "unheard", "x")
+            await write(client, "heard", "x")
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert type(event).__name__ == "ResourceUpdated"
+            assert str(event.uri) == name
+        async with client.listen(resources_list_changed=True, tools_list_changed=True) as changes:
+            assert changes.honored.tools_list_changed
+            await write(client, "heard", "again")
+            await write(client, "brand new", "x")
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert type(event).__name__ == "ResourcesListChanged"
+
+    with_client(target, MODERN, use)

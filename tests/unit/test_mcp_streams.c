@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: MIT */
+/* test_mcp_streams.c - MCP's event streams over a face that the test plays: what is sent and
+ * kept, who reads, clients that leave and come back, questions to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "mcp_ask.h"
+#include "mcp_http.h"
+#include "str.h"
+#include "test_gateway.h"
+
+#define PATIENCE_MS 20000
+#define ROUNDS 200
+
+/* ---- the HTTP face's part ---- */
+
+struct http_stream {
+    struct http_stream_source source;
+    void *user;
+    atomic_int refs, wakes;
+    atomic_bool closed;
+};
+
+static atomic_int places;
+
+struct http_stream *http_stream_new(const struct http_stream_source *source, void *user,
+                                    struct key *key)
+{
+    struct http_stream *stream = calloc(1, sizeof(*stream));
+    (void)key;
+    if (stream != NULL) {
+        stream->source = *source;
+        stream->user = user;
+        atomic_init(&stream->refs, 1);
+    }
+    return stream;
+}
+
+void http_stream_ref(struct http_stream *stream)
+{
+    (void)atomic_fetch_add(&stream->refs, 1);
+}
+
+static void hang_up(struct http_stream *stream)
+{
+    if (!atomic_exchange(&stream->closed, true)) {
+        stream->source.closed(stream->user);
+    }
+}
+
+void http_stream_unref(struct http_stream *stream)
+{
+    if (stream != NULL && atomic_fetch_sub(&stream->refs, 1) == 1) {
+        hang_up(stream);
+        free(stream);
+    }
+}
+
+void http_stream_wake(struct http_stream *stream)
+{
+    (void)atomic_fetch_add(&stream->wakes, 1);
+}
+
+int http_stream_take(struct gateway *gateway, struct ng_str agent)
+{
+    (void)gateway;
+    (void)agent;
+    (void)atomic_fetch_add(&places, 1);
+    return NG_OK;
+}
+
+void http_stream_give(struct gateway *gateway, struct ng_str agent)
+{
+    (void)gateway;
+    (void)agent;
+    (void)atomic_fetch_sub(&places, 1);
+}
+
+static void a_moment(void)
+{
+    const struct timespec step = {0, 1000000};
+    (void)nanosleep(&step, NULL);
+}
+
+/* What it sends now. */
+static int fill(struct http_stream *stream, struct buf *out)
+{
+    return stream->source.fill(stream->user, out);
+}
+
+static void expect_fill(struct http_stream *stream, const char *text, int state)
+{
+    struct buf out;
+    buf_init(&out, HTTP_STREAM_FILL_MAX);
+    assert_int_equal(fill(stream, &out), state);
+    assert_string_equal(buf_cstr(&out), text);
+    buf_done(&out);
+}
+
+/* Reads until `part` came (or, NULL, the end), into `out`. */
+static void read_until(struct http_stream *stream, const char *part, struct buf *out)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        struct buf piece;
+        buf_init(&piece, HTTP_STREAM_FILL_MAX);
+        int state = fill(stream, &piece);
+        buf_add_str(out, buf_str(&piece));
+        buf_done(&piece);
+        if (part == NULL ? state == HTTP_STREAM_END : strstr(buf_cstr(out), part) != NULL) {
+            return;
+        }
+        assert_int_equal(state, HTTP_STREAM_OPEN);
+        a_moment();
+    }
+    fail_msg("%s did not come; there is\n%s", part == NULL ? "the end" : part, buf_cstr(out));
+}
+
+/* ---- streams alone ---- */
+
+static atomic_size_t kept_sum;
+static int left_count;
+
+static void count_left(void *user)
+{
+    (void)user;
+    left_count++;
+}
+
+static struct mcp_stream *resumable(bool primes)
+{
+    const struct mcp_stream_options options = {
+        .resumable = true,
+        .primes = primes,
+        .keeps_unread = true,
+        .number = 3,
+        .kept_sum = &kept_sum,
+        .left = count_left,
+    };
+    left_count = 0;
+    struct mcp_stream *stream = mcp_stream_new(&options);
+    assert_non_null(stream);
+    return stream;
+}
+
+static struct http_stream *read_from(struct mcp_stream *stream, bool resumes, uint64_t after)
+{
+    const struct mcp_stream_reader reader = {.resumes = resumes, .after = after};
+    struct http_stream *http = mcp_stream_attach(stream, &reader);
+    assert_non_null(http);
+    return http;
+}
+
+static void add(struct mcp_stream *stream, const char *text)
+{
+    assert_true(mcp_stream_add(stream, ng_str_of(text), MCP_STREAM_MAY_DROP));
+}
+
+static void finish(struct mcp_stream *stream, const char *text)
+{
+    struct buf last;
+    buf_init(&last, 1024);
+    buf_add_c(&last, text);
+    mcp_stream_finish(stream, &last);
+}
+
+static void sends_in_order(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(true);
+    struct http_stream *http = read_from(stream, false, 0);
+    expect_fill(http, "retry: 1000\nid: 3-0\ndata:\n\n", HTTP_STREAM_OPEN);
+    expect_fill(http, "", HTTP_STREAM_OPEN);
+    add(stream, "{\"a\":\n1}");
+    assert_true(atomic_load(&http->wakes) > 0);
+    expect_fill(http, "id: 3-1\nevent: message\ndata: {\"a\": 1}\n\n", HTTP_STREAM_OPEN);
+    add(stream, "{}");
+    finish(stream, "[]");
+    assert_false(mcp_stream_add(stream, ng_str_of("{}"), MCP_STREAM_MUST_SEND));
+    expect_fill(http,
+                "id: 3-2\nevent: message\ndata: {}\n\nid: 3-3\nevent: message\ndata: []\n\n",
+                HTTP_STREAM_END);
+    http_stream_unref(http);
+    assert_int_equal(left_count, 0);
+    mcp_stream_unref(stream);
+    assert_int_equal(atomic_load(&kept_sum), 0);
+}
+
+static void replays_what_was_missed(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(true);
+    struct http_stream *first = read_from(stream, false, 0);
+    add(stream, "1");
+    add(stream, "2");
+    struct buf out;
+    buf_init(&out, 4096);
+    assert_int_equal(fill(first, &out), HTTP_STREAM_OPEN);
+    http_stream_unref(first);
+    assert_int_equal(left_count, 1);
+    add(stream, "3");
+    finish(stream, "4");
+    struct http_stream *second = read_from(stream, true, 1);
+    expect_fill(second,
+                "id: 3-2\nevent: message\ndata: 2\n\nid: 3-3\nevent: message\ndata: 3\n\n"
+                "id: 3-4\nevent: message\ndata: 4\n\n",
+                HTTP_STREAM_END);
+    http_stream_unref(second);
+    struct http_stream *third = read_from(stream, true, 4);
+    expect_fill(third, "", HTTP_STREAM_END);
+    http_stream_unref(third);
+    buf_done(&out);
+    mcp_stream_unref(stream);
+}
+
+static void the_newest_reader_reads(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(false);
+    struct http_stream *first = read_from(stream, false, 0);
+    struct http_stream *second = read_from(stream, false, 0);
+    assert_true(atomic_load(&first->wakes) > 0);
+    add(stream, "1");
+    expect_fill(first, "", HTTP_STREAM_END);
+    http_stream_unref(first);
+    assert_int_equal(left_count, 0);
+    expect_fill(second, "id: 3-1\nevent: message\ndata: 1\n\n", HTTP_STREAM_OPEN);
+    mcp_stream_cut(stream);
+    expect_fill(second, "", HTTP_STREAM_END);
+    http_stream_unref(second);
+    mcp_stream_unref(stream);
+}
+
+static void pauses(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(true);
+    struct http_stream *http = read_from(stream, false, 0);
+    mcp_stream_pause(stream, 40);
+    expect_fill(http, "retry: 1000\nid: 3-0\ndata:\n\nretry: 40\n\n", HTTP_STREAM_END);
+    http_stream_unref(http);
+    finish(stream, "1");
+    http = read_from(stream, true, 0);
+    expect_fill(http, "id: 3-1\nevent: message\ndata: 1\n\n", HTTP_STREAM_END);
+    http_stream_unref(http);
+    mcp_stream_unref(stream);
+}
+
+static void news_give_way_answers_do_not(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(false);
+    struct http_stream *http = read_from(stream, false, 0);
+    size_t len = MCP_STREAM_QUEUE_MAX / 4;
+    char *big = malloc(len + 1);
+    assert_non_null(big);
+    memset(big, '1', len);
+    big[len] = '\0';
+    assert_true(mcp_stream_add(stream, ng_str_of("\"question\""), MCP_STREAM_MUST_SEND));
+    for (int i = 0; i < 10; i++) {
+        big[0] = (char)('0' + i);
+        add(stream, big);
+        assert_true(atomic_load(&kept_sum) <= MCP_STREAM_QUEUE_MAX + 16);
+    }
+    finish(stream, "\"answer\"");
+    struct buf out;
+    buf_init(&out, HTTP_STREAM_FILL_MAX);
+    read_until(http, NULL, &out);
+    const char *text = buf_cstr(&out);
+    assert_non_null(strstr(text, "data: \"question\"\n"));
+    assert_null(strstr(text, "data: 511"));
+    assert_non_null(strstr(text, "data: 611"));
+    assert_non_null(strstr(text, "data: 911"));
+    assert_non_null(strstr(text, "data: \"answer\"\n"));
+    buf_done(&out);
+    free(big);
+    http_stream_unref(http);
+    mcp_stream_unref(stream);
+    assert_int_equal(atomic_load(&kept_sum), 0);
+}
+
+static void what_was_sent_is_kept_within_bounds(void **state)
+{
+    (void)state;
+    struct mcp_stream *stream = resumable(false);
+    struct http_stream *http = read_from(stream, false, 0);
+    struct buf out;
+    buf_init(&out, HTTP_STREAM_FILL_MAX);
+    for (int i = 0; i < 3 * MCP_STREAM_EVENTS_MAX; i++) {
+        add(stream, "{\"some\":\"event\"}");
+        buf_clear(&out);
+        (void)fill(http, &out);
+    }
+    assert_true(atomic_load(&kept_sum) <= (MCP_STREAM_EVENTS_MAX + 1) * 16);
+    buf_done(&out);
+    http_stream_unref(http);
+    mcp_stream_unref(stream);
+}
+
+static void event_ids(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "-",
+                                      "1",
+                                      "1-",
+                                      "-1",
+                                      "x-1",
+                                      "1-x",
+                                      "1--1",
+                                      "1- 2",
+                                      "99999999999-1",
+                                      "1-99999999999999999999"};
+    unsigned number = 0;
+    uint64_t seq = 0;
+    (void)state;
+    assert_true(mcp_stream_parse_id(ng_str_of(" 12-34 "), &number, &seq));
+    assert_int_equal(number, 12);
+    assert_int_equal(seq, 34);
+    for (size_t i = 0; i < NG_COUNT(bad); i++) {
+        assert_false(mcp_stream_parse_id(ng_str_of(bad[i]), &number, &seq));
+    }
+}
+
+/* ---- requests ---- */
+
+static struct gateway *gateway;
+static struct mcp_http *mcp;
+static struct auth_caller caller;
+
+static int set_up(void **state)
+{
+    static const char *const sets[] = {"limits.workers=8", NULL};
+    (void)state;
+    gateway = test_gateway_open(sets);
+    assert_non_null(gateway);
+    assert_int_equal(mcp_http_new(gateway, &mcp), NG_OK);
+    memset(&caller, 0, sizeof(caller));
+    caller.agent = ng_str_of("tester");
+    caller.role = NG_ROLE_ADMIN;
+    caller.mode = NG_MODE_AGENT;
+    test_tools_release(false);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    test_tools_release(true);
+    mcp_http_free(mcp);
+    test_gateway_close(gateway);
+    assert_int_equal(atomic_load(&places), 0);
+    return 0;
+}
+
+struct post {
+    struct mcp_http_request request;
+    struct mcp_http_response response;
+    char session[MCP_HTTP_SESSION_MAX];
+    atomic_bool done;
+};
+
+static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
+{
+    struct ng_str none = {NULL, 0};
+    (void)request;
+    (void)name;
+    return none;
+}
+
+static void post_done(struct mcp_http_response *response, void *user)
+{
+    struct post *post = user;
+    (void)response;
+    atomic_store(&post->done, true);
+}
+
+static void post_init(struct post *post, const char *session, const char *body)
+{
+    memset(post, 0, sizeof(*post));
+    atomic_init(&post->done, false);
+    post->request.method = MCP_HTTP_POST;
+    post->request.content_type = ng_str_of("application/json");
+    post->request.accept = ng_str_of("application/json, text/event-stream");
+    post->request.caller = &caller;
+    post->request.header = no_header;
+    post->request.body = ng_str_of(body);
+    if (session != NULL) {
+        (void)snprintf(post->session, sizeof(post->session), "%s", session);
+        post->request.session_id = ng_str_of(post->session);
+    }
+    buf_init(&post->response.body, (size_t)1024 * 1024);
+}
+
+static void post_start(struct post *post)
+{
+    if (mcp_http_handle(mcp, &post->request, &post->response, post_done, post) == NG_OK) {
+        atomic_store(&post->done, true);
+    }
+}
+
+static void post_wait(struct post *post)
+{
+    for (int i = 0; i < PATIENCE_MS && !atomic_load(&post->done); i++) {
+        a_moment();
+    }
+    assert_true(atomic_load(&post->done));
+}
+
+static void post_free(struct post *post)
+{
+    http_stream_unref(post->response.stream);
+    call_unref(post->response.call);
+    buf_done(&post->response.body);
+}
+
+static int send_message(const char *session, const char *body)
+{
+    struct post post;
+    post_init(&post, session, body);
+    post_start(&post);
+    post_wait(&post);
+    int status = post.response.status;
+    post_free(&post);
+    return status;
+}
+
+#define INITIALIZE(version)                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"                     \
+    "\"protocolVersion\":\"" version "\",\"capabilities\":{\"sampling\":{}},"                  \
+    "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}"
+#define CALL(id, tool, more)                                                                   \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id                                                          \
+    ",\"method\":\"tools/call\",\"params\":{\"name\":\"" tool "\"" more "}}"
+#define PROGRESS ",\"_meta\":{\"progressToken\":\"p\"}"
+
+static void open_session(const char *initialize, char session[MCP_HTTP_SESSION_MAX])
+{
+    struct post post;
+    post_init(&post, NULL, initialize);
+    post_start(&post);
+    post_wait(&post);
+    assert_int_equal(post.response.status, 200);
+    memcpy(session, post.response.session_id, MCP_HTTP_SESSION_MAX);
+    assert_true(session[0] != '\0');
+    post_free(&post);
+}
+
+static void get(struct post *post, const char *session, const char *last_event_id)
+{
+    post_init(post, session, "");
+    post->request.method = MCP_HTTP_GET;
+    if (last_event_id != NULL) {
+        post->request.last_event_id = ng_str_of(last_event_id);
+    }
+    post_start(post);
+    post_wait(post);
+    assert_int_equal(post->response.kind, MCP_HTTP_STREAM);
+}
+
+static void wait_waiting(int count)
+{
+    for (int i = 0; i < PATIENCE_MS && test_tools_waiting() != count; i++) {
+        a_moment();
+    }
+    assert_int_equal(test_tools_waiting(), count);
+}
+
+static void hang_up_post(struct post *post)
+{
+    hang_up(post->response.stream);
+}
+
+static void leaving_a_stream_cancels(void **state)
+{
+    struct post post;
+    (void)state;
+    post_init(&post, NULL,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+              "\"t_wait\",\"_meta\":{\"progressToken\":1,"
+              "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+    post.request.protocol_version = ng_str_of("2026-07-28");
+    post.request.mcp_method = ng_str_of("tools/call");
+    post.request.mcp_name = ng_str_of("t_wait");
+    post_start(&post);
+    post_wait(&post);
+    assert_int_equal(post.response.kind, MCP_HTTP_STREAM);
+    wait_waiting(1);
+    hang_up_post(&post);
+    wait_waiting(0);
+    post_free(&post);
+}
+
+static void leaving_a_batch_cancels_all_of_it(void **state)
+{
+    struct post post;
+    (void)state;
+    post_init(&post, NULL, "[" CALL("1", "t_wait", PROGRESS) "," CALL("2", "t_wait", "") "]");
+    post_start(&post);
+    post_wait(&post);
+    wait_waiting(2);
+    hang_up_post(&post);
+    wait_waiting(0);
+    post_free(&post);
+}
+
+static void leaving_a_plain_batch_cancels_all_of_it(void **state)
+{
+    struct post post;
+    (void)state;
+    post_init(&post, NULL, "[" CALL("1", "t_wait", "") "," CALL("2", "t_wait", "") "]");
+    post_start(&post);
+    wait_waiting(2);
+    assert_non_null(post.response.call);
+    call_cancel(post.response.call);
+    wait_waiting(0);
+    post_wait(&post);
+    post_free(&post);
+}
+
+static void leaving_a_session_does_not_cancel(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    struct post post;
+    struct post again;
+    struct buf out;
+    (void)state;
+    buf_init(&out, 65536);
+    open_session(INITIALIZE("2025-11-25"), session);
+    post_init(&post, session, CALL("1", "t_wait", PROGRESS));
+    post_start(&post);
+    post_wait(&post);
+    assert_null(post.response.call);
+    wait_waiting(1);
+    hang_up_post(&post);
+    mcp_http_age(mcp, (int64_t)2 * 3600 * 1000); /* a call under way is no silence */
+    assert_int_equal(
+        send_message(session, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}"), 200);
+    test_tools_release(true);
+    get(&again, session, "1-0");
+    read_until(again.response.stream, NULL, &out);
+    assert_non_null(strstr(buf_cstr(&out), "notifications/progress"));
+    assert_non_null(strstr(buf_cstr(&out), "\"id\":1,\"result\""));
+    post_free(&again);
+    post_free(&post);
+    buf_done(&out);
+}
+
+static void silence_ends_a_session(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    struct post own;
+    (void)state;
+    open_session(INITIALIZE("2025-11-25"), session);
+    get(&own, session, NULL);
+    mcp_http_age(mcp, (int64_t)2 * 3600 * 1000); /* nor is an open stream */
+    assert_int_equal(
+        send_message(session, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}"), 200);
+    post_free(&own);
+    mcp_http_age(mcp, (int64_t)2 * 3600 * 1000);
+    assert_int_equal(
+        send_message(session, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}"), 404);
+}
+
+/* ---- questions ---- */
+
+static void start_asking(struct post *post, const char *session, struct buf *out)
+{
+    post_init(post, session, CALL("1", "t_ask", ""));
+    post_start(post);
+    post_wait(post);
+    assert_int_equal(post->response.kind, MCP_HTTP_STREAM);
+    read_until(post->response.stream, "\"id\":1,\"method\":\"sampling/createMessage\"", out);
+}
+
+static void asks_and_runs_again(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    struct post post;
+    struct buf out;
+    (void)state;
+    buf_init(&out, 65536);
+    open_session(INITIALIZE("2025-11-25"), session);
+    start_asking(&post, session, &out);
+    assert_int_equal(send_message(session, "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"),
+                     202);
+    assert_int_equal(send_message(session, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"),
+                     202);
+    read_until(post.response.stream, NULL, &out);
+    assert_non_null(strstr(buf_cstr(&out), "\"text\":\"asked\""));
+    post_free(&post);
+    buf_done(&out);
+}
+
+static void nobody_answers(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    struct post post;
+    struct buf out;
+    (void)state;
+    buf_init(&out, 65536);
+    open_session(INITIALIZE("2025-11-25"), session);
+    start_asking(&post, session, &out);
+    mcp_http_age(mcp, MCP_ASK_WAIT_MS + 1);
+    read_until(post.response.stream, NULL, &out);
+    assert_non_null(strstr(buf_cstr(&out), "nobody answered"));
+    assert_non_null(strstr(buf_cstr(&out), "notifications/cancelled"));
+    post_free(&post);
+    buf_done(&out);
+}
+
+static void the_end_ends_the_waiting(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    struct post post;
+    struct buf out;
+    (void)state;
+    buf_init(&out, 65536);
+    open_session(INITIALIZE("2025-11-25"), session);
+    start_asking(&post, session, &out);
+    mcp_http_cancel_all(mcp);
+    read_until(post.response.stream, NULL, &out);
+    post_free(&post);
+    buf_done(&out);
+}
+
+/* ---- races ---- */
+
+struct racer {
+    const char *session;
+    const char *body;
+};
+
+static void *send_it(void *user)
+{
+    struct racer *racer = user;
+    (void)send_message(racer->session, racer->body);
+    return NULL;
+}
+
+/* The answer, cancelling and the client's leaving at the same moment: one of them wins, nothing
+ * is lost or freed twice. */
+static void answer_cancel_and_leave_at_once(void **state)
+{
+    char session[MCP_HTTP_SESSION_MAX];
+    (void)state;
+    open_session(INITIALIZE("2025-11-25"), session);
+    for (int i = 1; i <= ROUNDS; i++) {
+        struct post post;
+        struct buf out;
+        char asked[64];
+        char answer[64];
+        pthread_t threads[2];
+        buf_init(&out, 65536);
+        post_init(&post, session, CALL("1", "t_ask", ""));
+        post_start(&post);
+        post_wait(&post);
+        (void)snprintf(asked, sizeof(asked), "\"id\":%d,\"method\"", i);
+        read_until(post.response.stream, asked, &out);
+        (void)snprintf(answer, sizeof(answer), "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}",
+                       i);
+        struct racer racers[2] = {
+            {session, answer},
+            {session, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                      "\"requestId\":1}}"},
+        };
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(pthread_create(&threads[k], NULL, send_it, &racers[k]), 0);
+        }
+        if (i % 2 == 0) {
+            hang_up_post(&post);
+        } else {
+            read_until(post.response.stream, NULL, &out);
+        }
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(pthread_join(threads[k], NULL), 0);
+        }
+        post_free(&post);
+        buf_done(&out);
+    }
+}
+
+static void *hang_up_thread(void *user)
+{
+    hang_up_post(user);
+    return NULL;
+}
+
+static void *release_thread(void *user)
+{
+    (void)user;
+    test_tools_release(true);
+    return NULL;
+}
+
+/* Without a session: the call ends by itself while its client leaves. */
+static void end_and_leave_at_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct post post;
+        pthread_t threads[2];
+        test_tools_release(false);
+        post_init(&post, NULL,
+                  i % 2 == 0 ? CALL("1", "t_wait", PROGRESS)
+                             : "[" CALL("1", "t_wait", PROGRESS) "," CALL("2", "t_wait",
+                                                                          PROGRESS) "]");
+        post_start(&post);
+        post_wait(&post);
+        assert_int_equal(pthread_create(&threads[0], NULL, hang_up_thread, &post), 0);
+        assert_int_equal(pthread_create(&threads[1], NULL, release_thread, NULL), 0);
+        assert_int_equal(pthread_join(threads[0], NULL), 0);
+        assert_int_equal(pthread_join(threads[1], NULL), 0);
+        post_free(&post);
+        wait_waiting(0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sends_in_order),
+        cmocka_unit_test(replays_what_was_missed),
+        cmocka_unit_test(the_newest_reader_reads),
+        cmocka_unit_test(pauses),
+        cmocka_unit_test(news_give_way_answers_do_not),
+        cmocka_unit_test(what_was_sent_is_kept_within_bounds),
+        cmocka_unit_test(event_ids),
+        cmocka_unit_test_setup_teardown(leaving_a_stream_cancels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaving_a_batch_cancels_all_of_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaving_a_plain_batch_cancels_all_of_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(leaving_a_session_does_not_cancel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(silence_ends_a_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(asks_and_runs_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_ends_the_waiting, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answer_cancel_and_leave_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(end_and_leave_at_once, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* test_places.c - places that agents share. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "arena.h"
+#include "places.h"
+
+#define THREADS 4
+#define ROUNDS 5000
+
+static int take(struct places *places, const char *agent, size_t limit)
+{
+    return places_take(places, ng_str_of(agent), limit);
+}
+
+static void test_nobody_has_more_than_half(void **state)
+{
+    (void)state;
+    struct places *places = places_new();
+    assert_non_null(places);
+    assert_int_equal(take(places, "ada", 4), NG_OK);
+    assert_int_equal(take(places, "ada", 4), NG_OK);
+    assert_int_equal(take(places, "ada", 4), NG_EBUSY);
+    assert_int_equal(take(places, "bob", 4), NG_OK);
+    assert_int_equal(take(places, "", 4), NG_OK);
+    assert_int_equal(take(places, "eve", 4), NG_EBUSY);
+    places_give(places, ng_str_of("ada"));
+    assert_int_equal(take(places, "eve", 4), NG_OK);
+    assert_int_equal(take(places, "max", 4), NG_EBUSY);
+    /* A limit that was lowered below what is taken, and raised again. */
+    places_give(places, ng_str_of("eve"));
+    assert_int_equal(take(places, "eve", 2), NG_EBUSY);
+    assert_int_equal(take(places, "eve", 5), NG_OK);
+    places_free(places); /* with places taken */
+}
+
+static void test_odd_and_none(void **state)
+{
+    (void)state;
+    struct places *places = places_new();
+    assert_int_equal(take(places, "ada", 0), NG_EBUSY);
+    assert_int_equal(take(places, "ada", 1), NG_OK);
+    places_give(places, ng_str_of("ada"));
+    assert_int_equal(take(places, "ada", 3), NG_OK);
+    assert_int_equal(take(places, "ada", 3), NG_OK);
+    assert_int_equal(take(places, "ada", 3), NG_EBUSY);
+    places_give(places, ng_str_of("nobody")); /* has none: nothing happens */
+    places_free(places);
+    places_free(NULL);
+}
+
+static void test_without_memory(void **state)
+{
+    (void)state;
+    struct places *places = places_new();
+    alloc_fail_after(0);
+    assert_int_equal(take(places, "ada", 2), NG_EINTERNAL);
+    alloc_fail_after(-1);
+    assert_int_equal(take(places, "ada", 2), NG_OK);
+    assert_int_equal(take(places, "bob", 2), NG_OK);
+    places_free(places);
+}
+
+static void *come_and_go(void *user)
+{
+    struct places *places = user;
+    char agent[16];
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        (void)snprintf(agent, sizeof(agent), "a%u", i % 7);
+        if (take(places, agent, 5) == NG_OK) {
+            places_give(places, ng_str_of(agent));
+        }
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    (void)state;
+    struct places *places = places_new();
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, places), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(take(places, "ada", 4), NG_OK);
+        assert_int_equal(take(places, "bob", 4), NG_OK);
+    }
+    assert_int_equal(take(places, "eve", 4), NG_EBUSY);
+    places_free(places);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_has_more_than_half),
+        cmocka_unit_test(test_odd_and_none),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_many_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
