@@ -479,9 +479,11 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     quiesce(server->tcp);
     quiesce(server->local);
     if (server->watching) {
+        mcp_tasks_stop(server->gateway, false);
         if (server->tcp != NULL) {
             (void)gateway_drain(server->gateway, wait_ms);
         }
+        mcp_tasks_stop(server->gateway, true);
         http_watch_cancel_all(&server->watch);
         mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);

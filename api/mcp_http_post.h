@@ -10,9 +10,9 @@
 
 struct mcp_http {
     struct gateway *gateway;
-    bool watches; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_asks *asks;
+    bool watches; /* the gateway's list of them is open */
     pthread_mutex_t lock;
     pthread_cond_t idle;
     size_t jobs; /* under way, also those whose client went away */

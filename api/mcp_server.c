@@ -29,6 +29,8 @@ static const struct mcp_method mcp_methods[] = {
     {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
     {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
     {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
+    {"tasks/result", MCP_ERA_HANDSHAKE, mcp_tasks_result},
+    {"tasks/list", MCP_ERA_HANDSHAKE, mcp_tasks_list},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -246,9 +248,8 @@ static int give_call(struct mcp_exchange *exchange)
 static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    const struct ng_value *trace = exchange->message.meta == NULL
-                                       ? NULL
-                                       : json_get(exchange->message.meta, "traceparent");
+    const struct ng_value *trace =
+        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
     if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
         http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
