@@ -19,11 +19,18 @@ static void land(struct mcp_exchange *exchange)
     }
 }
 
-/* Prints the answer, unless the client took the question back. */
+/* The client took the question back, and wants no answer. */
+static bool is_unwanted(const struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    return exchange->taken_back &&
+           (job->face->owes_answer == NULL || !job->face->owes_answer(job));
+}
+
 static void answer_run(struct mcp_exchange *exchange)
 {
     land(exchange);
-    if (!exchange->taken_back || exchange->job->face->answers_cancelled) {
+    if (!is_unwanted(exchange)) {
         exchange->run->answer(exchange);
     }
 }
@@ -41,7 +48,7 @@ static int end_run(struct mcp_exchange *exchange)
     if (stateless) {
         land(exchange); /* else it stays there: it can be taken back while it waits */
     }
-    if (stateless && exchange->taken_back && !exchange->job->face->answers_cancelled) {
+    if (stateless && is_unwanted(exchange)) {
         return NG_OK;
     }
     if (mcp_ask(exchange, &answered) == NG_PENDING) {
@@ -332,6 +339,7 @@ static struct call *call_again(struct mcp_exchange *exchange)
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
+    call->no_rate = true; /* the answer to our question is no new call */
     call->key = before->key;
     if (call->key != NULL) {
         key_ref(call->key);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "keys.h"
+#include "mcp_input.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -25,10 +26,11 @@ struct run {
 
 static const struct ng_str no_text = {NULL, 0};
 
-struct ng_str mcp_task_owner(struct arena *arena, const struct auth_caller *caller)
+struct ng_str mcp_task_owner(struct arena *arena, const struct call *call)
 {
-    return arena_printf(arena, "%.*s\n%s", (int)caller->agent.len, caller->agent.data,
-                        caller->key == NULL ? "" : caller->key->id);
+    struct ng_str agent = call->caller.agent;
+    return arena_printf(arena, "%.*s\n%s", (int)agent.len, agent.data,
+                        call->key == NULL ? "" : call->key->id);
 }
 
 static void run_free(struct run *run)
@@ -41,25 +43,14 @@ static void run_free(struct run *run)
 
 static void print_asks(struct buf *out, const struct call *call)
 {
-    static const char *const methods[] = {
-        [NG_ASK_FORM] = "elicitation/create",
-        [NG_ASK_MODEL] = "sampling/createMessage",
-        [NG_ASK_ROOTS] = "roots/list",
-        [NG_ASK_URL] = "elicitation/create",
-    };
-    struct ng_writer writer;
-    json_writer_init(&writer, out);
-    json_object(&writer);
+    buf_add_char(out, '{');
     for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        json_name_str(&writer, ask->key);
-        json_object(&writer);
-        json_name(&writer, "method");
-        json_cstring(&writer, methods[ask->kind]);
-        json_name(&writer, "params");
-        json_raw(&writer, ask->request.len > 0 ? ask->request : ng_str_of("{}"));
-        json_end(&writer);
+        buf_add_json(out, ask->key);
+        buf_add_c(out, ":{");
+        mcp_input_print(out, ask);
+        buf_add_c(out, ask->next != NULL ? "}," : "}");
     }
-    json_end(&writer);
+    buf_add_char(out, '}');
 }
 
 static void print_error(struct buf *out, const struct result *result)
@@ -79,6 +70,10 @@ static void conclude(struct run *run)
     if (result->rc == NG_EINPUT) {
         run->status = MCP_TASK_INPUT_REQUIRED;
         print_asks(&text, call);
+    } else if (result->rc == NG_ECANCELLED && mcp_tasks_stopping(run->tasks)) {
+        run->status = MCP_TASK_FAILED;
+        buf_add_c(&text, "{\"code\":-32603,\"message\":\"the gateway was stopped while the "
+                         "tool ran\"}");
     } else if (result->rc == NG_EINTERNAL) {
         run->status = MCP_TASK_FAILED; /* the gateway's or the plugin's fault, not an answer */
         print_error(&text, result);
@@ -132,7 +127,7 @@ static void store_end(struct task *pool_task)
     conclude(run);
     struct mcp_task_edit edit = {.fn = end_edit, .user = run};
     int rc = mcp_task_change(clerk, run->task.id, &edit);
-    if (rc != NG_OK) {
+    if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
                       (int)clerk->work.message.len,
                       clerk->work.message.data == NULL ? "" : clerk->work.message.data);
@@ -267,11 +262,29 @@ static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
     return run;
 }
 
-struct call *mcp_task_prepare(struct mcp_exchange *exchange)
+struct call *mcp_task_prepare(const struct call *from)
 {
-    struct mcp_job *job = exchange->job;
-    struct call *call = call_new(job->gateway);
-    if (call != NULL && auth_apply(job->caller, call) != NG_OK) {
+    const struct ng_caller *caller = &from->caller;
+    struct call *call = call_new(from->gateway);
+    struct ng_str space = no_text;
+    if (call == NULL) {
+        return NULL;
+    }
+    if (caller->space_named) {
+        space = caller->space;
+    }
+    int rc = call_set_caller(call, caller->agent, space, caller->role, caller->mode);
+    /* What dispatch_spaces() gives a caller without a key depends on the space it names. */
+    if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call->key = from->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
+    }
+    if (rc != NG_OK) {
         call_unref(call);
         return NULL;
     }
@@ -312,11 +325,13 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                      const struct mcp_task_order *order)
 {
     struct arena *arena = &run->clerk->arena;
-    const struct auth_caller *caller = exchange->job->caller;
+    const struct ng_caller *caller = &exchange->call->caller;
     struct mcp_task *task = &run->task;
-    task->owner = mcp_task_owner(arena, caller);
+    task->owner = mcp_task_owner(arena, exchange->call);
     task->tool = arena_copy(arena, order->tool);
-    task->space = arena_copy(arena, caller->space);
+    if (caller->space_named) {
+        task->space = arena_copy(arena, caller->space);
+    }
     task->arguments = print_value(arena, order->arguments);
     task->status = MCP_TASK_WORKING;
     task->ttl_ms = order->ttl_ms;
@@ -348,7 +363,7 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
 {
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
     const char *why = "the gateway ran out of memory";
-    struct call *call = mcp_task_prepare(exchange);
+    struct call *call = mcp_task_prepare(exchange->call);
     struct run *run = call == NULL ? NULL : run_new(tasks, call);
     if (run == NULL) {
         call_unref(call);

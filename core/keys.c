@@ -3,6 +3,7 @@
  * and revoked. */
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "keys_table.h"
@@ -66,7 +67,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
 {
     atomic_store(&keys->stale, false);
     (void)pthread_rwlock_wrlock(&keys->lock);
-    atomic_fetch_sub(&keys->exist, keys->unreadable);
+    size_t before = keys->unreadable;
     keys->unreadable = 0;
     (void)pthread_rwlock_unlock(&keys->lock);
     struct ng_query query = {
@@ -76,9 +77,15 @@ static int keys_read_all(struct keys *keys, struct call *call)
         .limit = 2 * KEYS_MAX,
     };
     int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
-    if (rc != NG_OK) {
+    (void)pthread_rwlock_wrlock(&keys->lock);
+    if (rc == NG_OK) {
+        /* After those found now were counted: there is no moment in which there are none. */
+        atomic_fetch_sub(&keys->exist, before);
+    } else {
+        keys->unreadable += before;
         atomic_store(&keys->stale, true);
     }
+    (void)pthread_rwlock_unlock(&keys->lock);
     return rc;
 }
 
@@ -132,6 +139,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
         (void)pthread_rwlock_wrlock(&keys->lock);
         struct key_entry *entry = *keys_place(keys, event->key.id);
         if (str_is(event->action, ACTION_DELETED)) {
+            unknown = unknown || (entry == NULL && keys->unreadable > 0);
             keys_remove(keys, event->key.id);
         } else if (entry == NULL) {
             unknown = true;
@@ -263,6 +271,19 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     return rc;
 }
 
+static void keys_audit(const char *what, const struct key *key, const struct call *call)
+{
+    audit_event(&(struct audit_event){
+        .what = what,
+        .outcome = "ok",
+        .agent = call->caller.agent,
+        .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
+        .target = ng_str_of(key->id),
+        .request_id = call->caller.request_id,
+        .traceparent = call->caller.traceparent,
+    });
+}
+
 int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
              char ret_text[KEY_TEXT_MAX], struct key **ret)
 {
@@ -291,6 +312,7 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
         key_unref(key);
         return rc;
     }
+    keys_audit("key_add", key, call);
     log_write(NG_LOG_INFO, "keys", "key %s added for %.*s (%s) by %.*s", key->id,
               (int)key->agent.len, key->agent.data, key_role_name(key->role),
               (int)call->caller.agent.len, call->caller.agent.data);
@@ -349,6 +371,7 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct k
         return rc;
     }
     if (!before) {
+        keys_audit("key_revoke", key, call);
         log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
                   (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,
                   call->caller.agent.data);
