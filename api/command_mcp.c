@@ -24,7 +24,7 @@ static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
     ret->agent = ng_str_of(line->agent == NULL ? "local" : line->agent);
     ret->space = ng_str_of(line->space);
     ret->role = NG_ROLE_ADMIN;
-    ret->all_spaces = true; /* the owner, as on the Unix socket */
+    ret->all_spaces = true;                          /* the owner, as on the Unix socket */
     (void)target_parse_mode(line->mode, &ret->mode); /* the command line was checked */
 }
 
@@ -74,6 +74,9 @@ int command_mcp(struct command_line *line)
         rc = mcp_relay_run(line, &target, stop_fd);
     }
     if (rc == COMMAND_OK) {
+        if (target.gateway != NULL) {
+            mcp_tasks_stop(target.gateway, true); /* who could ask after them has left */
+        }
         target_done(&target);
     }
     if (stop_fd >= 0) {

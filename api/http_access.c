@@ -7,6 +7,7 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "gateway.h"
 #include "http_request.h"
 #include "keys.h"
 #include "log_record.h"
@@ -79,7 +80,8 @@ static void audit_refusal(struct http_request *request, int rc)
 void http_access_caller(struct http_request *request, int rc)
 {
     struct http_access *access = &request->access;
-    if (rc != NG_OK && log_switched_on(LOG_AUDIT)) {
+    if (rc != NG_OK) {
+        metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
         audit_refusal(request, rc);
     }
     if (access->started_ns == 0) {
@@ -104,6 +106,7 @@ void http_access_end(struct http_request *request, bool whole)
     struct http_access *access = &request->access;
     struct log_record record;
     char address[REMOTE_MAX];
+    metrics_http(request->gateway->metrics, request->answered ? request->reply.status : 0);
     if (access->started_ns == 0) {
         return;
     }

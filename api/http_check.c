@@ -59,6 +59,16 @@ static bool is_token(char c)
            (c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL);
 }
 
+bool http_is_token(struct ng_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        if (!is_token(name.data[i])) {
+            return false;
+        }
+    }
+    return name.len > 0;
+}
+
 static bool is_control(char c)
 {
     return (unsigned char)c < 0x20 || c == 0x7f;
@@ -244,6 +254,7 @@ static const struct header known[] = {
     HEADER("transfer-encoding", transfer_encoding, HEADER_ONCE | HEADER_FATAL),
     HEADER("mcp-protocol-version", mcp_version, HEADER_ONCE),
     HEADER("access-control-request-method", preflight_method, HEADER_ONCE),
+    HEADER("access-control-request-headers", preflight_headers, HEADER_ONCE),
 };
 
 #define FORWARDED_PREFIX "x-forwarded-"

@@ -52,8 +52,9 @@ struct http_headers {
     struct ng_str expect, authorization, if_none_match, idempotency_key, request_id;
     struct ng_str traceparent, agent, space, mode, user_agent;
     struct ng_str mcp_version, mcp_session, mcp_method, mcp_name, last_event_id;
-    struct ng_str preflight_method; /* Access-Control-Request-Method */
-    const char *proxied;            /* a header only a proxy adds, or NULL */
+    struct ng_str preflight_method;  /* Access-Control-Request-Method */
+    struct ng_str preflight_headers; /* Access-Control-Request-Headers */
+    const char *proxied;             /* a header only a proxy adds, or NULL */
     unsigned count;
     uint64_t body_length; /* of Content-Length; 0 where there is none */
     bool has_length, chunked;
@@ -77,6 +78,8 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
 /* After the last one. */
 int http_check_headers(struct http_headers *headers, struct http_fault *fault);
 
+/* The name of a header: RFC 9110's token. */
+bool http_is_token(struct ng_str name);
 /* Is the media type JSON (application/json or ...+json, charset utf-8 or none)? */
 bool http_is_json(struct ng_str content_type);
 /* A sane X-Request-Id: 1 to HTTP_REQUEST_ID_MAX of [A-Za-z0-9._:@/+=-]. */

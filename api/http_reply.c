@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "http_server.h"
@@ -21,7 +22,11 @@
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
     "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-Notegate-Agent, "           \
     "X-Notegate-Mode, X-Notegate-Space, X-Request-Id, traceparent"
-#define CORS_EXPOSED "ETag, Mcp-Session-Id, Retry-After, X-Request-Id"
+#define CORS_EXPOSED                                                                           \
+    "ETag, Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id, traceparent"
+/* Headers that carry arguments of tools, whatever the arguments are called. */
+#define CORS_PARAM "mcp-param-"
+#define CORS_BYTES 2048
 
 void http_reply_clear(struct http_request *request)
 {
@@ -211,6 +216,36 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
     return ok;
 }
 
+/* The headers a page may send, and of those it asked for the ones that carry arguments. */
+static void cors_headers(struct ng_str asked, struct buf *out)
+{
+    const size_t prefix = sizeof(CORS_PARAM) - 1;
+    (void)buf_add_c(out, CORS_HEADERS);
+    while (asked.len > 0) {
+        const char *comma = memchr(asked.data, ',', asked.len);
+        size_t len = comma == NULL ? asked.len : (size_t)(comma - asked.data);
+        struct ng_str name = str_trim(str_make(asked.data, len));
+        if (name.len > prefix && strncasecmp(name.data, CORS_PARAM, prefix) == 0 &&
+            http_is_token(name) && out->len + name.len + 2 < CORS_BYTES) {
+            (void)buf_printf(out, ", %.*s", (int)name.len, name.data);
+        }
+        len += comma == NULL ? 0 : 1;
+        asked = str_make(asked.data + len, asked.len - len);
+    }
+}
+
+static bool add_preflight(struct http_request *request, struct MHD_Response *response)
+{
+    struct buf names;
+    buf_init(&names, CORS_BYTES);
+    cors_headers(request->headers.preflight_headers, &names);
+    bool ok = add(response, "Access-Control-Allow-Methods", request->reply.cors_allow) &&
+              add(response, "Access-Control-Allow-Headers", buf_cstr(&names)) &&
+              add(response, "Access-Control-Max-Age", "600");
+    buf_done(&names);
+    return ok;
+}
+
 /* A page of another origin, which was allowed, may read the answer. */
 static bool add_cors(struct http_request *request, struct MHD_Response *response)
 {
@@ -225,9 +260,7 @@ static bool add_cors(struct http_request *request, struct MHD_Response *response
               add(response, MHD_HTTP_HEADER_VARY, "Origin") &&
               add(response, "Access-Control-Expose-Headers", CORS_EXPOSED);
     if (request->reply.cors_allow != NULL) {
-        ok = ok && add(response, "Access-Control-Allow-Methods", request->reply.cors_allow) &&
-             add(response, "Access-Control-Allow-Headers", CORS_HEADERS) &&
-             add(response, "Access-Control-Max-Age", "600");
+        ok = ok && add_preflight(request, response);
     }
     return ok;
 }

@@ -57,7 +57,11 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, sock
     if (size >= sizeof(address->sa_family) && address->sa_family == AF_UNIX) {
         limit += CONNECTIONS_OWNER;
     }
-    return atomic_load(&server->connections) < (int)limit ? MHD_YES : MHD_NO;
+    if (atomic_load(&server->connections) < (int)limit) {
+        return MHD_YES;
+    }
+    metrics_count(server->gateway->metrics, METRICS_REFUSED_CONNECTIONS);
+    return MHD_NO;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -474,9 +478,11 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     quiesce(server->tcp);
     quiesce(server->local);
     if (server->watching) {
+        mcp_tasks_stop(server->gateway, false);
         if (server->tcp != NULL) {
             (void)gateway_drain(server->gateway, wait_ms);
         }
+        mcp_tasks_stop(server->gateway, true);
         http_watch_cancel_all(&server->watch);
         mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);

@@ -60,6 +60,11 @@ void mcp_http_age(struct mcp_http *mcp, int64_t ms)
     mcp_asks_age(mcp->asks, ms);
 }
 
+size_t mcp_http_sessions(struct mcp_http *mcp)
+{
+    return mcp_sessions_count(mcp->sessions);
+}
+
 void mcp_http_free(struct mcp_http *mcp)
 {
     if (mcp == NULL) {

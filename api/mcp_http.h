@@ -85,6 +85,8 @@ typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
  * under way any more; waits for calls whose client went away and may come back). */
 int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
+/* Open sessions. */
+size_t mcp_http_sessions(struct mcp_http *mcp);
 /* The face stops: sessions end, what they run and wait for is cancelled. */
 void mcp_http_cancel_all(struct mcp_http *mcp);
 /* Tests: time passes. */

@@ -193,13 +193,24 @@ static bool can_notify(const struct mcp_job *job)
     return ((const struct mcp_http_job *)(const void *)start)->takes_events;
 }
 
+/* A stream that can be resumed must come to an end, else its client asks for the rest again and
+ * again; and the end of a session is nobody's cancelling. Else: an empty 202. */
+static bool owes_answer(struct mcp_job *job)
+{
+    struct mcp_http_job *http = http_of(job);
+    (void)pthread_mutex_lock(&http->lock);
+    bool streams = http->phase == PHASE_STREAM;
+    (void)pthread_mutex_unlock(&http->lock);
+    return streams || job->session == NULL || mcp_session_has_ended(job->session);
+}
+
 static const struct mcp_face http_face = {
     .started = started,
     .can_notify = can_notify,
     .notify = notify,
     .ask = ask,
     .let_go = let_go,
-    .answers_cancelled = true,
+    .owes_answer = owes_answer,
     .is_http = true,
 };
 

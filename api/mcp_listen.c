@@ -2,6 +2,7 @@
 /* mcp_listen.c - subscriptions/listen: a request that stays open and tells of what it asked
  * for, acknowledged first, every message with the subscription's id. */
 #include "http_stream.h"
+#include "mcp_listen_tasks.h"
 #include "mcp_watch.h"
 #include "str.h"
 
@@ -11,7 +12,8 @@
 struct listening {
     struct mcp_exchange *exchange;
     struct mcp_watch *watch;
-    struct ng_str meta; /* of every message */
+    struct mcp_listen_tasks *tasks; /* or NULL */
+    struct ng_str meta;             /* of every message */
     struct buf ack;
     bool placed; /* has a place among limits.streams */
 };
@@ -58,6 +60,7 @@ static void listen_over(struct mcp_exchange *exchange)
 {
     struct listening *listening = exchange->wait_user;
     mcp_watch_close(listening->watch);
+    mcp_listen_tasks_end(listening->tasks);
     if (atomic_load(&exchange->job->gateway->stopping)) {
         struct buf *out = mcp_answer_open(exchange);
         mcp_result_begin(exchange, out);
@@ -178,7 +181,8 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
             json_bool(&writer, true);
         }
     }
-    if (!add_resources(listening, &writer, asked)) {
+    if (!add_resources(listening, &writer, asked) ||
+        !mcp_listen_tasks_begin(exchange, asked, listening->meta, &writer, &listening->tasks)) {
         return false;
     }
     json_end(&writer);
@@ -209,8 +213,11 @@ static void begin(struct mcp_exchange *exchange, struct listening *listening)
     struct mcp_watch *watch = listening->watch;
     mcp_watch_ref(watch);
     mcp_wait(exchange, listen_over, listening);
-    if (mcp_watch_open(watch, buf_str(&listening->ack)) != NG_OK && mcp_wait_over(exchange)) {
+    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK) {
+        mcp_listen_tasks_acknowledged(listening->tasks);
+    } else if (mcp_wait_over(exchange)) {
         mcp_watch_close(watch);
+        mcp_listen_tasks_end(listening->tasks);
         (void)refuse(exchange, 503, 503, "the changes cannot be read just now; try again");
         let_go(listening);
         mcp_exchange_finish(exchange);
@@ -247,6 +254,7 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     }
     if (!read_lists(exchange, asked, &lists) || !prepare(listening, asked, lists) ||
         !take_place(listening)) {
+        mcp_listen_tasks_end(listening->tasks);
         let_go(listening);
         return NG_OK;
     }

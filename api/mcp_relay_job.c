@@ -266,7 +266,8 @@ static enum client_outcome job_resume(struct relay_job *job, enum client_outcome
     return outcome;
 }
 
-/* A request always gets an answer, also where the gateway gave none that names it. */
+/* A request always gets an answer, also where the gateway gave none that names it; unless the
+ * client took it back (202). */
 void relay_job_post(struct relay_job *job)
 {
     char error[512] = "";
@@ -283,7 +284,8 @@ void relay_job_post(struct relay_job *job)
         job->answered = true;
         job_write(job, buf_str(&job->answer));
     }
-    if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED) {
+    bool taken_back = outcome == CLIENT_OK && status == 202;
+    if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {
         bool refused = outcome == CLIENT_OK && status >= 400;
         struct buf line;
         buf_init(&line, TARGET_ANSWER_MAX);

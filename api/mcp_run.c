@@ -19,11 +19,18 @@ static void land(struct mcp_exchange *exchange)
     }
 }
 
-/* Prints the answer, unless the client took the question back. */
+/* The client took the question back, and wants no answer. */
+static bool is_unwanted(const struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    return exchange->taken_back &&
+           (job->face->owes_answer == NULL || !job->face->owes_answer(job));
+}
+
 static void answer_run(struct mcp_exchange *exchange)
 {
     land(exchange);
-    if (!exchange->taken_back || exchange->job->face->answers_cancelled) {
+    if (!is_unwanted(exchange)) {
         exchange->run->answer(exchange);
     }
 }
@@ -41,7 +48,7 @@ static int end_run(struct mcp_exchange *exchange)
     if (stateless) {
         land(exchange); /* else it stays there: it can be taken back while it waits */
     }
-    if (stateless && exchange->taken_back && !exchange->job->face->answers_cancelled) {
+    if (stateless && is_unwanted(exchange)) {
         return NG_OK;
     }
     if (mcp_ask(exchange, &answered) == NG_PENDING) {
@@ -327,8 +334,9 @@ static struct call *call_again(struct mcp_exchange *exchange)
     }
     struct ng_str state =
         before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
-    call->caller.request_id = caller->request_id;
-    call->caller.traceparent = caller->traceparent;
+    /* Copies: in a batch the call before goes. */
+    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
     call->key = before->key;

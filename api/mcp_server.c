@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "http_check.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -28,6 +29,8 @@ static const struct mcp_method mcp_methods[] = {
     {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
     {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
     {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
+    {"tasks/result", MCP_ERA_HANDSHAKE, mcp_tasks_result},
+    {"tasks/list", MCP_ERA_HANDSHAKE, mcp_tasks_list},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -240,6 +243,22 @@ static int give_call(struct mcp_exchange *exchange)
     return NG_OK;
 }
 
+/* The trace a request belongs to may stand in its _meta, whatever carried it; that is nearer to
+ * the caller than the transport's header. */
+static void take_trace(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    const struct ng_value *trace =
+        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
+    if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
+        http_traceparent_valid(trace->text)) {
+        struct ng_str copy = arena_copy(&call->arena, trace->text);
+        if (copy.data != NULL) {
+            call->caller.traceparent = copy;
+        }
+    }
+}
+
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
@@ -342,7 +361,9 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         run_notification(exchange);
         return NG_OK;
     }
-    if (give_call(exchange) != NG_OK) {
+    if (give_call(exchange) == NG_OK) {
+        take_trace(exchange);
+    } else {
         return NG_OK;
     }
     int rc = run_request(exchange);

@@ -32,8 +32,8 @@ struct mcp_face {
     void (*ask)(struct mcp_job *job, struct ng_str message);
     /* The client may come back for the answer. NULL: it cannot. */
     void (*let_go)(struct mcp_job *job, int64_t retry_ms);
-    /* A cancelled request is answered all the same (HTTP owes an answer). */
-    bool answers_cancelled;
+    /* Is this job answered all the same when its client has cancelled it? NULL: no. */
+    bool (*owes_answer)(struct mcp_job *job);
     /* Errors have HTTP statuses of their own; headers are checked. */
     bool is_http;
 };
@@ -52,6 +52,7 @@ struct mcp_exchange {
     enum mcp_log_level log_level;
     atomic_bool answered;      /* nothing more may be said about it */
     const struct mcp_run *run; /* while it runs a plugin's code */
+    void *run_user;            /* of what runs, through all its rounds */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
     bool progressed;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "keys.h"
+#include "mcp_input.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -41,25 +42,14 @@ static void run_free(struct run *run)
 
 static void print_asks(struct buf *out, const struct call *call)
 {
-    static const char *const methods[] = {
-        [NG_ASK_FORM] = "elicitation/create",
-        [NG_ASK_MODEL] = "sampling/createMessage",
-        [NG_ASK_ROOTS] = "roots/list",
-        [NG_ASK_URL] = "elicitation/create",
-    };
-    struct ng_writer writer;
-    json_writer_init(&writer, out);
-    json_object(&writer);
+    buf_add_char(out, '{');
     for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        json_name_str(&writer, ask->key);
-        json_object(&writer);
-        json_name(&writer, "method");
-        json_cstring(&writer, methods[ask->kind]);
-        json_name(&writer, "params");
-        json_raw(&writer, ask->request.len > 0 ? ask->request : ng_str_of("{}"));
-        json_end(&writer);
+        buf_add_json(out, ask->key);
+        buf_add_c(out, ":{");
+        mcp_input_print(out, ask);
+        buf_add_c(out, ask->next != NULL ? "}," : "}");
     }
-    json_end(&writer);
+    buf_add_char(out, '}');
 }
 
 static void print_error(struct buf *out, const struct result *result)
@@ -79,6 +69,10 @@ static void conclude(struct run *run)
     if (result->rc == NG_EINPUT) {
         run->status = MCP_TASK_INPUT_REQUIRED;
         print_asks(&text, call);
+    } else if (result->rc == NG_ECANCELLED && mcp_tasks_stopping(run->tasks)) {
+        run->status = MCP_TASK_FAILED;
+        buf_add_c(&text, "{\"code\":-32603,\"message\":\"the gateway was stopped while the "
+                         "tool ran\"}");
     } else if (result->rc == NG_EINTERNAL) {
         run->status = MCP_TASK_FAILED; /* the gateway's or the plugin's fault, not an answer */
         print_error(&text, result);
@@ -132,7 +126,7 @@ static void store_end(struct task *pool_task)
     conclude(run);
     struct mcp_task_edit edit = {.fn = end_edit, .user = run};
     int rc = mcp_task_change(clerk, run->task.id, &edit);
-    if (rc != NG_OK) {
+    if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
                       (int)clerk->work.message.len,
                       clerk->work.message.data == NULL ? "" : clerk->work.message.data);
@@ -274,6 +268,29 @@ struct call *mcp_task_prepare(struct mcp_exchange *exchange)
     if (call != NULL && auth_apply(job->caller, call) != NG_OK) {
         call_unref(call);
         return NULL;
+    }
+    return call;
+}
+
+struct call *mcp_task_prepare_as(const struct call *asker)
+{
+    const struct ng_caller *caller = &asker->caller;
+    struct call *call = call_new(asker->gateway);
+    if (call == NULL) {
+        return NULL;
+    }
+    int rc = call_set_caller(call, caller->agent, caller->space_named ? caller->space : no_text,
+                             caller->role, caller->mode);
+    if (rc == NG_OK && caller->spaces != NULL) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    if (rc != NG_OK) {
+        call_unref(call);
+        return NULL;
+    }
+    call->key = asker->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
     }
     return call;
 }

@@ -1,46 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_table.c - the tasks that live, in memory: whose they are, what runs, who waits or
- * watches, when they end. Made from the documents at the start. */
-#include <pthread.h>
+/* mcp_task_table.c - the tasks that live, in memory: whose they are, what runs, when they
+ * expire. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "clock.h"
-#include "log.h"
-#include "mcp_tasks.h"
+#include "mcp_task_table.h"
 #include "str.h"
-
-#define TASK_BUCKETS 4096
-/* Expired tasks removed from disk by one upkeep. */
-#define TASK_REAPED_MAX 512
-
-struct mcp_task_waiter {
-    struct call *call; /* a reference */
-    struct ng_deferred *deferred;
-    ng_step_fn *step;
-    void *user;
-    struct mcp_task_waiter *next;
-};
-
-struct mcp_task_watch {
-    char (*ids)[MCP_TASK_ID_LEN + 1];
-    size_t count;
-    void (*changed)(void *user, const char *id);
-    void *user;
-    struct mcp_task_watch *prev, *next;
-};
-
-struct mcp_tasks {
-    struct gateway *gateway;
-    pthread_mutex_t lock;
-    struct mcp_task_entry *buckets[TASK_BUCKETS];
-    struct mcp_task_entry *newest;
-    size_t count;
-    pthread_mutex_t watch_lock; /* never taken inside `lock` */
-    struct mcp_task_watch *watches;
-    size_t watch_count;
-};
 
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)
 {
@@ -64,7 +31,7 @@ static struct mcp_task_entry **bucket_of(struct mcp_tasks *tasks, const char *id
     return &tasks->buckets[str_hash(ng_str_of(id)) % TASK_BUCKETS];
 }
 
-static void link_entry(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
+void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
 {
     struct mcp_task_entry **bucket = bucket_of(tasks, entry->id);
     entry->hash_next = *bucket;
@@ -77,8 +44,7 @@ static void link_entry(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
     tasks->count++;
 }
 
-/* With the lock held. */
-static void unlink_entry(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
+void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
 {
     struct mcp_task_entry **at = bucket_of(tasks, entry->id);
     while (*at != entry) {
@@ -101,8 +67,7 @@ static bool is_owned(const struct mcp_task_entry *entry, struct ng_str owner)
     return str_is(owner, entry->owner);
 }
 
-/* With the lock held: whoever asks. */
-static struct mcp_task_entry *find_any(struct mcp_tasks *tasks, struct ng_str id)
+struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id)
 {
     struct mcp_task_entry *entry = tasks->buckets[str_hash(id) % TASK_BUCKETS];
     while (entry != NULL && !str_is(id, entry->id)) {
@@ -114,7 +79,7 @@ static struct mcp_task_entry *find_any(struct mcp_tasks *tasks, struct ng_str id
 struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
                                       struct ng_str owner)
 {
-    struct mcp_task_entry *entry = find_any(tasks, id);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     bool is_found = entry != NULL && entry->is_stored && !entry->is_gone &&
                     is_owned(entry, owner) && entry->expires_ms > clock_unix_ms();
     return is_found ? entry : NULL;
@@ -124,7 +89,7 @@ int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
                    struct call *asker)
 {
     mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = find_any(tasks, id);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     bool is_free = entry != NULL && entry->call == NULL && !mcp_task_is_over(entry->status);
     if (is_free) {
         entry->call = call;
@@ -137,7 +102,7 @@ int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
 void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
 {
     mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = find_any(tasks, id);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     if (entry != NULL) {
         entry->call = NULL;
     }
@@ -147,7 +112,7 @@ void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
 void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id)
 {
     mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = find_any(tasks, id);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     if (entry != NULL && entry->call != NULL) {
         call_cancel(entry->call);
     }
@@ -157,7 +122,7 @@ void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id)
 void mcp_tasks_say(struct mcp_tasks *tasks, struct ng_str id, const char *message)
 {
     mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = find_any(tasks, id);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     if (entry != NULL) {
         (void)snprintf(entry->message, sizeof(entry->message), "%s", message);
     }
@@ -220,7 +185,7 @@ int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
     mcp_tasks_lock(tasks);
     int rc = check_room(tasks, owner, ret_error);
     if (rc == NG_OK) {
-        link_entry(tasks, entry);
+        mcp_task_entry_link(tasks, entry);
     }
     mcp_tasks_unlock(tasks);
     if (rc != NG_OK) {
@@ -234,7 +199,7 @@ int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
 void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
 {
     mcp_tasks_lock(tasks);
-    unlink_entry(tasks, entry);
+    mcp_task_entry_unlink(tasks, entry);
     mcp_tasks_unlock(tasks);
     free(entry);
 }
@@ -259,375 +224,4 @@ bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str 
         }
     }
     return true;
-}
-
-/* ---- waiting ---- */
-
-static void wake_waiters(struct mcp_task_waiter *waiters)
-{
-    while (waiters != NULL) {
-        struct mcp_task_waiter waiter = *waiters; /* it lies in its call's memory */
-        (void)call_host.continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
-        call_host.finish(waiter.deferred, NG_OK);
-        call_unref(waiter.call);
-        waiters = waiter.next;
-    }
-}
-
-int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
-                    struct ng_str owner, ng_step_fn *step, void *user)
-{
-    struct mcp_task_waiter *waiter = arena_zalloc(&call->arena, sizeof(*waiter));
-    size_t waiting = 0;
-    int rc = NG_OK;
-    if (waiter == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = mcp_tasks_find(tasks, id, owner);
-    if (entry == NULL) {
-        rc = NG_ENOTFOUND;
-    } else if (!mcp_task_is_over(entry->status)) {
-        for (const struct mcp_task_waiter *at = entry->waiters; at != NULL; at = at->next) {
-            waiting++;
-        }
-        rc = waiting < MCP_TASK_WAITERS_MAX ? NG_PENDING : NG_EBUSY;
-    }
-    if (rc == NG_PENDING) {
-        call_ref(call);
-        *waiter = (struct mcp_task_waiter){.call = call,
-                                           .deferred = call_host.defer(&call->pub),
-                                           .step = step,
-                                           .user = user,
-                                           .next = entry->waiters};
-        entry->waiters = waiter;
-    }
-    mcp_tasks_unlock(tasks);
-    if (rc == NG_ENOTFOUND) {
-        return call_fail(call, rc, "there is no such task");
-    }
-    return rc == NG_EBUSY ? call_fail(call, rc, "%d requests wait for this task already",
-                                      MCP_TASK_WAITERS_MAX)
-                          : rc;
-}
-
-/* ---- watching ---- */
-
-int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, void (*changed)(void *user, const char *id), void *user,
-                    struct mcp_task_watch **ret)
-{
-    struct mcp_task_watch *watch = alloc_zeroed(1, sizeof(*watch));
-    size_t most = count < MCP_TASK_WATCHED_MAX ? count : MCP_TASK_WATCHED_MAX;
-    if (watch != NULL) {
-        watch->ids = alloc_zeroed(most == 0 ? 1 : most, sizeof(*watch->ids));
-    }
-    if (watch == NULL || watch->ids == NULL) {
-        free(watch);
-        return NG_EINTERNAL;
-    }
-    watch->changed = changed;
-    watch->user = user;
-    mcp_tasks_lock(tasks);
-    for (size_t i = 0; i < count && watch->count < most; i++) {
-        const struct mcp_task_entry *entry = mcp_tasks_find(tasks, ids[i], owner);
-        if (entry != NULL) {
-            memcpy(watch->ids[watch->count++], entry->id, sizeof(entry->id));
-        }
-    }
-    mcp_tasks_unlock(tasks);
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    bool fits = tasks->watch_count < MCP_TASK_WATCHES_MAX;
-    if (fits) {
-        tasks->watch_count++;
-        watch->next = tasks->watches;
-        if (watch->next != NULL) {
-            watch->next->prev = watch;
-        }
-        tasks->watches = watch;
-    }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
-    if (!fits) {
-        free(watch->ids);
-        free(watch);
-        return NG_EBUSY;
-    }
-    *ret = watch;
-    return NG_OK;
-}
-
-void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch)
-{
-    if (watch == NULL) {
-        return;
-    }
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    tasks->watch_count--;
-    if (watch->next != NULL) {
-        watch->next->prev = watch->prev;
-    }
-    if (watch->prev != NULL) {
-        watch->prev->next = watch->next;
-    } else {
-        tasks->watches = watch->next;
-    }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
-    free(watch->ids);
-    free(watch);
-}
-
-static void tell_watches(struct mcp_tasks *tasks, const char *id)
-{
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    for (const struct mcp_task_watch *watch = tasks->watches; watch != NULL;
-         watch = watch->next) {
-        for (size_t i = 0; i < watch->count; i++) {
-            if (strcmp(watch->ids[i], id) == 0) {
-                watch->changed(watch->user, id);
-                break;
-            }
-        }
-    }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
-}
-
-void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
-                      enum mcp_task_status status, bool is_lost)
-{
-    struct mcp_task_waiter *waiters = NULL;
-    struct mcp_task_entry *gone = NULL;
-    char name[MCP_TASK_ID_LEN + 1] = "";
-    mcp_tasks_lock(tasks);
-    struct mcp_task_entry *entry = find_any(tasks, id);
-    bool changes = entry != NULL && entry->status != status;
-    if (entry != NULL) {
-        memcpy(name, entry->id, sizeof(name));
-        /* A cancelled run may end later than the task did. */
-        if (!mcp_task_is_over(entry->status)) {
-            entry->status = status;
-            entry->is_lost = is_lost;
-        } else {
-            changes = false;
-        }
-        if (mcp_task_is_over(entry->status)) {
-            waiters = entry->waiters;
-            entry->waiters = NULL;
-        }
-        if (run_ended) {
-            entry->call = NULL;
-            entry->message[0] = '\0';
-        }
-        if (entry->is_gone && entry->call == NULL) {
-            unlink_entry(tasks, entry);
-            gone = entry;
-        }
-    }
-    mcp_tasks_unlock(tasks);
-    free(gone);
-    if (changes) {
-        tell_watches(tasks, name);
-    }
-    wake_waiters(waiters);
-}
-
-/* ---- upkeep ---- */
-
-/* What expired leaves the table; a run of it is cancelled, and leaves when it ends. Ids go to
- * `ids`, for the documents. */
-static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
-                     struct mcp_task_waiter **ret_waiters)
-{
-    int64_t now = clock_unix_ms();
-    size_t count = 0;
-    mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest, *next = NULL; at != NULL && count < most;
-         at = next) {
-        next = at->next;
-        if (!at->is_stored || at->is_gone || at->expires_ms > now) {
-            continue;
-        }
-        memcpy(ids[count++], at->id, sizeof(at->id));
-        struct mcp_task_waiter *last = at->waiters;
-        while (last != NULL && last->next != NULL) {
-            last = last->next;
-        }
-        if (last != NULL) {
-            last->next = *ret_waiters;
-            *ret_waiters = at->waiters;
-            at->waiters = NULL;
-        }
-        if (at->call != NULL) {
-            at->is_gone = true;
-            call_cancel(at->call);
-        } else {
-            unlink_entry(tasks, at);
-            free(at);
-        }
-    }
-    mcp_tasks_unlock(tasks);
-    return count;
-}
-
-/* Requests whose clients have left need not wait any longer. */
-static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_waiters)
-{
-    mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
-        struct mcp_task_waiter **link = &at->waiters;
-        while (*link != NULL) {
-            struct mcp_task_waiter *waiter = *link;
-            if (!atomic_load(&waiter->call->cancelled)) {
-                link = &waiter->next;
-                continue;
-            }
-            *link = waiter->next;
-            waiter->next = *ret_waiters;
-            *ret_waiters = waiter;
-        }
-    }
-    mcp_tasks_unlock(tasks);
-}
-
-static int tasks_upkeep(void *self, struct call *call)
-{
-    struct mcp_tasks *tasks = self;
-    struct mcp_task_waiter *waiters = NULL;
-    char(*ids)[MCP_TASK_ID_LEN + 1] = arena_alloc(&call->arena, TASK_REAPED_MAX * sizeof(*ids));
-    if (ids == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    size_t count = expire(tasks, ids, TASK_REAPED_MAX, &waiters);
-    drop_left(tasks, &waiters);
-    wake_waiters(waiters);
-    int rc = NG_OK;
-    for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        rc = mcp_task_delete(call, ng_str_of(ids[i]));
-    }
-    return rc;
-}
-
-/* ---- opening ---- */
-
-/* Tasks found at the start. */
-struct found {
-    struct mcp_tasks *tasks;
-    struct call *call;
-    struct ng_str *ids; /* whose run died, or which have expired */
-    size_t count, room;
-};
-
-static int find_task(const struct mcp_task *task, void *user)
-{
-    struct found *found = user;
-    struct mcp_tasks *tasks = found->tasks;
-    int64_t expires = task->created_ms + task->ttl_ms;
-    bool is_expired = expires <= clock_unix_ms();
-    if (is_expired || task->status == MCP_TASK_WORKING) {
-        if (found->count == found->room) {
-            size_t room = found->room == 0 ? 64 : 2 * found->room;
-            struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
-            if (ids == NULL) {
-                return NG_EINTERNAL;
-            }
-            if (found->count > 0) {
-                memcpy(ids, found->ids, found->count * sizeof(*ids));
-            }
-            found->ids = ids;
-            found->room = room;
-        }
-        found->ids[found->count++] = task->id;
-    }
-    if (is_expired || task->id.len != MCP_TASK_ID_LEN ||
-        task->owner.len >= MCP_TASK_OWNER_MAX) {
-        return NG_OK;
-    }
-    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
-    if (entry == NULL) {
-        return NG_EINTERNAL;
-    }
-    memcpy(entry->id, task->id.data, task->id.len);
-    memcpy(entry->owner, task->owner.data, task->owner.len);
-    entry->created_ms = task->created_ms;
-    entry->expires_ms = expires;
-    entry->status = task->status == MCP_TASK_WORKING ? MCP_TASK_FAILED : task->status;
-    entry->is_stored = true;
-    link_entry(tasks, entry);
-    return NG_OK;
-}
-
-static bool fail_died(struct mcp_task *task, struct call *call, void *user)
-{
-    (void)call;
-    (void)user;
-    if (task->status != MCP_TASK_WORKING) {
-        return false;
-    }
-    task->status = MCP_TASK_FAILED;
-    task->message = ng_str_of("the gateway was restarted while the tool ran");
-    task->outcome = ng_str_of(
-        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; what it "
-        "had changed until then is kept. Read before calling it again\"}");
-    return true;
-}
-
-/* The documents say what the table says. */
-static int settle_found(struct found *found)
-{
-    struct mcp_task_edit edit = {.fn = fail_died};
-    int rc = NG_OK;
-    for (size_t i = 0; i < found->count && rc == NG_OK; i++) {
-        bool lives = find_any(found->tasks, found->ids[i]) != NULL;
-        rc = lives ? mcp_task_change(found->call, found->ids[i], &edit)
-                   : mcp_task_delete(found->call, found->ids[i]);
-    }
-    return rc;
-}
-
-static void tasks_close(void *self)
-{
-    struct mcp_tasks *tasks = self;
-    struct mcp_task_entry *entry = tasks->newest;
-    while (entry != NULL) {
-        struct mcp_task_entry *next = entry->next;
-        free(entry);
-        entry = next;
-    }
-    (void)pthread_mutex_destroy(&tasks->watch_lock);
-    (void)pthread_mutex_destroy(&tasks->lock);
-    free(tasks);
-}
-
-int mcp_tasks_open(struct gateway *gateway, struct buf *error)
-{
-    if (gateway->store == NULL || gateway->tasks.self != NULL) {
-        return NG_OK;
-    }
-    struct call *call = call_new(gateway);
-    struct mcp_tasks *tasks = alloc_zeroed(1, sizeof(*tasks));
-    if (call == NULL || tasks == NULL || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
-        pthread_mutex_init(&tasks->watch_lock, NULL) != 0) {
-        buf_add_c(error, "out of memory");
-        free(tasks);
-        call_unref(call);
-        return NG_EINTERNAL;
-    }
-    struct found found = {.tasks = tasks, .call = call};
-    tasks->gateway = gateway;
-    int rc = mcp_task_declare(gateway->store, call);
-    rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
-    rc = rc != NG_OK ? rc : settle_found(&found);
-    if (rc != NG_OK) {
-        buf_printf(error, "the stored tasks cannot be read: %.*s", (int)call->work.message.len,
-                   call->work.message.data == NULL ? "" : call->work.message.data);
-        tasks_close(tasks);
-    } else {
-        gateway->tasks.self = tasks;
-        gateway->tasks.upkeep = tasks_upkeep;
-        gateway->tasks.close = tasks_close;
-    }
-    if (rc == NG_OK && found.count > 0) {
-        log_write(NG_LOG_INFO, "mcp", "%zu tasks had ended or expired", found.count);
-    }
-    call_unref(call);
-    return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_tasks.c - the methods of tasks in both eras, and which calls of tools become tasks. */
-#include "mcp_tasks.h"
-
 #include <stdio.h>
 #include <time.h>
 
+#include "mcp_ask.h"
+#include "mcp_task_request.h"
 #include "str.h"
 
 /* "2026-07-28T12:00:00.000Z" and a NUL. */
@@ -74,19 +74,9 @@ static int answer_undeclared(struct mcp_exchange *exchange, const char *sentence
     return NG_OK;
 }
 
-static unsigned can_ask(const struct ng_value *capabilities)
+int mcp_tasks_answer_undeclared(struct mcp_exchange *exchange)
 {
-    const struct ng_value *elicitation = json_get(capabilities, "elicitation");
-    unsigned asks = 0;
-    if (elicitation != NULL) {
-        bool url = json_get(elicitation, "url") != NULL;
-        bool form = json_get(elicitation, "form") != NULL || !url;
-        asks |= form ? 1U << NG_ASK_FORM : 0;
-        asks |= url ? 1U << NG_ASK_URL : 0;
-    }
-    asks |= json_get(capabilities, "sampling") != NULL ? 1U << NG_ASK_MODEL : 0;
-    asks |= json_get(capabilities, "roots") != NULL ? 1U << NG_ASK_ROOTS : 0;
-    return asks;
+    return answer_undeclared(exchange, "the client does not declare the extension for tasks");
 }
 
 static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
@@ -101,12 +91,17 @@ static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
         return true;
     }
     if ((flags & NG_TOOL_TASK_AFTER_ASKING) != 0) {
-        order->answers = json_get(exchange->message.params, "inputResponses");
-        if (order->answers == NULL || order->answers->type != NG_TYPE_OBJECT) {
+        if (json_get(exchange->message.params, "inputResponses") == NULL) {
             return false;
         }
+        *ret_rc = NG_OK;
+        if (!mcp_ask_begin(exchange)) {
+            return true; /* refused, and answered */
+        }
+        order->answers = exchange->call->ask_answers;
+        order->state = exchange->call->ask_state_in;
     }
-    order->can_ask = can_ask(exchange->terms.capabilities);
+    order->can_ask = mcp_asks_of(exchange->terms.capabilities);
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -145,6 +140,10 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
                         : asked < (double)MCP_TASK_TTL_MIN_MS ? MCP_TASK_TTL_MIN_MS
                                                               : (int64_t)asked;
     }
+    const struct mcp_job *job = exchange->job;
+    if (job->session != NULL && job->face->ask != NULL && job->asks != NULL) {
+        order->can_ask = atomic_load(&job->session->client_asks); /* by tasks/result */
+    }
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -176,36 +175,18 @@ bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,
 
 /* ---- requests about a task ---- */
 
-/* What a method works on; memory of the exchange's call. */
-struct request {
-    bool is_stateless;
-    struct mcp_tasks *tasks;
-    struct ng_str owner;
-    struct ng_str id;
-    struct mcp_task task;
-    /* update */
-    const struct ng_value *answers;
-    struct call *prepared;
-    struct ng_str asks_before, answers_before;
-    bool is_complete; /* everything asked was answered */
-    /* cancel */
-    bool did_cancel;
-};
-
 static int wrong_params(struct mcp_exchange *exchange, const char *sentence)
 {
     mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
     return NG_OK;
 }
 
-/* NULL: answered. */
-static struct request *request_new(struct mcp_exchange *exchange)
+struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
 {
     struct arena *arena = &exchange->call->arena;
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
     if (is_stateless && !mcp_tasks_declared(exchange)) {
-        (void)answer_undeclared(exchange,
-                                "the client does not declare the extension for tasks");
+        (void)mcp_tasks_answer_undeclared(exchange);
         return NULL;
     }
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
@@ -216,7 +197,7 @@ static struct request *request_new(struct mcp_exchange *exchange)
                          no_text);
         return NULL;
     }
-    struct request *request = arena_zalloc(arena, sizeof(*request));
+    struct mcp_task_request *request = arena_zalloc(arena, sizeof(*request));
     if (request != NULL) {
         request->owner = mcp_task_owner(arena, exchange->job->caller);
     }
@@ -230,10 +211,9 @@ static struct request *request_new(struct mcp_exchange *exchange)
     return request;
 }
 
-/* The same for a method that names a task. */
-static struct request *request_of_task(struct mcp_exchange *exchange)
+struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange)
 {
-    struct request *request = request_new(exchange);
+    struct mcp_task_request *request = mcp_task_request_new(exchange);
     const struct ng_value *id = json_get(exchange->message.params, "taskId");
     if (request == NULL) {
         return NULL;
@@ -246,8 +226,7 @@ static struct request *request_of_task(struct mcp_exchange *exchange)
     return request;
 }
 
-/* True: the step failed, and that is answered. */
-static bool answered_failure(struct mcp_exchange *exchange)
+bool mcp_task_request_failed(struct mcp_exchange *exchange)
 {
     const struct result *result = &exchange->call->result;
     if (result->rc == NG_OK) {
@@ -314,7 +293,7 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
 
 static int view_step(struct ng_call *pub, void *user)
 {
-    struct request *request = user;
+    struct mcp_task_request *request = user;
     return mcp_task_view(request->tasks, call_of(pub), request->id, request->owner,
                          &request->task);
 }
@@ -326,9 +305,9 @@ static int start_get(struct mcp_exchange *exchange)
 
 static void answer_task(struct mcp_exchange *exchange)
 {
-    const struct request *request = exchange->call->step_user;
+    const struct mcp_task_request *request = exchange->call->step_user;
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
-    if (answered_failure(exchange)) {
+    if (mcp_task_request_failed(exchange)) {
         return;
     }
     struct buf *out = mcp_answer_open(exchange);
@@ -341,7 +320,7 @@ static void answer_task(struct mcp_exchange *exchange)
 int mcp_tasks_get(struct mcp_exchange *exchange)
 {
     static const struct mcp_run run = {start_get, answer_task};
-    struct request *request = request_of_task(exchange);
+    struct mcp_task_request *request = mcp_task_request_named(exchange);
     if (request == NULL) {
         return NG_OK;
     }
@@ -352,7 +331,7 @@ int mcp_tasks_get(struct mcp_exchange *exchange)
 /* ---- tasks/update ---- */
 
 /* Takes the answers to what was asked out of `asks`, and puts them into `answers`. */
-static int merge(struct request *request, struct call *call, struct mcp_task *task)
+static int merge(struct mcp_task_request *request, struct call *call, struct mcp_task *task)
 {
     struct arena *arena = &call->arena;
     const struct ng_value *asks = NULL;
@@ -401,7 +380,7 @@ static int merge(struct request *request, struct call *call, struct mcp_task *ta
 
 static bool update_edit(struct mcp_task *task, struct call *call, void *user)
 {
-    struct request *request = user;
+    struct mcp_task_request *request = user;
     request->is_complete = false;
     if (task->status != MCP_TASK_INPUT_REQUIRED) {
         return false; /* answers that come too late are no fault */
@@ -421,7 +400,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
 /* The call was refused: the questions are open again. */
 static bool reopen_edit(struct mcp_task *task, struct call *call, void *user)
 {
-    const struct request *request = user;
+    const struct mcp_task_request *request = user;
     (void)call;
     if (task->status != MCP_TASK_WORKING) {
         return false;
@@ -432,7 +411,7 @@ static bool reopen_edit(struct mcp_task *task, struct call *call, void *user)
     return true;
 }
 
-static int resume(struct request *request, struct call *call)
+static int resume(struct mcp_task_request *request, struct call *call)
 {
     int rc = mcp_task_load(call, request->id, &request->task);
     if (rc != NG_OK) {
@@ -454,10 +433,8 @@ static int resume(struct request *request, struct call *call)
     return rc;
 }
 
-static int update_step(struct ng_call *pub, void *user)
+int mcp_task_answer(struct mcp_task_request *request, struct call *call)
 {
-    struct request *request = user;
-    struct call *call = call_of(pub);
     struct mcp_task_entry entry;
     if (!look(request->tasks, request->id, request->owner, &entry)) {
         return not_found(call, request->id);
@@ -474,6 +451,11 @@ static int update_step(struct ng_call *pub, void *user)
     return resume(request, call);
 }
 
+static int update_step(struct ng_call *pub, void *user)
+{
+    return mcp_task_answer(user, call_of(pub));
+}
+
 static int start_update(struct mcp_exchange *exchange)
 {
     return dispatch_step(exchange->call, update_step, exchange->call->step_user);
@@ -482,7 +464,7 @@ static int start_update(struct mcp_exchange *exchange)
 /* An acknowledgement: the state of the task is for tasks/get to tell. */
 static void answer_done(struct mcp_exchange *exchange)
 {
-    if (answered_failure(exchange)) {
+    if (mcp_task_request_failed(exchange)) {
         return;
     }
     struct buf *out = mcp_answer_open(exchange);
@@ -499,7 +481,7 @@ static void release_call(void *object)
 int mcp_tasks_update(struct mcp_exchange *exchange)
 {
     static const struct mcp_run run = {start_update, answer_done};
-    struct request *request = request_of_task(exchange);
+    struct mcp_task_request *request = mcp_task_request_named(exchange);
     if (request == NULL) {
         return NG_OK;
     }
@@ -530,7 +512,7 @@ int mcp_tasks_update(struct mcp_exchange *exchange)
 
 static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
 {
-    struct request *request = user;
+    struct mcp_task_request *request = user;
     (void)call;
     request->did_cancel = !mcp_task_is_over(task->status);
     if (!request->did_cancel) {
@@ -544,7 +526,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
 
 static int cancel_step(struct ng_call *pub, void *user)
 {
-    struct request *request = user;
+    struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
     struct mcp_task_entry entry;
     if (!look(request->tasks, request->id, request->owner, &entry)) {
@@ -586,7 +568,7 @@ static void answer_cancel(struct mcp_exchange *exchange)
 int mcp_tasks_cancel(struct mcp_exchange *exchange)
 {
     static const struct mcp_run run = {start_cancel, answer_cancel};
-    struct request *request = request_of_task(exchange);
+    struct mcp_task_request *request = mcp_task_request_named(exchange);
     if (request == NULL) {
         return NG_OK;
     }

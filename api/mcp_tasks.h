@@ -95,7 +95,7 @@ int mcp_task_delete(struct call *call, struct ng_str id);
 typedef int mcp_task_row_fn(const struct mcp_task *task, void *user);
 int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user);
 
-/* ---- the living ones (mcp_task_table.c) ---- */
+/* ---- the living ones (mcp_task_table.c, _open.c, _wait.c) ---- */
 
 struct mcp_tasks;
 struct mcp_task_waiter;
@@ -118,6 +118,9 @@ struct mcp_task_entry {
 /* Opens the tasks of a gateway: from now on it runs some. Nothing to do where it has no store
  * or has them already. */
 int mcp_tasks_open(struct gateway *gateway, struct buf *error);
+/* The gateway stops: requests that wait are answered; runs_too: and what runs is cancelled. */
+void mcp_tasks_stop(struct gateway *gateway, bool runs_too);
+bool mcp_tasks_stopping(struct mcp_tasks *tasks);
 /* NULL: this gateway runs none. */
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway);
 void mcp_tasks_lock(struct mcp_tasks *tasks);
@@ -147,23 +150,30 @@ bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str 
  * those who wait or watch are told. is_lost: the status could not be stored. */
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
                       enum mcp_task_status status, bool is_lost);
-/* Calls `step` on a worker when the task is over, as the rest of `call`. NG_OK: it is over
- * already. NG_PENDING: return that. Else a failure. */
+/* Calls `step` on a worker when the task works no more (it is over, or asks), as the rest of
+ * `call`. NG_OK: so it is already. NG_PENDING: return that. Else a failure. */
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user);
+
+/* Requests that wait now. */
+size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
 
 /* ---- watching (subscriptions/listen) ---- */
 
 struct mcp_task_watch;
 
 /*
- * A task changed its status, and the change is on disk: changed(user, id), once for each change
- * and in order, on any thread; must be quick and must not call back. ids: those of them that
- * are the owner's are watched; *ret_count tells how many.
+ * A task changed its status, and the change is on disk: changed(user, task), on a worker, with
+ * the members of the task as it is by now (see mcp_task_print); must be quick and must not call
+ * back. Those of the ids that are the owner's are watched.
  */
+typedef void mcp_task_changed_fn(void *user, struct ng_str task);
 int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, void (*changed)(void *user, const char *id), void *user,
+                    size_t count, mcp_task_changed_fn *changed, void *user,
                     struct mcp_task_watch **ret);
+/* How many are watched, and the id of one of them. */
+size_t mcp_tasks_watched(const struct mcp_task_watch *watch);
+const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index);
 /* changed() is not called any more when it returns. NULL is a no-op. */
 void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch);
 
@@ -187,6 +197,8 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
 
 /* A call of the exchange's caller for mcp_task_resume; NULL: out of memory. */
 struct call *mcp_task_prepare(struct mcp_exchange *exchange);
+/* The same, later, from a call of the same caller. */
+struct call *mcp_task_prepare_as(const struct call *asker);
 /* Runs the tool of a task again, with all answers. The status is WORKING already, on disk.
  * call: of mcp_task_prepare, its reference passes over. NG_OK: it runs. Else it does not, and
  * `asker` says why. On workers. */
@@ -197,6 +209,8 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
 
 /* Does the client of this request know tasks as an extension? */
 bool mcp_tasks_declared(const struct mcp_exchange *exchange);
+/* Answers that it does not. */
+int mcp_tasks_answer_undeclared(struct mcp_exchange *exchange);
 /* Is this tools/call a task, or refused because it is (or is not) one? True: handled, *ret_rc
  * is the method's. */
 bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,

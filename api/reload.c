@@ -11,6 +11,7 @@
 
 #include "audit.h"
 #include "faces.h"
+#include "gateway_modules.h"
 #include "keys.h"
 #include "log.h"
 #include "str.h"
@@ -28,6 +29,9 @@ struct reload {
     pthread_t thread;
     int64_t shutdown_ms;
     struct config *known; /* the last one read that was good; NULL: that of the start */
+    bool known_for_plugins;
+    struct config *held[GATEWAY_MODULES_MAX]; /* earlier ones; each brought plugins in */
+    size_t held_count;
     struct {
         pthread_mutex_t lock;
         struct call *waiters[RELOAD_WAITERS_MAX];
@@ -39,10 +43,11 @@ struct reload {
 /* What a change of a key does while running. */
 enum reload_kind {
     RELOAD_RESTART = 0,
-    RELOAD_TAKEN,  /* read anew by whoever uses it */
-    RELOAD_ROOTS,  /* told by reload_roots() */
-    RELOAD_SERVER, /* taken where there is a server */
-    RELOAD_TLS     /* told by http_server_reload() */
+    RELOAD_TAKEN,   /* read anew by whoever uses it */
+    RELOAD_ROOTS,   /* told by reload_roots() */
+    RELOAD_SERVER,  /* taken where there is a server */
+    RELOAD_PLUGINS, /* told by reload_plugins() */
+    RELOAD_TLS      /* told by http_server_reload() */
 };
 
 static enum reload_kind reload_kind_of(const char *key)
@@ -56,6 +61,8 @@ static enum reload_kind reload_kind_of(const char *key)
          "limits.connections limits.streams limits.queue",
          RELOAD_TAKEN},
         {"shutdown_timeout history.keep", RELOAD_TAKEN},
+        {"plugins", RELOAD_PLUGINS},
+        {"plugin_path", RELOAD_TAKEN},
         {"roots", RELOAD_ROOTS},
         {"allowed_hosts allowed_origins mcp.session_timeout", RELOAD_SERVER},
         {"tls.certificate tls.key", RELOAD_TLS},
@@ -267,6 +274,8 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
         }
         reload_tell(report, key, false, "changed, but it needs a restart to hold");
         return;
+    case RELOAD_PLUGINS:
+        return;
     case RELOAD_TLS:
         if (both_tls) {
             return; /* the files are looked at in any case */
@@ -328,37 +337,89 @@ static int reload_declare(struct gateway *gateway, struct config *config, struct
         const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
         rc = config_declare(config, name, options, count, sizeof(struct ng_option), error);
     }
-    return rc == NG_OK ? config_finish(config, error) : rc;
+    return rc;
 }
 
 /* Everything that can fail and would leave the rest undone. */
-static int reload_read(struct reload *reload, struct config **ret, struct buf *error)
+static int reload_read(struct reload *reload, struct config **ret, struct gateway_added *added,
+                       struct buf *error)
 {
     struct config *config = NULL;
     struct gateway *gateway = reload->gateway;
+    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
+    added->count = 0;
+    added->modules_before = gateway->module_count;
     int rc = config_load(reload->input, &config, error);
     if (rc == NG_OK) {
         rc = reload_declare(gateway, config, error);
     }
-    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
+    if (rc == NG_OK) {
+        rc = gateway_make_new_plugins(gateway, config, added, error);
+    }
+    for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
+        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_finish(config, error);
+    }
     if (rc == NG_OK && !reload_lists_equal(old, config, "roots") &&
         reload_roots_hold(gateway, config)) {
         rc = reload_roots(gateway, config, error);
     }
     if (rc != NG_OK) {
-        config_free(config);
+        config_free(config); /* before the modules whose keys it knows */
+        gateway_drop_added(gateway, added);
         return rc;
     }
     *ret = config;
     return NG_OK;
 }
 
+/* Each by itself: one that does not start leaves the others as they are. */
+static void reload_plugins(struct reload *reload, const struct config *config,
+                           struct gateway_added *added, struct reload_report *report)
+{
+    const char *removed[GATEWAY_MODULES_MAX];
+    for (size_t i = 0; i < added->count; i++) {
+        struct plugin *plugin = added->plugins[i];
+        struct buf error;
+        buf_init(&error, RELOAD_ERROR_MAX);
+        if (gateway_start_added(reload->gateway, plugin, &error) == NG_OK) {
+            reload_tell(report, "plugins", true, "%s was added, with %zu tool%s",
+                        plugin->desc.name, plugin->tool_count,
+                        plugin->tool_count == 1 ? "" : "s");
+        } else {
+            reload_tell(report, "plugins", false,
+                        "%s was not added, and is tried again at the next start: %s",
+                        plugin->desc.name, buf_cstr(&error));
+        }
+        buf_done(&error);
+    }
+    size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
+    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
+        reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
+    }
+}
+
+/* A configuration that plugins look into lives as long as they do. */
+static void reload_keep(struct reload *reload, struct config *config, bool for_plugins)
+{
+    if (reload->known_for_plugins) {
+        reload->held[reload->held_count++] = reload->known;
+    } else {
+        config_free(reload->known);
+    }
+    reload->known = config;
+    reload->known_for_plugins = for_plugins;
+}
+
 static void reload_take(struct reload *reload, struct config *config,
-                        struct reload_report *report)
+                        struct gateway_added *added, struct reload_report *report)
 {
     struct gateway *gateway = reload->gateway;
     reload_options(reload, config, "", gateway_options, gateway_option_count, report);
-    for (size_t i = 0; i < gateway->module_count; i++) {
+    for (size_t i = 0; i < added->modules_before; i++) {
         const char *name = "";
         size_t count = 0;
         const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
@@ -367,11 +428,11 @@ static void reload_take(struct reload *reload, struct config *config,
     gateway_take_limits(gateway, config);
     reload_fit_files(gateway);
     reload->shutdown_ms = config_int(config, "shutdown_timeout");
+    reload_plugins(reload, config, added, report);
     if (reload->server != NULL) {
         http_server_reload(reload->server, config, report);
     }
-    config_free(reload->known);
-    reload->known = config;
+    reload_keep(reload, config, added->count > 0);
     reload_log(config);
 }
 
@@ -436,6 +497,7 @@ void reload_run(struct reload *reload, struct reload_report *report)
 {
     struct call *waiters[RELOAD_WAITERS_MAX];
     struct config *config = NULL;
+    struct gateway_added added;
     struct reload_report own;
     if (report == NULL) {
         reload_report_init(&own);
@@ -443,16 +505,18 @@ void reload_run(struct reload *reload, struct reload_report *report)
     }
     /* Who asks from here on asks for another one: the files may have been read by then. */
     size_t count = reload_waiters(reload, waiters, false);
-    report->rc = reload_read(reload, &config, &report->error);
+    report->rc = reload_read(reload, &config, &added, &report->error);
     if (report->rc != NG_OK) {
         log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s",
                   buf_cstr(&report->error));
     } else {
-        reload_take(reload, config, report);
+        reload_take(reload, config, &added, report);
         if (report->first == NULL) {
             log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
         }
     }
+    metrics_count(reload->gateway->metrics,
+                  report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
     audit_event(&(struct audit_event){
         .what = "reload",
         .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
@@ -499,6 +563,9 @@ void reload_free(struct reload *reload)
 {
     if (reload != NULL) {
         config_free(reload->known);
+        for (size_t i = 0; i < reload->held_count; i++) {
+            config_free(reload->held[i]);
+        }
         (void)pthread_mutex_destroy(&reload->asked.lock);
         free(reload);
     }

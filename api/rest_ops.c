@@ -3,7 +3,9 @@
 #include "dispatch.h"
 #include "gateway.h"
 #include "http_reply.h"
+#include "http_server.h"
 #include "journal.h"
+#include "keys.h"
 #include "log_queue.h"
 #include "routes.h"
 #include "str.h"
@@ -114,7 +116,19 @@ int rest_ops_metrics(struct http_request *request)
                          "# TYPE notegate_outbox_backlog gauge\n"
                          "notegate_outbox_backlog %lld\n",
                          (long long)journal_backlog(gateway->journal));
+        metrics_head(&out, "notegate_journal_degraded", "gauge",
+                     "Whether the journal takes no events just now.");
+        (void)buf_printf(&out, "notegate_journal_degraded %d\n",
+                         journal_degraded(gateway->journal) ? 1 : 0);
     }
+    metrics_head(&out, "notegate_mcp_sessions", "gauge", "Open MCP sessions over HTTP.");
+    (void)buf_printf(&out, "notegate_mcp_sessions %zu\n",
+                     mcp_http_sessions(request->server->mcp));
+    if (gateway->keys != NULL) {
+        metrics_head(&out, "notegate_keys", "gauge", "Keys that are good.");
+        (void)buf_printf(&out, "notegate_keys %zu\n", keys_count(gateway->keys));
+    }
+    metrics_print_process(&out);
     if (gateway->store != NULL) {
         store_stats(gateway->store, metrics_stat, &out);
     }

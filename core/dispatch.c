@@ -168,6 +168,9 @@ static void dispatch_account(struct call *call)
         metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
                      call->caller.agent, took);
     }
+    if (call->work.rc == NG_ERATE) {
+        metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
+    }
     audit_call(call, took);
     if (log_enabled(NG_LOG_DEBUG)) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,

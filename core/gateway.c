@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "feed.h"
+#include "gateway_modules.h"
 #include "idem.h"
 #include "journal.h"
 #include "keys.h"
@@ -21,7 +22,6 @@
 #include "str.h"
 #include "timers.h"
 
-#define GATEWAY_MODULES_MAX 128
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
 #define GATEWAY_LOCK_STEP_MS 20
 #define GATEWAY_ERRNO_TEXT 128
@@ -116,170 +116,6 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, st
     return NG_OK;
 }
 
-/* ---- modules ---- */
-
-/* The folders modules are looked for in: plugin_path, else where this program is installed. */
-#define GATEWAY_FOLDERS_MAX 16
-
-struct folders {
-    char text[8192];
-    const char *list[GATEWAY_FOLDERS_MAX + 1];
-};
-
-static void folders_of(const struct gateway *gateway, enum ng_module_kind kind,
-                       struct folders *folders)
-{
-    const struct ng_str *paths = NULL;
-    size_t count =
-        kind == NG_KIND_PLUGIN ? config_list(gateway->config, "plugin_path", &paths) : 0;
-    size_t used = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < count && kept < GATEWAY_FOLDERS_MAX; i++) {
-        if (paths[i].len >= sizeof(folders->text) - used) {
-            break;
-        }
-        folders->list[kept++] = folders->text + used;
-        memcpy(folders->text + used, paths[i].data, paths[i].len);
-        used += paths[i].len;
-        folders->text[used++] = '\0';
-    }
-    if (count == 0 &&
-        loader_default_folders(kind, folders->text, sizeof(folders->text)) == NG_OK) {
-        folders->list[kept++] = folders->text;
-    }
-    folders->list[kept] = NULL;
-}
-
-/* A wrong name: which there are. */
-static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
-                                 struct buf *error)
-{
-    char **names = NULL;
-    size_t count = 0;
-    if (loader_list(folders->list, kind, &names, &count) != NG_OK) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(error, "%s%s", i == 0 ? "; there are: " : ", ", names[i]);
-        free(names[i]);
-    }
-    free(names);
-}
-
-static int gateway_load(struct gateway *gateway, enum ng_module_kind kind, const char *name,
-                        struct module **ret, struct buf *error)
-{
-    struct folders folders;
-    if (gateway->module_count == GATEWAY_MODULES_MAX) {
-        buf_printf(error, "more than %d modules", GATEWAY_MODULES_MAX);
-        return NG_ETOOLARGE;
-    }
-    folders_of(gateway, kind, &folders);
-    int rc = loader_open(folders.list, name, kind, ret, error);
-    if (rc == NG_OK) {
-        gateway->modules[gateway->module_count++] = *ret;
-    } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
-        gateway_tell_modules(&folders, kind, error);
-    }
-    return rc;
-}
-
-/* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
- */
-static int gateway_declare_unused(struct gateway *gateway, enum ng_module_kind kind,
-                                  struct buf *error)
-{
-    struct folders folders;
-    char **names = NULL;
-    size_t count = 0;
-    folders_of(gateway, kind, &folders);
-    int rc = loader_list(folders.list, kind, &names, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct module *module = NULL;
-        if (rc == NG_OK && config_mentions(gateway->config, names[i]) &&
-            gateway_load(gateway, kind, names[i], &module, error) == NG_OK) {
-            const struct ng_option *options =
-                kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
-                : kind == NG_KIND_DOCUMENTS ? module->desc.documents.options
-                                            : module->desc.journal.options;
-            size_t option_count = kind == NG_KIND_PLUGIN ? module->desc.plugin.option_count
-                                  : kind == NG_KIND_DOCUMENTS
-                                      ? module->desc.documents.option_count
-                                      : module->desc.journal.option_count;
-            rc = config_declare(gateway->config, names[i], options, option_count,
-                                sizeof(struct ng_option), error);
-        }
-        free(names[i]);
-    }
-    free(names);
-    return rc;
-}
-
-static int gateway_add_plugin(struct gateway *gateway, const char *name, struct buf *error)
-{
-    struct module *module = NULL;
-    struct plugin *plugin = NULL;
-    int rc = gateway_load(gateway, NG_KIND_PLUGIN, name, &module, error);
-    if (rc == NG_OK) {
-        const struct ng_plugin *desc = &module->desc.plugin;
-        rc = config_declare(gateway->config, desc->name, desc->options, desc->option_count,
-                            sizeof(struct ng_option), error);
-    }
-    if (rc == NG_OK) {
-        rc = registry_add(gateway->registry, &module->desc.plugin, module, &plugin, error);
-    }
-    if (rc == NG_OK) {
-        plugin->conf = config_view(gateway->config, plugin->desc.name);
-    }
-    return rc;
-}
-
-static int gateway_add_default_plugins(struct gateway *gateway, struct buf *error)
-{
-    struct folders folders;
-    char **names = NULL;
-    size_t count = 0;
-    folders_of(gateway, NG_KIND_PLUGIN, &folders);
-    int rc = loader_list(folders.list, NG_KIND_PLUGIN, &names, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (rc == NG_OK && strcmp(names[i], "conformance") != 0) {
-            rc = gateway_add_plugin(gateway, names[i], error);
-        }
-        free(names[i]);
-    }
-    free(names);
-    return rc;
-}
-
-static int gateway_add_plugins(struct gateway *gateway, struct buf *error)
-{
-    const struct ng_str *names = NULL;
-    size_t count = config_list(gateway->config, "plugins", &names);
-    bool only_more = true;
-    for (size_t i = 0; i < count; i++) {
-        only_more = only_more && names[i].len > 0 && names[i].data[0] == '+';
-    }
-    int rc = NG_OK;
-    if (only_more && (count > 0 || !config_is_set(gateway->config, "plugins"))) {
-        rc = gateway_add_default_plugins(gateway, error);
-    }
-    for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        struct buf name;
-        buf_init(&name, 65536);
-        size_t skip = names[i].len > 0 && names[i].data[0] == '+' ? 1 : 0;
-        buf_add(&name, names[i].data + skip, names[i].len - skip);
-        rc = gateway_add_plugin(gateway, buf_cstr(&name), error);
-        buf_done(&name);
-    }
-    const struct tool *const *tools = NULL;
-    size_t tool_count = registry_tools(gateway->registry, &tools);
-    for (size_t i = 0; i < tool_count && rc == NG_OK; i++) {
-        struct tool *tool = (struct tool *)(uintptr_t)tools[i];
-        tool->metrics_slot = metrics_tool(gateway->metrics, tool->desc.name);
-    }
-    return rc;
-}
-
 /* ---- storage ---- */
 
 static int call_error(struct call *call, int rc, struct buf *error)
@@ -299,7 +135,8 @@ static int gateway_load_backend(struct gateway *gateway, struct module **ret, st
     struct buf text;
     buf_init(&text, 4096);
     buf_add_str(&text, memory ? ng_str_of("sqlite") : name);
-    int rc = gateway_load(gateway, NG_KIND_DOCUMENTS, buf_cstr(&text), ret, error);
+    int rc =
+        gateway_load(gateway, gateway->config, NG_KIND_DOCUMENTS, buf_cstr(&text), ret, error);
     buf_done(&text);
     if (rc == NG_OK) {
         const struct ng_documents *desc = &(*ret)->desc.documents;
@@ -322,10 +159,7 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        const struct ng_plugin *desc = &plugins[i]->desc;
-        for (size_t j = 0; j < desc->collection_count && rc == NG_OK; j++) {
-            rc = store_declare(gateway->store, call, &desc->collections[j]);
-        }
+        rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
     call_error(call, rc, error);
     call_unref(call);
@@ -379,7 +213,8 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         struct buf text;
         buf_init(&text, 4096);
         buf_add_str(&text, name);
-        rc = gateway_load(gateway, NG_KIND_JOURNAL, buf_cstr(&text), &module, error);
+        rc = gateway_load(gateway, gateway->config, NG_KIND_JOURNAL, buf_cstr(&text), &module,
+                          error);
         buf_done(&text);
         if (rc == NG_OK) {
             backend = &module->desc.journal;
@@ -400,77 +235,6 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
     call_error(call, rc, error);
     call_unref(call);
     return rc;
-}
-
-struct start_wait {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool done;
-};
-
-static void start_done(struct call *call, void *user)
-{
-    struct start_wait *wait = user;
-    (void)call;
-    pthread_mutex_lock(&wait->lock);
-    wait->done = true;
-    pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
-}
-
-/* start(), and what it began: its changes are on disk before the first call comes. */
-static int gateway_start_plugin(struct plugin *plugin, struct call *call)
-{
-    struct start_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    call->done = start_done;
-    call->done_user = &wait;
-    call->started_ns = clock_monotonic_ns();
-    call_ref(call); /* the run's */
-    call_hold(call);
-    int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
-    bool started = rc >= NG_OK;
-    if (rc < NG_OK && call->work.message.data == NULL) {
-        call_fail(call, rc, "it did not say why");
-    }
-    if (rc != NG_PENDING) {
-        call->work.rc = rc;
-    }
-    call_release(call);
-    pthread_mutex_lock(&wait.lock);
-    while (!wait.done) {
-        pthread_cond_wait(&wait.wake, &wait.lock);
-    }
-    pthread_mutex_unlock(&wait.lock);
-    pthread_mutex_destroy(&wait.lock);
-    pthread_cond_destroy(&wait.wake);
-    plugin->started = started; /* stop() runs also where a change of it failed */
-    return call->result.rc;
-}
-
-static int gateway_start_plugins(struct gateway *gateway, struct buf *error)
-{
-    struct plugin *const *plugins = NULL;
-    size_t count = registry_plugins(gateway->registry, &plugins);
-    for (size_t i = 0; i < count; i++) {
-        struct plugin *plugin = plugins[i];
-        int rc = NG_OK;
-        if (plugin->desc.start != NULL) {
-            struct call *call = call_new(gateway);
-            rc = call == NULL ? NG_EINTERNAL : gateway_start_plugin(plugin, call);
-            if (rc != NG_OK) {
-                buf_printf(error, "plugin %s did not start: ", plugin->desc.name);
-                buf_add_str(error,
-                            call != NULL ? call->result.message : ng_str_of("out of memory"));
-            }
-            call_unref(call);
-        } else {
-            plugin->started = true;
-        }
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return NG_OK;
 }
 
 /* ---- upkeep ---- */
@@ -586,7 +350,7 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
         rc = gateway_load_backend(gateway, ret_backend, error);
     }
     for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
-        rc = gateway_declare_unused(gateway, (enum ng_module_kind)kind, error);
+        rc = gateway_declare_unused(gateway, gateway->config, (enum ng_module_kind)kind, error);
     }
     if (rc == NG_OK) {
         rc = config_finish(gateway->config, error);

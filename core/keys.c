@@ -3,6 +3,7 @@
  * and revoked. */
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "gateway.h"
 #include "keys_table.h"
@@ -263,6 +264,19 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     return rc;
 }
 
+static void keys_audit(const char *what, const struct key *key, const struct call *call)
+{
+    audit_event(&(struct audit_event){
+        .what = what,
+        .outcome = "ok",
+        .agent = call->caller.agent,
+        .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
+        .target = ng_str_of(key->id),
+        .request_id = call->caller.request_id,
+        .traceparent = call->caller.traceparent,
+    });
+}
+
 int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
              char ret_text[KEY_TEXT_MAX], struct key **ret)
 {
@@ -291,6 +305,7 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
         key_unref(key);
         return rc;
     }
+    keys_audit("key_add", key, call);
     log_write(NG_LOG_INFO, "keys", "key %s added for %.*s (%s) by %.*s", key->id,
               (int)key->agent.len, key->agent.data, key_role_name(key->role),
               (int)call->caller.agent.len, call->caller.agent.data);
@@ -349,6 +364,7 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct k
         return rc;
     }
     if (!before) {
+        keys_audit("key_revoke", key, call);
         log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
                   (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,
                   call->caller.agent.data);

@@ -4,6 +4,7 @@
 #include "metrics.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "arena.h"
@@ -49,10 +50,16 @@ struct metrics_outcome {
     atomic_uint_fast64_t count;
 };
 
+struct metrics_histogram {
+    atomic_uint_fast64_t buckets[METRICS_BOUNDS + 1]; /* the last: above all bounds */
+    atomic_uint_fast64_t ns;
+};
+
 struct metrics_tool {
-    const char *name;
+    _Atomic(const char *) name; /* NULL: it is just being added */
     struct metrics_outcome outcomes[METRICS_OUTCOMES_MAX];
     atomic_uint_fast64_t other;
+    struct metrics_histogram durations;
 };
 
 enum metrics_place_state { PLACE_FREE = 0, PLACE_CLAIMED = 1, PLACE_READY = 2 };
@@ -61,19 +68,38 @@ struct metrics_agent {
     atomic_int state; /* enum metrics_place_state; the name is written before READY */
     uint8_t len;
     char name[METRICS_AGENT_NAME_MAX];
-    atomic_uint_fast64_t count;
+    atomic_uint_fast64_t count, errors;
+};
+
+/* notegate_http_responses_total{status}: the first digit; 0 for clients that left. */
+static const char *const metrics_statuses[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+static const struct {
+    const char *name, *help;
+} metrics_counter_names[METRICS_COUNTERS] = {
+    [METRICS_AUTH_FAILURES] = {"notegate_auth_failures_total",
+                               "Requests of callers that were turned away."},
+    [METRICS_RATE_LIMITED] = {"notegate_rate_limited_total",
+                              "Calls over the rate of their key."},
+    [METRICS_REFUSED_CONNECTIONS] = {"notegate_refused_connections_total",
+                                     "Connections over limits.connections."},
+    [METRICS_RELOADS] = {"notegate_reloads_total", "Reloads that were taken over."},
+    [METRICS_RELOAD_FAILURES] = {"notegate_reload_failures_total",
+                                 "Reloads that changed nothing, because something was wrong."},
 };
 
 struct metrics {
     atomic_int_fast64_t limits[METRICS_LIMITS];
     atomic_int_fast64_t uses[METRICS_LIMITS];
     atomic_size_t tool_count;
-    struct metrics_tool *tools;                       /* METRICS_TOOLS_MAX */
-    atomic_uint_fast64_t buckets[METRICS_BOUNDS + 1]; /* the last: above all bounds */
-    atomic_uint_fast64_t duration_ns;
+    struct metrics_tool *tools; /* METRICS_TOOLS_MAX */
+    struct metrics_histogram commits;
+    atomic_uint_fast64_t failed_commits;
+    atomic_uint_fast64_t counters[METRICS_COUNTERS];
+    atomic_uint_fast64_t statuses[NG_COUNT(metrics_statuses)];
     atomic_size_t agent_count;
     struct metrics_agent *agents; /* METRICS_AGENT_PLACES */
-    atomic_uint_fast64_t other_agents;
+    atomic_uint_fast64_t other_agents, other_errors;
 };
 
 struct metrics *metrics_new(void)
@@ -119,7 +145,7 @@ size_t metrics_tool(struct metrics *metrics, const char *name)
         slot = METRICS_TOOLS_MAX - 1;
         name = METRICS_OTHER;
     }
-    metrics->tools[slot].name = name;
+    atomic_store_explicit(&metrics->tools[slot].name, name, memory_order_release);
     return slot;
 }
 
@@ -153,7 +179,7 @@ static void metrics_count_outcome(struct metrics_tool *tool, const char *outcome
 }
 
 /* A free place becomes the agent's. False: another thread was quicker. */
-static bool metrics_claim(struct metrics_agent *place, struct ng_str name)
+static bool metrics_claim(struct metrics_agent *place, struct ng_str name, bool failed)
 {
     int unclaimed = PLACE_FREE;
     if (!atomic_compare_exchange_strong(&place->state, &unclaimed, PLACE_CLAIMED)) {
@@ -164,6 +190,7 @@ static bool metrics_claim(struct metrics_agent *place, struct ng_str name)
     }
     place->len = (uint8_t)name.len;
     metrics_add(&place->count, 1);
+    metrics_add(&place->errors, failed ? 1 : 0);
     atomic_store_explicit(&place->state, PLACE_READY, memory_order_release);
     return true;
 }
@@ -179,7 +206,7 @@ static int metrics_settled(struct metrics_agent *place)
     return state;
 }
 
-static void metrics_count_agent(struct metrics *metrics, struct ng_str agent)
+static void metrics_count_agent(struct metrics *metrics, struct ng_str agent, bool failed)
 {
     agent = str_utf8_cut(agent, METRICS_AGENT_NAME_MAX);
     size_t first = (size_t)(str_hash(agent) % METRICS_AGENT_PLACES);
@@ -190,7 +217,7 @@ static void metrics_count_agent(struct metrics *metrics, struct ng_str agent)
                 (void)atomic_fetch_sub(&metrics->agent_count, 1);
                 break;
             }
-            if (metrics_claim(place, agent)) {
+            if (metrics_claim(place, agent, failed)) {
                 return;
             }
             (void)atomic_fetch_sub(&metrics->agent_count, 1);
@@ -198,31 +225,56 @@ static void metrics_count_agent(struct metrics *metrics, struct ng_str agent)
         }
         if (str_equal(str_make(place->name, place->len), agent)) {
             metrics_add(&place->count, 1);
+            metrics_add(&place->errors, failed ? 1 : 0);
             return;
         }
     }
     metrics_add(&metrics->other_agents, 1);
+    metrics_add(&metrics->other_errors, failed ? 1 : 0);
+}
+
+static void metrics_observe(struct metrics_histogram *histogram, int64_t ns)
+{
+    size_t bucket = 0;
+    ns = ns < 0 ? 0 : ns;
+    while (bucket < METRICS_BOUNDS && ns > metrics_bounds[bucket].ns) {
+        bucket++;
+    }
+    metrics_add(&histogram->buckets[bucket], 1);
+    metrics_add(&histogram->ns, (uint64_t)ns);
 }
 
 void metrics_call(struct metrics *metrics, size_t tool_slot, const char *outcome,
                   struct ng_str agent, int64_t duration_ns)
 {
-    size_t bucket = 0;
+    bool failed = outcome != NULL && strcmp(outcome, "ok") != 0;
     if (tool_slot < METRICS_TOOLS_MAX) {
         metrics_count_outcome(&metrics->tools[tool_slot], outcome != NULL ? outcome : "ok");
+        metrics_observe(&metrics->tools[tool_slot].durations, duration_ns);
     }
-    metrics_count_agent(metrics, agent);
-    duration_ns = duration_ns < 0 ? 0 : duration_ns;
-    while (bucket < METRICS_BOUNDS && duration_ns > metrics_bounds[bucket].ns) {
-        bucket++;
-    }
-    metrics_add(&metrics->buckets[bucket], 1);
-    metrics_add(&metrics->duration_ns, (uint64_t)duration_ns);
+    metrics_count_agent(metrics, agent, failed);
+}
+
+void metrics_count(struct metrics *metrics, enum metrics_counter counter)
+{
+    metrics_add(&metrics->counters[counter], 1);
+}
+
+void metrics_http(struct metrics *metrics, int status)
+{
+    size_t class = status < 0 ? 0 : (size_t)status / 100;
+    metrics_add(&metrics->statuses[class < NG_COUNT(metrics_statuses) ? class : 0], 1);
+}
+
+void metrics_commit(struct metrics *metrics, bool good, int64_t duration_ns)
+{
+    metrics_observe(&metrics->commits, duration_ns);
+    metrics_add(&metrics->failed_commits, good ? 0 : 1);
 }
 
 /* ---- printing ---- */
 
-static void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
+void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     (void)buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -264,66 +316,125 @@ static void metrics_print_calls(struct metrics *metrics, struct buf *out)
     size_t count = atomic_load(&metrics->tool_count);
     for (size_t i = 0; i < count && i < METRICS_TOOLS_MAX; i++) {
         struct metrics_tool *tool = &metrics->tools[i];
-        for (size_t j = 0; j < METRICS_OUTCOMES_MAX; j++) {
+        const char *called = atomic_load_explicit(&tool->name, memory_order_acquire);
+        for (size_t j = 0; called != NULL && j < METRICS_OUTCOMES_MAX; j++) {
             const char *name = atomic_load(&tool->outcomes[j].name);
             if (name == NULL) {
                 break;
             }
-            metrics_print_outcome(out, tool->name, name, atomic_load(&tool->outcomes[j].count));
+            metrics_print_outcome(out, called, name, atomic_load(&tool->outcomes[j].count));
         }
-        metrics_print_outcome(out, tool->name, METRICS_OTHER, atomic_load(&tool->other));
+        metrics_print_outcome(out, called != NULL ? called : METRICS_OTHER, METRICS_OTHER,
+                              atomic_load(&tool->other));
     }
 }
 
-static void metrics_print_agent(struct buf *out, struct ng_str name, uint64_t count)
+static void metrics_print_agent(struct buf *out, const char *series, struct ng_str name,
+                                uint64_t count)
 {
-    (void)buf_add_c(out, "notegate_agent_calls_total{");
+    (void)buf_printf(out, "%s{", series);
     metrics_label(out, "agent", name);
     (void)buf_printf(out, "} %llu\n", (unsigned long long)count);
 }
 
-static void metrics_print_agents(struct metrics *metrics, struct buf *out)
+static void metrics_print_agents(struct metrics *metrics, struct buf *out, bool errors)
 {
-    uint64_t other = atomic_load(&metrics->other_agents);
-    metrics_head(out, "notegate_agent_calls_total", "counter",
-                 "Finished calls by agent; agents over a bound count as other.");
+    const char *series = errors ? "notegate_agent_errors_total" : "notegate_agent_calls_total";
+    uint64_t other = atomic_load(errors ? &metrics->other_errors : &metrics->other_agents);
+    metrics_head(out, series, "counter",
+                 errors ? "Failed calls by agent; agents over a bound count as other."
+                        : "Finished calls by agent; agents over a bound count as other.");
     for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
         struct metrics_agent *place = &metrics->agents[i];
         if (metrics_settled(place) != PLACE_READY) {
             continue;
         }
         struct ng_str name = str_make(place->name, place->len);
+        uint64_t count = atomic_load(errors ? &place->errors : &place->count);
         if (str_is(name, METRICS_OTHER)) {
-            other +=
-                atomic_load(&place->count); /* one series, also for an agent of that name */
+            other += count; /* one series, also for an agent of that name */
         } else {
-            metrics_print_agent(out, name, atomic_load(&place->count));
+            metrics_print_agent(out, series, name, count);
         }
     }
     if (other > 0) {
-        metrics_print_agent(out, ng_str_of(METRICS_OTHER), other);
+        metrics_print_agent(out, series, ng_str_of(METRICS_OTHER), other);
     }
+}
+
+/* label: `tool="x",` or "". */
+static void metrics_print_histogram(struct metrics_histogram *histogram, struct buf *out,
+                                    const char *series, const char *tool)
+{
+    char label[128] = "";
+    char only[130] = "";
+    uint64_t total = 0;
+    if (tool != NULL) { /* a tool's name needs no escapes, and is short */
+        (void)snprintf(label, sizeof(label), "tool=\"%s\",", tool);
+        (void)snprintf(only, sizeof(only), "{tool=\"%s\"}", tool);
+    }
+    for (size_t i = 0; i <= METRICS_BOUNDS; i++) {
+        total += atomic_load(&histogram->buckets[i]);
+        (void)buf_printf(out, "%s_bucket{%sle=\"%s\"} %llu\n", series, label,
+                         i < METRICS_BOUNDS ? metrics_bounds[i].label : "+Inf",
+                         (unsigned long long)total);
+    }
+    uint64_t ns = atomic_load(&histogram->ns);
+    (void)buf_printf(out, "%s_sum%s %llu.%09llu\n", series, only,
+                     (unsigned long long)(ns / 1000000000),
+                     (unsigned long long)(ns % 1000000000));
+    (void)buf_printf(out, "%s_count%s %llu\n", series, only, (unsigned long long)total);
+}
+
+/* Tools that were never called have no series yet: there may be hundreds. */
+static bool metrics_was_called(struct metrics_tool *tool)
+{
+    for (size_t i = 0; i <= METRICS_BOUNDS; i++) {
+        if (atomic_load(&tool->durations.buckets[i]) > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void metrics_print_durations(struct metrics *metrics, struct buf *out)
 {
-    uint64_t total = 0;
     metrics_head(out, "notegate_call_duration_seconds", "histogram",
-                 "Time from a call's arrival to its answer.");
-    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
-        total += atomic_load(&metrics->buckets[i]);
-        (void)buf_printf(out, "notegate_call_duration_seconds_bucket{le=\"%s\"} %llu\n",
-                         metrics_bounds[i].label, (unsigned long long)total);
+                 "Time from a call's arrival to its end, by tool.");
+    size_t count = atomic_load(&metrics->tool_count);
+    for (size_t i = 0; i < count && i < METRICS_TOOLS_MAX; i++) {
+        struct metrics_tool *tool = &metrics->tools[i];
+        const char *name = atomic_load_explicit(&tool->name, memory_order_acquire);
+        if (name != NULL && metrics_was_called(tool)) {
+            metrics_print_histogram(&tool->durations, out, "notegate_call_duration_seconds",
+                                    name);
+        }
     }
-    total += atomic_load(&metrics->buckets[METRICS_BOUNDS]);
-    uint64_t ns = atomic_load(&metrics->duration_ns);
-    (void)buf_printf(out, "notegate_call_duration_seconds_bucket{le=\"+Inf\"} %llu\n",
-                     (unsigned long long)total);
-    (void)buf_printf(out, "notegate_call_duration_seconds_sum %llu.%09llu\n",
-                     (unsigned long long)(ns / 1000000000),
-                     (unsigned long long)(ns % 1000000000));
-    (void)buf_printf(out, "notegate_call_duration_seconds_count %llu\n",
-                     (unsigned long long)total);
+    metrics_head(out, "notegate_store_commit_duration_seconds", "histogram",
+                 "Time from a change's place in the queue to its end on disk.");
+    metrics_print_histogram(&metrics->commits, out, "notegate_store_commit_duration_seconds",
+                            NULL);
+    metrics_head(out, "notegate_store_commit_failures_total", "counter",
+                 "Changes that could not be stored.");
+    (void)buf_printf(out, "notegate_store_commit_failures_total %llu\n",
+                     (unsigned long long)atomic_load(&metrics->failed_commits));
+}
+
+static void metrics_print_counters(struct metrics *metrics, struct buf *out)
+{
+    for (size_t i = 0; i < METRICS_COUNTERS; i++) {
+        metrics_head(out, metrics_counter_names[i].name, "counter",
+                     metrics_counter_names[i].help);
+        (void)buf_printf(out, "%s %llu\n", metrics_counter_names[i].name,
+                         (unsigned long long)atomic_load(&metrics->counters[i]));
+    }
+    metrics_head(out, "notegate_http_responses_total", "counter",
+                 "HTTP requests by the class of their answer; none: the client had left.");
+    for (size_t i = 0; i < NG_COUNT(metrics_statuses); i++) {
+        (void)buf_printf(out, "notegate_http_responses_total{status=\"%s\"} %llu\n",
+                         metrics_statuses[i],
+                         (unsigned long long)atomic_load(&metrics->statuses[i]));
+    }
 }
 
 static void metrics_print_limits(struct metrics *metrics, struct buf *out)
@@ -348,8 +459,10 @@ int metrics_print(struct metrics *metrics, struct buf *out)
     metrics_label(out, "version", ng_str_of(NOTEGATE_VERSION));
     (void)buf_add_c(out, "} 1\n");
     metrics_print_calls(metrics, out);
-    metrics_print_agents(metrics, out);
+    metrics_print_agents(metrics, out, false);
+    metrics_print_agents(metrics, out, true);
     metrics_print_durations(metrics, out);
+    metrics_print_counters(metrics, out);
     metrics_print_limits(metrics, out);
     return out->rc;
 }

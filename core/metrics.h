@@ -26,17 +26,36 @@ enum metrics_limit {
     METRICS_LIMITS
 };
 
+/* Things that are only counted: notegate_<name>_total. */
+enum metrics_counter {
+    METRICS_AUTH_FAILURES, /* requests whose key was missing, wrong, expired or revoked */
+    METRICS_RATE_LIMITED,  /* calls over the rate of their key */
+    METRICS_REFUSED_CONNECTIONS,
+    METRICS_RELOADS,
+    METRICS_RELOAD_FAILURES, /* nothing was changed */
+    METRICS_COUNTERS
+};
+
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 void metrics_limit(struct metrics *metrics, enum metrics_limit limit, int64_t value);
 /* Adds to what is in use and returns the new value. */
 int64_t metrics_use(struct metrics *metrics, enum metrics_limit limit, int64_t change);
-/* Slot of a tool (its name is lent for good); call once per tool, at start. */
+/* Slot of a tool (its name is lent for good); call once per tool. */
 size_t metrics_tool(struct metrics *metrics, const char *name);
 /* One finished call. outcome: "ok" or an error code's name, static text. */
 void metrics_call(struct metrics *metrics, size_t tool_slot, const char *outcome,
                   struct ng_str agent, int64_t duration_ns);
+void metrics_count(struct metrics *metrics, enum metrics_counter counter);
+/* An answered HTTP request; status 0: its client had left. */
+void metrics_http(struct metrics *metrics, int status);
+/* A commit has ended, so long after it was handed to the backend. */
+void metrics_commit(struct metrics *metrics, bool good, int64_t duration_ns);
 /* All of the above as text; the caller adds what it knows (store, backlog) behind it. */
 int metrics_print(struct metrics *metrics, struct buf *out);
+/* process_...: memory, processor time, descriptors, since when (metrics_process.c). */
+void metrics_print_process(struct buf *out);
+/* "# HELP" and "# TYPE". */
+void metrics_head(struct buf *out, const char *name, const char *type, const char *help);
 
 #endif

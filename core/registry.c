@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c - plugins and tools by name. */
+/* registry.c - plugins and tools by name: immutable tables, of which the newest is published by
+ * one atomic pointer. */
 #include "registry.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "arena.h"
 #include "str.h"
 
 #define REGISTRY_TOOLS_MAX 1024
 #define REGISTRY_PLUGINS_MAX 128
-#define REGISTRY_SLOTS 4096 /* a power of two, more than twice the names */
+#define REGISTRY_NAMES_MAX 2048 /* of tools and their aliases */
 #define TOOL_NAME_MAX 63
 #define PLUGIN_NAME_MAX 32
 #define NEAREST_MOST 3
@@ -20,23 +21,69 @@ struct slot {
     const struct tool *tool;
 };
 
-struct registry {
-    struct plugin *plugins[REGISTRY_PLUGINS_MAX];
-    size_t plugin_count;
-    const struct tool *tools[REGISTRY_TOOLS_MAX];
-    size_t tool_count;
-    struct slot slots[REGISTRY_SLOTS]; /* names and aliases, open addressing */
-    size_t slot_count;
-    struct arena arena;
+/* What is published, as large as it needs to be. A look-up may be at an older table while the
+ * next one is published: they all stay until the end, one for each plugin that was added. */
+struct table {
+    struct table *older;
+    size_t plugin_count, tool_count, name_count;
+    size_t slot_mask; /* slots less one; a power of two, more than twice the names */
+    struct plugin **plugins;
+    const struct tool **tools;
+    struct slot *slots; /* names and aliases, open addressing */
 };
+
+struct registry {
+    _Atomic(struct table *) table; /* never NULL */
+    struct plugin *made;           /* all plugins, published or not, the last first */
+};
+
+static const struct table *table_now(const struct registry *registry)
+{
+    struct registry *mine = (struct registry *)(uintptr_t)registry; /* C11's load wants it */
+    return atomic_load_explicit(&mine->table, memory_order_acquire);
+}
+
+/* One with room for these, empty. */
+static struct table *table_new(size_t plugins, size_t tools, size_t names)
+{
+    size_t slots = 16;
+    while (slots < names * 2 + 1) {
+        slots *= 2;
+    }
+    size_t bytes = sizeof(struct table) + plugins * sizeof(struct plugin *) +
+                   tools * sizeof(struct tool *) + slots * sizeof(struct slot);
+    struct table *table = alloc_zeroed(1, bytes);
+    if (table != NULL) {
+        table->slot_mask = slots - 1;
+        table->slots = (struct slot *)(void *)(table + 1);
+        table->plugins = (struct plugin **)(void *)(table->slots + slots);
+        table->tools = (const struct tool **)(void *)(table->plugins + plugins);
+    }
+    return table;
+}
 
 struct registry *registry_new(void)
 {
     struct registry *registry = alloc_zeroed(1, sizeof(*registry));
-    if (registry != NULL) {
-        arena_init(&registry->arena, 0);
+    struct table *table = table_new(0, 0, 0);
+    if (registry == NULL || table == NULL) {
+        free(registry);
+        free(table);
+        return NULL;
     }
+    atomic_init(&registry->table, table);
     return registry;
+}
+
+static void plugin_free(struct plugin *plugin)
+{
+    for (size_t i = 0; i < plugin->tool_count; i++) {
+        schema_free(plugin->tools[i]->params);
+        schema_free(plugin->tools[i]->result);
+    }
+    gate_done(&plugin->gate);
+    arena_done(&plugin->arena);
+    free(plugin);
 }
 
 void registry_free(struct registry *registry)
@@ -44,44 +91,41 @@ void registry_free(struct registry *registry)
     if (registry == NULL) {
         return;
     }
-    for (size_t i = 0; i < registry->tool_count; i++) {
-        schema_free(registry->tools[i]->params);
-        schema_free(registry->tools[i]->result);
+    while (registry->made != NULL) {
+        struct plugin *plugin = registry->made;
+        registry->made = plugin->made_before;
+        plugin_free(plugin);
     }
-    for (size_t i = 0; i < registry->plugin_count; i++) {
-        gate_done(&registry->plugins[i]->gate);
+    struct table *table = atomic_load(&registry->table);
+    while (table != NULL) {
+        struct table *older = table->older;
+        free(table);
+        table = older;
     }
-    arena_done(&registry->arena);
     free(registry);
 }
 
-static struct slot *registry_slot(struct registry *registry, struct ng_str name)
+static struct slot *table_slot(const struct table *table, struct ng_str name)
 {
-    size_t at = (size_t)str_hash(name) % REGISTRY_SLOTS;
-    while (registry->slots[at].tool != NULL && !str_equal(registry->slots[at].name, name)) {
-        at = (at + 1) % REGISTRY_SLOTS;
+    size_t at = (size_t)str_hash(name) & table->slot_mask;
+    while (table->slots[at].tool != NULL && !str_equal(table->slots[at].name, name)) {
+        at = (at + 1) & table->slot_mask;
     }
-    return &registry->slots[at];
+    return &table->slots[at];
 }
 
 const struct tool *registry_find(const struct registry *registry, struct ng_str name)
 {
-    size_t at = (size_t)str_hash(name) % REGISTRY_SLOTS;
-    while (registry->slots[at].tool != NULL) {
-        if (str_equal(registry->slots[at].name, name)) {
-            return registry->slots[at].tool;
-        }
-        at = (at + 1) % REGISTRY_SLOTS;
-    }
-    return NULL;
+    return table_slot(table_now(registry), name)->tool;
 }
 
 struct ng_str registry_nearest(const struct registry *registry, struct ng_str name)
 {
+    const struct table *table = table_now(registry);
     struct ng_str nearest = {NULL, 0};
     size_t best = NEAREST_MOST + 1;
-    for (size_t i = 0; i < registry->tool_count; i++) {
-        struct ng_str known = ng_str_of(registry->tools[i]->desc.name);
+    for (size_t i = 0; i < table->tool_count; i++) {
+        struct ng_str known = ng_str_of(table->tools[i]->desc.name);
         size_t distance = str_distance(name, known, NEAREST_MOST);
         if (distance < best && distance < known.len) {
             best = distance;
@@ -93,15 +137,30 @@ struct ng_str registry_nearest(const struct registry *registry, struct ng_str na
 
 size_t registry_tools(const struct registry *registry, const struct tool *const **ret)
 {
-    *ret = registry->tools;
-    return registry->tool_count;
+    const struct table *table = table_now(registry);
+    *ret = table->tools;
+    return table->tool_count;
 }
 
 size_t registry_plugins(const struct registry *registry, struct plugin *const **ret)
 {
-    *ret = registry->plugins;
-    return registry->plugin_count;
+    const struct table *table = table_now(registry);
+    *ret = table->plugins;
+    return table->plugin_count;
 }
+
+bool registry_knows(const struct registry *registry, struct ng_str asked)
+{
+    for (const struct plugin *plugin = registry->made; plugin != NULL;
+         plugin = plugin->made_before) {
+        if (str_equal(plugin->asked, asked)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- making a plugin ---- */
 
 static bool name_letter(char c, bool first)
 {
@@ -138,68 +197,29 @@ static bool plugin_name_valid(struct ng_str name)
 }
 
 /* Compiles one of a tool's schemas and keeps its tree for the listings. */
-static int tool_schema(struct registry *registry, const struct ng_plugin *desc,
-                       const char *tool, const char *text, struct schema **ret,
-                       struct ng_value **ret_tree, struct buf *error)
+static int tool_schema(struct plugin *plugin, const char *tool, const char *text,
+                       struct schema **ret, struct ng_value **ret_tree, struct buf *error)
 {
     char reason[SCHEMA_ERROR_SIZE];
     int rc = schema_compile(ng_str_of(text), ret, reason, sizeof(reason));
     if (rc != NG_OK) {
-        buf_printf(error, "plugin %s, tool %s: its schema is not usable: %s", desc->name, tool,
-                   reason);
+        buf_printf(error, "plugin %s, tool %s: its schema is not usable: %s", plugin->desc.name,
+                   tool, reason);
         return rc;
     }
     const struct ng_value *tree = NULL;
     struct json_error json;
-    rc = json_parse(&registry->arena, ng_str_of(text), JSON_DEPTH_DEFAULT, &tree, &json);
+    rc = json_parse(&plugin->arena, ng_str_of(text), JSON_DEPTH_DEFAULT, &tree, &json);
     if (rc != NG_OK) {
-        buf_printf(error, "plugin %s, tool %s: its schema is not JSON: %s", desc->name, tool,
-                   json.message);
+        buf_printf(error, "plugin %s, tool %s: its schema is not JSON: %s", plugin->desc.name,
+                   tool, json.message);
         return rc;
     }
     *ret_tree = (struct ng_value *)(uintptr_t)tree;
     return NG_OK;
 }
 
-static int registry_name(struct registry *registry, struct ng_str name, const struct tool *tool,
-                         struct buf *error)
-{
-    struct slot *slot = registry_slot(registry, name);
-    if (slot->tool != NULL) {
-        buf_printf(error, "plugin %s: the tool name %.*s is taken by plugin %s",
-                   tool->plugin->desc.name, (int)name.len, name.data,
-                   slot->tool->plugin->desc.name);
-        return NG_EINVAL;
-    }
-    if (registry->slot_count >= REGISTRY_SLOTS / 2) {
-        buf_printf(error, "plugin %s: more than %d tool names", tool->plugin->desc.name,
-                   REGISTRY_SLOTS / 2);
-        return NG_ETOOLARGE;
-    }
-    slot->name = name;
-    slot->tool = tool;
-    registry->slot_count++;
-    return NG_OK;
-}
-
-static int registry_name_all(struct registry *registry, const struct tool *tool,
-                             struct buf *error)
-{
-    int rc = registry_name(registry, ng_str_of(tool->desc.name), tool, error);
-    const char *at = tool->desc.aliases == NULL ? "" : tool->desc.aliases;
-    while (rc == NG_OK && *at != '\0') {
-        size_t len = strcspn(at, " ");
-        if (len > 0) {
-            rc = registry_name(registry, str_make(at, len), tool, error);
-        }
-        at += len;
-        at += strspn(at, " ");
-    }
-    return rc;
-}
-
-static int registry_add_tool(struct registry *registry, struct plugin *plugin,
-                             const struct ng_tool *desc, struct buf *error)
+static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct buf *error)
 {
     if (!tool_name_valid(ng_str_of(desc->name))) {
         buf_printf(error,
@@ -208,96 +228,223 @@ static int registry_add_tool(struct registry *registry, struct plugin *plugin,
                    plugin->desc.name, desc->name);
         return NG_EINVAL;
     }
-    struct tool *tool = arena_zalloc(&registry->arena, sizeof(*tool));
-    if (tool == NULL || registry->tool_count == REGISTRY_TOOLS_MAX) {
+    struct tool *tool = arena_zalloc(&plugin->arena, sizeof(*tool));
+    if (tool == NULL) {
         buf_printf(error, "plugin %s: no room for tool %s", plugin->desc.name, desc->name);
         return NG_EINTERNAL;
     }
     tool->desc = *desc;
     tool->plugin = plugin;
-    tool->index = registry->tool_count;
-    int rc = tool_schema(registry, &plugin->desc, desc->name, desc->params, &tool->params,
-                         &tool->params_tree, error);
+    plugin->tools[plugin->tool_count++] = tool; /* its schemas are freed with it */
+    int rc =
+        tool_schema(plugin, desc->name, desc->params, &tool->params, &tool->params_tree, error);
     if (rc == NG_OK && desc->result != NULL) {
-        rc = tool_schema(registry, &plugin->desc, desc->name, desc->result, &tool->result,
-                         &tool->result_tree, error);
+        rc = tool_schema(plugin, desc->name, desc->result, &tool->result, &tool->result_tree,
+                         error);
     }
-    if (rc == NG_OK) {
-        rc = registry_name_all(registry, tool, error);
-    }
-    if (rc != NG_OK) {
-        schema_free(tool->params);
-        schema_free(tool->result);
-        return rc;
-    }
-    registry->tools[registry->tool_count++] = tool;
-    return NG_OK;
+    return rc;
 }
 
-/* A plugin is added whole or not at all: forget the tools from `first` on. */
-static void registry_forget_tools(struct registry *registry, const struct plugin *plugin,
-                                  size_t first)
-{
-    for (size_t i = first; i < registry->tool_count; i++) {
-        schema_free(registry->tools[i]->params);
-        schema_free(registry->tools[i]->result);
-    }
-    registry->tool_count = first;
-    struct slot *kept = alloc_zeroed(REGISTRY_SLOTS, sizeof(*kept));
-    if (kept == NULL) {
-        return; /* the start fails anyway; nobody looks the names up */
-    }
-    memcpy(kept, registry->slots, sizeof(registry->slots));
-    memset(registry->slots, 0, sizeof(registry->slots));
-    registry->slot_count = 0;
-    for (size_t i = 0; i < REGISTRY_SLOTS; i++) {
-        if (kept[i].tool != NULL && kept[i].tool->plugin != plugin) {
-            *registry_slot(registry, kept[i].name) = kept[i];
-            registry->slot_count++;
-        }
-    }
-    free(kept);
-}
-
-int registry_add(struct registry *registry, const struct ng_plugin *desc, struct module *module,
-                 struct plugin **ret, struct buf *error)
+int registry_make(struct registry *registry, const struct ng_plugin *desc,
+                  struct module *module, struct plugin **ret, struct buf *error)
 {
     if (!plugin_name_valid(ng_str_of(desc->name))) {
         buf_printf(error, "the plugin name \"%s\" is not of the form [a-z][a-z0-9_]{0,31}",
                    desc->name);
         return NG_EINVAL;
     }
-    for (size_t i = 0; i < registry->plugin_count; i++) {
-        if (strcmp(registry->plugins[i]->desc.name, desc->name) == 0) {
-            buf_printf(error, "two plugins are called %s", desc->name);
-            return NG_EINVAL;
-        }
+    struct plugin *plugin = alloc_zeroed(1, sizeof(*plugin));
+    if (plugin != NULL) {
+        arena_init(&plugin->arena, 0);
+        plugin->tools = arena_alloc(&plugin->arena, desc->tool_count * sizeof(*plugin->tools));
     }
-    struct plugin *plugin = arena_zalloc(&registry->arena, sizeof(*plugin));
-    if (plugin == NULL || registry->plugin_count == REGISTRY_PLUGINS_MAX) {
+    if (plugin == NULL || plugin->tools == NULL) {
         buf_printf(error, "no room for plugin %s", desc->name);
+        free(plugin);
         return NG_EINTERNAL;
     }
     plugin->desc = *desc;
     plugin->module = module;
-    size_t first = registry->tool_count;
+    gate_init(&plugin->gate);
     for (size_t i = 0; i < desc->tool_count; i++) {
-        int rc = registry_add_tool(registry, plugin, &desc->tools[i], error);
+        int rc = make_tool(plugin, &desc->tools[i], error);
         if (rc != NG_OK) {
-            registry_forget_tools(registry, plugin, first);
+            plugin_free(plugin);
             return rc;
         }
     }
-    gate_init(&plugin->gate);
-    registry->plugins[registry->plugin_count++] = plugin;
+    plugin->made_before = registry->made;
+    registry->made = plugin;
+    *ret = plugin;
+    return NG_OK;
+}
+
+void registry_drop(struct registry *registry, struct plugin *plugin)
+{
+    struct plugin **at = &registry->made;
+    while (*at != plugin) {
+        at = &(*at)->made_before;
+    }
+    *at = plugin->made_before;
+    plugin_free(plugin);
+}
+
+/* ---- publishing it ---- */
+
+static int table_name(struct table *table, struct ng_str name, const struct tool *tool,
+                      struct buf *error)
+{
+    struct slot *slot = table_slot(table, name);
+    if (slot->tool != NULL) {
+        buf_printf(error, "plugin %s: the tool name %.*s is taken by plugin %s",
+                   tool->plugin->desc.name, (int)name.len, name.data,
+                   slot->tool->plugin->desc.name);
+        return NG_EINVAL;
+    }
+    slot->name = name;
+    slot->tool = tool;
+    table->name_count++;
+    return NG_OK;
+}
+
+static int table_name_all(struct table *table, const struct tool *tool, struct buf *error)
+{
+    int rc = table_name(table, ng_str_of(tool->desc.name), tool, error);
+    const char *at = tool->desc.aliases == NULL ? "" : tool->desc.aliases;
+    while (rc == NG_OK && *at != '\0') {
+        size_t len = strcspn(at, " ");
+        if (len > 0) {
+            rc = table_name(table, str_make(at, len), tool, error);
+        }
+        at += len;
+        at += strspn(at, " ");
+    }
+    return rc;
+}
+
+/* At least as many as there are. */
+static size_t count_names(const struct plugin *plugin)
+{
+    size_t count = plugin->tool_count;
+    for (size_t i = 0; i < plugin->tool_count; i++) {
+        const char *aliases = plugin->tools[i]->desc.aliases;
+        count += aliases == NULL ? 0 : strlen(aliases) / 2 + 1;
+    }
+    return count;
+}
+
+/* A copy of the present table with room for the plugin. */
+static struct table *table_grown(const struct table *now, const struct plugin *plugin)
+{
+    struct table *table = table_new(now->plugin_count + 1, now->tool_count + plugin->tool_count,
+                                    now->name_count + count_names(plugin));
+    if (table == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i <= now->slot_mask; i++) {
+        if (now->slots[i].tool != NULL) {
+            *table_slot(table, now->slots[i].name) = now->slots[i];
+        }
+    }
+    for (size_t i = 0; i < now->plugin_count; i++) {
+        table->plugins[i] = now->plugins[i];
+    }
+    for (size_t i = 0; i < now->tool_count; i++) {
+        table->tools[i] = now->tools[i];
+    }
+    table->plugin_count = now->plugin_count;
+    table->tool_count = now->tool_count;
+    table->name_count = now->name_count;
+    return table;
+}
+
+static int table_add(struct table *table, struct plugin *plugin, struct buf *error)
+{
+    for (size_t i = 0; i < table->plugin_count; i++) {
+        if (strcmp(table->plugins[i]->desc.name, plugin->desc.name) == 0) {
+            buf_printf(error, "two plugins are called %s", plugin->desc.name);
+            return NG_EINVAL;
+        }
+    }
+    table->plugins[table->plugin_count++] = plugin;
+    for (size_t i = 0; i < plugin->tool_count; i++) {
+        struct tool *tool = plugin->tools[i];
+        tool->index = table->tool_count;
+        table->tools[table->tool_count++] = tool;
+        int rc = table_name_all(table, tool, error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    if (table->plugin_count > REGISTRY_PLUGINS_MAX || table->tool_count > REGISTRY_TOOLS_MAX ||
+        table->name_count > REGISTRY_NAMES_MAX) {
+        buf_printf(error, "plugin %s: more than %d plugins, %d tools or %d names of tools",
+                   plugin->desc.name, REGISTRY_PLUGINS_MAX, REGISTRY_TOOLS_MAX,
+                   REGISTRY_NAMES_MAX);
+        return NG_ETOOLARGE;
+    }
+    return NG_OK;
+}
+
+/* The table that would be, checked. */
+static int table_with(const struct registry *registry, struct plugin *plugin,
+                      struct table **ret, struct buf *error)
+{
+    struct table *table = table_grown(table_now(registry), plugin);
+    if (table == NULL) {
+        buf_printf(error, "no room for plugin %s", plugin->desc.name);
+        return NG_EINTERNAL;
+    }
+    int rc = table_add(table, plugin, error);
+    if (rc != NG_OK) {
+        free(table);
+        return rc;
+    }
+    *ret = table;
+    return NG_OK;
+}
+
+int registry_check(const struct registry *registry, struct plugin *plugin, struct buf *error)
+{
+    struct table *table = NULL;
+    int rc = table_with(registry, plugin, &table, error);
+    if (rc == NG_OK) {
+        free(table);
+    }
+    return rc;
+}
+
+int registry_publish(struct registry *registry, struct plugin *plugin, struct buf *error)
+{
+    struct table *table = NULL;
+    int rc = table_with(registry, plugin, &table, error);
+    if (rc == NG_OK) {
+        table->older = atomic_load(&registry->table);
+        atomic_store_explicit(&registry->table, table, memory_order_release);
+    }
+    return rc;
+}
+
+int registry_add(struct registry *registry, const struct ng_plugin *desc, struct module *module,
+                 struct plugin **ret, struct buf *error)
+{
+    struct plugin *plugin = NULL;
+    int rc = registry_make(registry, desc, module, &plugin, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = registry_publish(registry, plugin, error);
+    if (rc != NG_OK) {
+        registry_drop(registry, plugin);
+        return rc;
+    }
     *ret = plugin;
     return NG_OK;
 }
 
 void registry_stop(struct registry *registry)
 {
-    for (size_t i = registry->plugin_count; i > 0; i--) {
-        struct plugin *plugin = registry->plugins[i - 1];
+    for (struct plugin *plugin = registry->made; plugin != NULL; plugin = plugin->made_before) {
         if (plugin->started) {
             plugin->started = false;
             if (plugin->desc.stop != NULL) {

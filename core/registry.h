@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.h - the loaded plugins and their tools, by name. Filled at start, read-only
- * afterwards. */
+/*
+ * registry.h - the loaded plugins and their tools, by name.
+ *
+ * Any thread may look things up at any time; what a look-up gives stays good until the end.
+ * Plugins are added by one thread at a time: at the start, or in a reload while calls run.
+ */
 #ifndef NOTEGATE_CORE_REGISTRY_H
 #define NOTEGATE_CORE_REGISTRY_H
 
+#include "arena.h"
 #include "buf.h"
 #include "gate.h"
 #include "notegate/plugin.h"
@@ -11,6 +16,7 @@
 
 struct registry;
 struct module;
+struct tool;
 
 struct plugin {
     struct ng_plugin
@@ -20,6 +26,11 @@ struct plugin {
     bool started;
     struct gate gate; /* NG_THREADS_SERIAL */
     struct ng_conf *conf;
+    struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
+    struct tool **tools;
+    size_t tool_count;
+    struct arena arena;         /* the tools and their schemas */
+    struct plugin *made_before; /* the registry's list */
 };
 
 struct tool {
@@ -36,10 +47,20 @@ struct tool {
 struct registry *registry_new(void);
 /* Stops nothing: call registry_stop first. */
 void registry_free(struct registry *registry);
-/* Checks and adds a plugin's tools (all or none). `error`: one sentence that names plugin and
- * tool. */
+/* Makes and publishes: a plugin's tools are added all or none. `error`: one sentence that names
+ * plugin and tool. */
 int registry_add(struct registry *registry, const struct ng_plugin *desc, struct module *module,
                  struct plugin **ret, struct buf *error);
+/* The steps of it, where something has to be done in between: makes the plugin and its tools
+ * (nobody sees them yet); would its names fit?; publishes it. */
+int registry_make(struct registry *registry, const struct ng_plugin *desc,
+                  struct module *module, struct plugin **ret, struct buf *error);
+int registry_check(const struct registry *registry, struct plugin *plugin, struct buf *error);
+int registry_publish(struct registry *registry, struct plugin *plugin, struct buf *error);
+/* Forgets one that was made and not published. */
+void registry_drop(struct registry *registry, struct plugin *plugin);
+/* Was a plugin made that the configuration names so (published, or it did not start)? */
+bool registry_knows(const struct registry *registry, struct ng_str asked);
 /* By name or alias. */
 const struct tool *registry_find(const struct registry *registry, struct ng_str name);
 /* The nearest known name, or {NULL, 0} where none is near. */
@@ -47,7 +68,7 @@ struct ng_str registry_nearest(const struct registry *registry, struct ng_str na
 /* Tools in stable order: plugins as configured, tools as declared. */
 size_t registry_tools(const struct registry *registry, const struct tool *const **ret);
 size_t registry_plugins(const struct registry *registry, struct plugin *const **ret);
-/* stop() of every started plugin, last first. */
+/* stop() of every started plugin, the last made first. */
 void registry_stop(struct registry *registry);
 
 #endif

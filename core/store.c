@@ -242,6 +242,8 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
         version_unref(version);
         version = NULL;
     }
+    (void)atomic_fetch_add_explicit(version != NULL ? &store->hits : &store->misses, 1,
+                                    memory_order_relaxed);
     if (version == NULL) {
         rc = store_needs_worker(call);
         if (rc == NG_OK) {
@@ -408,6 +410,9 @@ void store_stats(struct store *store, void (*stat)(void *user, const char *name,
     pthread_mutex_unlock(&store->table.lock);
     stat(user, "cache_bytes", bytes);
     stat(user, "cache_documents", count);
+    stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);
+    stat(user, "cache_hits", (double)atomic_load(&store->hits));
+    stat(user, "cache_misses", (double)atomic_load(&store->misses));
     stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
     stat(user, "last_seq", (double)atomic_load(&store->last_seq));
     if (store->backend->stats != NULL) {

@@ -38,6 +38,7 @@ struct operation {
     struct ng_put *puts;
     size_t count;
     atomic_int refs; /* who started it and who commits it; the locks are the starter's */
+    int64_t queued_ns;
     store_done_fn *done;
     void *user;
 };
@@ -464,6 +465,10 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     struct call *call = op->call;
     store_done_fn *done = op->done;
     void *done_user = op->user;
+    if (call->gateway != NULL && call->gateway->metrics != NULL) {
+        metrics_commit(call->gateway->metrics, rc == NG_OK,
+                       clock_monotonic_ns() - op->queued_ns);
+    }
     int first = operation_settle(op, rc);
     const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
     if (first != rc) {
@@ -506,6 +511,7 @@ static void operation_note(struct operation *op)
 static int operation_commit(struct operation *op)
 {
     struct call *call = op->call;
+    op->queued_ns = clock_monotonic_ns();
     atomic_fetch_add(&op->store->in_flight, 1);
     atomic_fetch_add(&op->refs, 1);
     int rc = op->store->backend->commit(op->store->db, &op->batch, operation_done, op);

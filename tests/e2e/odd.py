@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plugins whose tools have schemas as no vendor and no generator likes them, for the tests of what is made from schemas."""
+"""Plugins for tests: those beside this file, and whose tools have schemas as no vendor and no generator likes them."""
 
 import pathlib
 import shutil
@@ -17,12 +17,17 @@ def conformance_module():
     return next(build.rglob("conformance.so"), None)
 
 
-def odd_plugins(folder):
-    """The setting that adds them; odd_schemas is built first."""
+def build_plugin(folder, name):
+    """The module made of NAME.c of this folder."""
     if shutil.which("cc") is None:
         pytest.skip("cc is not installed")
-    module = folder / "odd_schemas.so"
+    module = folder / f"{name}.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", str(SOURCE / "core" / "include"),
-                    "-o", str(module), str(SOURCE / "tests" / "e2e" / "odd_schemas.c")], check=True, timeout=TIMEOUT)
-    added = [str(module)] + (["conformance"] if conformance_module() else [])
+                    "-o", str(module), str(SOURCE / "tests" / "e2e" / f"{name}.c")], check=True, timeout=TIMEOUT)
+    return module
+
+
+def odd_plugins(folder):
+    """The setting that adds them; odd_schemas is built first."""
+    added = [str(build_plugin(folder, "odd_schemas"))] + (["conformance"] if conformance_module() else [])
     return "plugins=" + ",".join("+" + name for name in added)

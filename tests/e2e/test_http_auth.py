@@ -159,3 +159,56 @@ def test_allowed_names(start):
     assert preflight.headers["access-control-allow-origin"] == "https://app.example"
     assert "POST" in preflight.headers["access-control-allow-methods"]
     assert "X-Notegate-Space" in preflight.headers["access-control-allow-headers"]
+
+
+PAGE = "https://inspector.example"
+# What MCP clients in a browser send besides what a page may always send.
+BROWSER_HEADERS = ["authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-param-region",
+                   "mcp-protocol-version", "mcp-session-id"]
+
+
+def names_in(header):
+    return {name.strip().lower() for name in header.split(",")}
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_preflight_of_a_client_in_a_browser(start, method):
+    gateway = start(sets=[f"allowed_origins={PAGE}", "auth=on"])
+    asked = ",".join([*BROWSER_HEADERS, "cookie", "mcp-param-a b"])
+    answer = gateway.client.options("/mcp", headers={
+        "Origin": PAGE, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": asked})
+    assert answer.status_code == 204, "without a key: browsers send none with it"
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert {"GET", "POST", "DELETE", "OPTIONS"} == set(answer.headers["access-control-allow-methods"].split(", "))
+    assert answer.headers["allow"] == answer.headers["access-control-allow-methods"]
+    allowed = names_in(answer.headers["access-control-allow-headers"])
+    assert set(BROWSER_HEADERS) <= allowed
+    assert "cookie" not in allowed and not any(" " in name for name in allowed)
+    assert int(answer.headers["access-control-max-age"]) > 0
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_a_page_may_read_what_a_client_needs(start):
+    gateway = start(sets=[f"allowed_origins={PAGE}"])
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "page", "version": "1"}}
+    answer = gateway.client.post("/mcp", headers={"Origin": PAGE, "Accept": "application/json, text/event-stream"},
+                                 json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
+    assert answer.status_code == 200 and answer.headers["access-control-allow-origin"] == PAGE
+    exposed = names_in(answer.headers["access-control-expose-headers"])
+    assert {"mcp-session-id", "www-authenticate", "retry-after", "x-request-id"} <= exposed
+    assert "Origin" in answer.headers["vary"]
+
+
+def test_other_pages_are_told_nothing(start):
+    gateway = start(sets=[f"allowed_origins={PAGE}"])
+    answer = gateway.client.options("/mcp", headers={
+        "Origin": "https://evil.example", "Access-Control-Request-Method": "POST"})
+    assert answer.status_code == 403
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_refusals_can_be_read_by_a_page(start):
+    gateway = start(sets=[f"allowed_origins={PAGE}", "auth=on"])
+    answer = gateway.client.post("/mcp", headers={"Origin": PAGE}, json={})
+    assert answer.status_code == 401 and "Bearer" in answer.headers["www-authenticate"]
+    assert answer.headers["access-control-allow-origin"] == PAGE

@@ -4,6 +4,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -99,6 +100,53 @@ def test_callers_that_are_turned_away(start):
     assert (entry["event"], entry["outcome"], entry["remote"]) == ("refused", "UNAUTHENTICATED", "127.0.0.1")
     assert entry["target"] == "/v1/tools" and "agent" not in entry
     assert "agent" not in line(gateway, "access", request_id="who")
+
+
+def test_the_trace_in_a_message_of_mcp(gateway):
+    meta = {"traceparent": TRACE, "tracestate": "vendor=1", "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+               "params": {"name": "notebook", "arguments": WRITE, "_meta": meta}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
+               "Mcp-Method": "tools/call", "Mcp-Name": "notebook", "X-Request-Id": "mcp-trace",
+               "traceparent": TRACE.replace("b7ad", "0000")}
+    answer = gateway.client.post("/mcp", json=message, headers=headers)
+    assert answer.status_code == 200 and "error" not in answer.text, answer.text
+    assert line(gateway, "audit", request_id="mcp-trace")["traceparent"] == TRACE
+    # One that is none is not believed.
+    message["params"]["_meta"]["traceparent"] = "evil\nline"
+    headers["X-Request-Id"] = "mcp-no-trace"
+    del headers["traceparent"]
+    assert gateway.client.post("/mcp", json=message, headers=headers).status_code == 200
+    assert "traceparent" not in line(gateway, "audit", request_id="mcp-no-trace")
+
+
+def test_keys_are_told_but_never_shown(start, tmp_path):
+    gateway = start(sets=BOTH + ["log.level=debug"])
+    made = notegate("key", "add", "ann", "--data-dir", gateway.data_dir, "--json")
+    assert made.returncode == 0, made.stderr
+    found = re.findall(r"ng_[A-Za-z0-9_-]{20,}", made.stdout)
+    assert found, made.stdout
+    key = found[0]
+    added = line(gateway, "audit", event="key_add")
+    answer = gateway.call("notebook", WRITE, {"Authorization": f"Bearer {key}", "X-Request-Id": "with-key"})
+    assert answer.status_code == 200, answer.text
+    entry = line(gateway, "audit", request_id="with-key")
+    assert (entry["agent"], entry["key"], entry["role"]) == ("ann", added["target"], "writer")
+    assert line(gateway, "access", request_id="with-key")["key"] == added["target"]
+    wrong = key[:-4] + ("aaaa" if key[-4:] != "aaaa" else "bbbb")
+    for bearer in (f"Bearer {wrong}", f"Basic {key}", key, f"Bearer {key}x"):
+        headers = {"Authorization": bearer}
+        assert gateway.client.get(f"/v1/tools?key={key}", headers=headers).status_code in (400, 401)
+    revoked = notegate("key", "revoke", added["target"], "--data-dir", gateway.data_dir)
+    assert revoked.returncode == 0, revoked.stderr
+    assert line(gateway, "audit", event="key_revoke")["target"] == added["target"]
+    assert gateway.call("notebook", WRITE, {"Authorization": f"Bearer {key}"}).status_code == 401
+    assert gateway.stop() == 0
+    told = "".join(gateway.errors)
+    secret = key[len("ng_") + len(added["target"]):].strip("_")
+    assert len(secret) > 16 and secret not in told and wrong not in told
 
 
 def test_no_secret_is_in_any_log(start):

@@ -19,7 +19,7 @@ README = SOURCE / "README.md"
 TIMEOUT = 120
 PAGES = sorted(
     path
-    for pattern in ("*.md", "*/README.md", "*/*/README.md")
+    for pattern in ("*.md", "*/README.md", "*/*/README.md", "api/guides/*.md")
     for path in SOURCE.glob(pattern)
     if path.relative_to(SOURCE).parts[0] not in ("build", ".git")
 )

@@ -783,7 +783,12 @@ static void calls_can_be_cancelled(void **state)
             assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 204);
         }
         exchange_wait(&exchange);
-        assert_non_null(strstr(exchange_text(&exchange), "\"code\":\"CANCELLED\""));
+        if (round == 0) { /* who cancels wants no answer */
+            assert_int_equal(exchange.response.status, 202);
+            assert_string_equal(exchange_text(&exchange), "");
+        } else {
+            assert_non_null(strstr(exchange_text(&exchange), "\"code\":\"CANCELLED\""));
+        }
         exchange_free(&exchange);
     }
 }

@@ -60,13 +60,18 @@ static void test_calls(void **state)
     expect_line(metrics, "notegate_calls_total{tool=\"fileEditor\",outcome=\"ok\"} 1");
     expect_line(metrics, "notegate_agent_calls_total{agent=\"anna\"} 2");
     expect_line(metrics, "notegate_agent_calls_total{agent=\"bert\"} 2");
-    expect_line(metrics, "notegate_call_duration_seconds_bucket{le=\"0.0001\"} 1");
-    expect_line(metrics, "notegate_call_duration_seconds_bucket{le=\"0.001\"} 1");
-    expect_line(metrics, "notegate_call_duration_seconds_bucket{le=\"0.0025\"} 2");
-    expect_line(metrics, "notegate_call_duration_seconds_bucket{le=\"120\"} 3");
-    expect_line(metrics, "notegate_call_duration_seconds_bucket{le=\"+Inf\"} 4");
-    expect_line(metrics, "notegate_call_duration_seconds_count 4");
-    expect_line(metrics, "notegate_call_duration_seconds_sum 503.001550000");
+#define BUCKET "notegate_call_duration_seconds_bucket"
+    expect_line(metrics, BUCKET "{tool=\"notebook\",le=\"0.0001\"} 1");
+    expect_line(metrics, BUCKET "{tool=\"notebook\",le=\"0.001\"} 1");
+    expect_line(metrics, BUCKET "{tool=\"notebook\",le=\"0.0025\"} 2");
+    expect_line(metrics, BUCKET "{tool=\"notebook\",le=\"120\"} 3");
+    expect_line(metrics, BUCKET "{tool=\"notebook\",le=\"+Inf\"} 3");
+    expect_line(metrics, BUCKET "{tool=\"fileEditor\",le=\"120\"} 0");
+    expect_line(metrics, BUCKET "{tool=\"fileEditor\",le=\"+Inf\"} 1");
+    expect_line(metrics, "notegate_call_duration_seconds_count{tool=\"notebook\"} 3");
+    expect_line(metrics, "notegate_call_duration_seconds_sum{tool=\"notebook\"} 3.001550000");
+    expect_line(metrics, "notegate_agent_errors_total{agent=\"anna\"} 0");
+    expect_line(metrics, "notegate_agent_errors_total{agent=\"bert\"} 1");
     expect_line(metrics, "notegate_build_info{version=\"" NOTEGATE_VERSION "\"} 1");
     metrics_free(metrics);
     metrics_free(NULL);
@@ -256,7 +261,7 @@ static void test_threads(void **state)
     }
     expect_line(metrics, "notegate_calls_total{tool=\"t\",outcome=\"ok\"} 40000");
     expect_line(metrics, "notegate_calls_total{tool=\"t\",outcome=\"BUSY\"} 40000");
-    expect_line(metrics, "notegate_call_duration_seconds_count 80000");
+    expect_line(metrics, "notegate_call_duration_seconds_count{tool=\"t\"} 80000");
     expect_line(metrics, "notegate_in_use{name=\"queue\"} 0");
     expect_line(metrics, "notegate_agent_calls_total{agent=\"a6\"} 11428");
     metrics_free(metrics);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_request.h - requests about tasks: what mcp_tasks.c and mcp_tasks_older.c share. */
+#ifndef NOTEGATE_API_MCP_TASK_REQUEST_H
+#define NOTEGATE_API_MCP_TASK_REQUEST_H
+
+#include "mcp_tasks.h"
+
+/* What a method works on; memory of the exchange's call, which has it as its step_user. */
+struct mcp_task_request {
+    bool is_stateless;
+    struct mcp_tasks *tasks;
+    struct ng_str owner;
+    struct ng_str id;
+    struct mcp_task task;
+    /* update */
+    const struct ng_value *answers;
+    struct call *prepared;
+    struct ng_str asks_before, answers_before;
+    bool is_complete; /* everything asked was answered */
+    /* cancel */
+    bool did_cancel;
+    /* result */
+    const struct ng_value *outcome;
+    /* list */
+    struct mcp_task *page;
+    size_t count;
+    bool has_more;
+};
+
+/* May this request be about tasks at all? NULL: no, and that is answered. */
+struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange);
+/* The same for a method that names a task. */
+struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
+/* True: the step failed, and that is answered. */
+bool mcp_task_request_failed(struct mcp_exchange *exchange);
+/* Takes request->answers to what the task asked, and goes on with it once all is answered, as
+ * request->prepared. On workers. */
+int mcp_task_answer(struct mcp_task_request *request, struct call *call);
+
+#endif

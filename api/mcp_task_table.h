@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_table.h - the table of living tasks from inside: mcp_task_table.c, _wait.c, _open.c.
+ */
+#ifndef NOTEGATE_API_MCP_TASK_TABLE_H
+#define NOTEGATE_API_MCP_TASK_TABLE_H
+
+#include <pthread.h>
+
+#include "mcp_tasks.h"
+
+#define TASK_BUCKETS 4096
+
+struct mcp_task_waiter {
+    struct call *call; /* a reference */
+    struct ng_deferred *deferred;
+    ng_step_fn *step;
+    void *user;
+    struct mcp_task_waiter *next;
+};
+
+struct mcp_task_watch {
+    char (*ids)[MCP_TASK_ID_LEN + 1];
+    size_t count;
+    mcp_task_changed_fn *changed;
+    void *user;
+    struct mcp_task_watch *prev, *next;
+};
+
+struct mcp_tasks {
+    struct gateway *gateway;
+    pthread_mutex_t lock;
+    struct mcp_task_entry *buckets[TASK_BUCKETS];
+    struct mcp_task_entry *newest;
+    size_t count;
+    bool is_stopping;
+    pthread_mutex_t watch_lock; /* never taken inside `lock` */
+    struct mcp_task_watch *watches;
+    size_t watch_count;
+};
+
+/* With the lock held: whoever asks. */
+struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);
+void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
+void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
+/* Those who wait, taken out of the table, go on. */
+void mcp_task_wake(struct mcp_task_waiter *waiters);
+
+#endif
