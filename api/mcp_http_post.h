@@ -15,7 +15,7 @@ struct mcp_http {
     struct mcp_asks *asks;
     pthread_mutex_t lock;
     pthread_cond_t idle;
-    size_t jobs; /* under way, also those whose client went away */
+    size_t jobs;  /* under way, also those whose client went away */
 };
 
 /* mcp_http.c */
