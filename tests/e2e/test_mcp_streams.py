@@ -632,6 +632,27 @@ def test_the_relay_needs_no_param_headers(relay):
     assert answer.get("error", {}).get("code") != -32020
 
 
+def test_the_relay_carries_subscriptions(relay):
+    listen, _ = modern({"notifications": {"toolsListChanged": True}}, method="subscriptions/listen")
+    relay.send({**listen, "id": "sub"})
+    acknowledged = relay.next()
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    change, _ = modern({"name": "test_trigger_tool_change", "arguments": {}})
+    relay.send({**change, "id": 2})
+    seen = [relay.next(), relay.next()]
+    assert {message.get("method", message.get("id")) for message in seen} == {"notifications/tools/list_changed", 2}
+    relay.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "sub"}})
+    discover, _ = modern(method="server/discover")
+    relay.send({**discover, "id": 3})
+    assert relay.next()["id"] == 3
+
+
+def test_listening_needs_a_client_that_reads_events(server):
+    body, headers = modern({"notifications": {"toolsListChanged": True}}, method="subscriptions/listen")
+    answer = server.client.post("/mcp", json=body, headers={**headers, "Accept": "application/json"})
+    assert answer.status_code == 406
+
+
 def test_requests_of_a_relay_whose_gateway_dies(tmp_path):
     running = Gateway(tmp_path / "data", FIXTURES)
     lines = Lines(running.data_dir)
