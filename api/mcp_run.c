@@ -339,6 +339,7 @@ static struct call *call_again(struct mcp_exchange *exchange)
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
+    call->no_rate = true; /* the answer to our question is no new call */
     call->key = before->key;
     if (call->key != NULL) {
         key_ref(call->key);

@@ -248,9 +248,8 @@ static int give_call(struct mcp_exchange *exchange)
 static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    const struct ng_value *trace = exchange->message.meta == NULL
-                                       ? NULL
-                                       : json_get(exchange->message.meta, "traceparent");
+    const struct ng_value *trace =
+        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
     if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
         http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);

@@ -27,11 +27,18 @@ static struct call *call_of_task(struct task *task)
 
 /* ---- input ---- */
 
-static int dispatch_find(struct call *call)
+static bool dispatch_name(struct call *call)
 {
     call->tool = registry_find(call->gateway->registry, call->tool_name);
     if (call->tool != NULL) {
         call->pub.tool = ng_str_of(call->tool->desc.name);
+    }
+    return call->tool != NULL;
+}
+
+static int dispatch_find(struct call *call)
+{
+    if (dispatch_name(call)) {
         return NG_OK;
     }
     struct ng_str shown = str_utf8_cut(call->tool_name, 100);
@@ -483,6 +490,8 @@ int dispatch(struct call *call)
     int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
     if (rc == NG_OK) {
         rc = dispatch_prepare(call);
+    } else if (rc == NG_ERATE) {
+        (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
     if (rc != NG_OK) {
         if (call->started_ns == 0) {

@@ -222,7 +222,7 @@ static int poll_take(void *user, const struct ng_event *row)
         return 1; /* the next round tries again */
     }
     pthread_mutex_lock(&poll->feed->lock);
-    feed_push(poll->feed, event);
+    feed_ring_push(poll->feed, event);
     pthread_mutex_unlock(&poll->feed->lock);
     poll->events++;
     return 0;

@@ -67,7 +67,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
 {
     atomic_store(&keys->stale, false);
     (void)pthread_rwlock_wrlock(&keys->lock);
-    atomic_fetch_sub(&keys->exist, keys->unreadable);
+    size_t before = keys->unreadable;
     keys->unreadable = 0;
     (void)pthread_rwlock_unlock(&keys->lock);
     struct ng_query query = {
@@ -77,9 +77,15 @@ static int keys_read_all(struct keys *keys, struct call *call)
         .limit = 2 * KEYS_MAX,
     };
     int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
-    if (rc != NG_OK) {
+    (void)pthread_rwlock_wrlock(&keys->lock);
+    if (rc == NG_OK) {
+        /* After those found now were counted: there is no moment in which there are none. */
+        atomic_fetch_sub(&keys->exist, before);
+    } else {
+        keys->unreadable += before;
         atomic_store(&keys->stale, true);
     }
+    (void)pthread_rwlock_unlock(&keys->lock);
     return rc;
 }
 
@@ -133,6 +139,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
         (void)pthread_rwlock_wrlock(&keys->lock);
         struct key_entry *entry = *keys_place(keys, event->key.id);
         if (str_is(event->action, ACTION_DELETED)) {
+            unknown = unknown || (entry == NULL && keys->unreadable > 0);
             keys_remove(keys, event->key.id);
         } else if (entry == NULL) {
             unknown = true;

@@ -138,7 +138,7 @@ struct store {
     _Atomic int64_t keep_ms; /* history.keep */
     atomic_uint_fast64_t last_seq;
     atomic_uint_fast64_t hits, misses; /* reads answered from memory, and not */
-    atomic_int_fast64_t in_flight; /* batches not done yet */
+    atomic_int_fast64_t in_flight;     /* batches not done yet */
     pthread_mutex_t idle_lock;
     pthread_cond_t idle;
 };

@@ -378,14 +378,15 @@ static void test_answers(void **state)
 static void test_wrong_answers(void **state)
 {
     struct harness *h = *state;
+    /* What has not the form of an answer does not reach the tool: it asks again. */
     expect_refusal(h, "test_input_required_result_elicitation", "{\"user_name\":12345}",
-                   NG_EINVAL);
+                   NG_EINPUT);
     expect_refusal(h, "test_input_required_result_elicitation",
                    "{\"user_name\":{\"action\":\"cancel\"}}", NG_EFAILED);
     expect_refusal(h, "test_input_required_result_list_roots", "{\"client_roots\":{}}",
-                   NG_EINVAL);
+                   NG_EINPUT);
     expect_refusal(h, "test_input_required_result_elicitation", "{\"other\":{}}", NG_EINPUT);
-    expect_refusal(h, "multi_input", "{\"name\":1}", NG_EINVAL);
+    expect_refusal(h, "multi_input", "{\"name\":1}", NG_EINPUT);
     expect_refusal(h, "test_input_required_result_request_state",
                    "{\"confirm\":{\"action\":\"accept\",\"content\":{\"ok\":true}}}",
                    NG_EINVAL);

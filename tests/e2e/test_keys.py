@@ -365,6 +365,8 @@ def test_rate(start):
     assert over_mcp.status_code == 429 and "error" in over_mcp.json(), over_mcp.text
     assert int(over_mcp.headers["retry-after"]) >= 1
     assert rest_call(gateway, free, "notebook", READ) == "ok"
+    metrics = gateway.client.get("/metrics", headers=bearer(free)).text
+    assert re.search(r'notegate_calls_total{tool="notebook",outcome="RATE_LIMITED"} [1-9]', metrics)
     quick = add(gateway.data_dir, "carl", "--rate", "5/s")
     statuses = [gateway.call("notebook", READ, bearer(quick)).status_code for _ in range(10)]
     assert statuses == [200] * 10, "bursts of twice the rate"

@@ -215,7 +215,8 @@ def test_sessions_end(gateway):
 
 
 def test_http_rules(gateway):
-    refused = httpx.get(gateway.url, headers={"Accept": "text/event-stream"})
+    assert httpx.get(gateway.url, headers={"Accept": "text/event-stream"}).status_code == 400  # of no session
+    refused = httpx.get(gateway.url, headers={"Accept": "text/event-stream", "MCP-Protocol-Version": MODERN})
     assert refused.status_code == 405
     assert "POST" in refused.headers["allow"]
     assert post(gateway, request("ping"), {"Accept": "text/html"}).status_code == 406

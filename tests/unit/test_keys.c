@@ -536,6 +536,11 @@ static void test_follows_the_documents(void **state)
     wait_exist(&harness, 1);
     assert_null(keys_get(harness.gateway->keys, ng_str_of("bbbbbbbbbbbb")));
     assert_int_equal(keys_count(harness.gateway->keys), 0);
+    write_foreign(&harness, "cccccccccccc", good);
+    wait_exist(&harness, 2);
+    write_foreign(&harness, "bbbbbbbbbbbb", NULL);
+    wait_exist(&harness, 1);
+    assert_int_equal(keys_count(harness.gateway->keys), 1);
     harness_close(&harness);
 }
 #undef HEX
