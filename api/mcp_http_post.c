@@ -313,6 +313,7 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
                        mcp_http_accepts(request->accept, "application", "json");
     http->takes_events = request->accept.data != NULL &&
                          mcp_http_accepts(request->accept, "text", "event-stream");
+    job->is_deaf = !http->takes_events;
     job->gateway = mcp->gateway;
     job->asks = mcp->asks;
     job->face = &http_face;

@@ -75,6 +75,7 @@ struct mcp_job {
     struct ng_str text;                /* lent while mcp_job_run() runs */
     struct ng_str idempotency_key;     /* or absent; lent until the answer */
     bool on_loop;
+    bool is_deaf; /* no notification reaches this client: it takes no event stream */
     bool is_full; /* the face has as much under way as it takes: requests are answered BUSY */
     struct buf *out; /* answers; empty when nothing is to be said (notifications) */
     void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
