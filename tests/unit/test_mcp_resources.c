@@ -597,6 +597,21 @@ static void subscriptions_are_bounded(void **state)
     expect(REQUEST("resources/subscribe", "\"uri\":\"notegate://shared/item/i\""), "-32600");
 }
 
+/* Nobody waits for a stream that the client does not take. */
+static void listening_needs_an_event_stream(void **state)
+{
+    struct exchange exchange;
+    (void)state;
+    begin(&exchange, REQUEST("subscriptions/listen", "\"notifications\":{}," META));
+    exchange.request.accept = ng_str_of("application/json");
+    exchange.request.protocol_version = ng_str_of("2026-07-28");
+    exchange.request.mcp_method = ng_str_of("subscriptions/listen");
+    char *text = end(&exchange);
+    assert_non_null(strstr(text, "-32600"));
+    assert_int_equal(exchange.response.status, 406);
+    free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -614,6 +629,7 @@ int main(void)
         TEST(prompt_arguments_are_checked),
         TEST(values_are_completed),
         TEST(subscriptions_are_bounded),
+        TEST(listening_needs_an_event_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
