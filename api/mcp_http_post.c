@@ -189,8 +189,7 @@ static void started(struct mcp_job *job, struct call *call)
 
 static bool can_notify(const struct mcp_job *job)
 {
-    const char *start = (const char *)job - offsetof(struct mcp_http_job, job);
-    return ((const struct mcp_http_job *)(const void *)start)->takes_events;
+    return ((const struct mcp_http_job *)(const void *)job)->takes_events;
 }
 
 /* A stream that can be resumed must come to an end, else its client asks for the rest again and
@@ -206,8 +205,8 @@ static bool owes_answer(struct mcp_job *job)
 
 static const struct mcp_face http_face = {
     .started = started,
-    .can_notify = can_notify,
     .notify = notify,
+    .can_notify = can_notify,
     .ask = ask,
     .let_go = let_go,
     .owes_answer = owes_answer,

@@ -283,7 +283,7 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
 static bool may_ask(struct ng_str method)
 {
     return str_is(method, "tools/call") || str_is(method, "prompts/get") ||
-           str_is(method, "resources/read") || str_is(method, "tasks/result");
+           str_is(method, "resources/read");
 }
 
 bool mcp_ask_begin(struct mcp_exchange *exchange)

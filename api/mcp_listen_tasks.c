@@ -108,7 +108,7 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
     if (!read_ids(exchange, ids, &texts)) {
         return false;
     }
-    struct ng_str owner = mcp_task_owner(arena, exchange->job->caller);
+    struct ng_str owner = mcp_task_owner(arena, exchange->call);
     struct mcp_listen_tasks *listen = arena_zalloc(arena, sizeof(*listen));
     if (owner.data == NULL || listen == NULL) {
         return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");

@@ -52,7 +52,6 @@ struct mcp_exchange {
     enum mcp_log_level log_level;
     atomic_bool answered;      /* nothing more may be said about it */
     const struct mcp_run *run; /* while it runs a plugin's code */
-    void *run_user;            /* of what runs, through all its rounds */
     unsigned rounds;           /* of questions */
     bool taken_back;           /* the client cancelled it */
     bool progressed;

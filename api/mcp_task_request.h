@@ -31,10 +31,10 @@ struct mcp_task_request {
 struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange);
 /* The same for a method that names a task. */
 struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
+/* Answers that came for the task; if they are all, its tool runs again. On workers. */
+int mcp_task_request_apply(struct mcp_task_request *request, struct call *call);
+/* What the client of a session of the older era can be asked. */
+unsigned mcp_task_session_asks(const struct mcp_exchange *exchange);
 /* True: the step failed, and that is answered. */
 bool mcp_task_request_failed(struct mcp_exchange *exchange);
-/* Takes request->answers to what the task asked, and goes on with it once all is answered, as
- * request->prepared. On workers. */
-int mcp_task_answer(struct mcp_task_request *request, struct call *call);
-
 #endif

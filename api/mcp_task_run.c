@@ -26,10 +26,11 @@ struct run {
 
 static const struct ng_str no_text = {NULL, 0};
 
-struct ng_str mcp_task_owner(struct arena *arena, const struct auth_caller *caller)
+struct ng_str mcp_task_owner(struct arena *arena, const struct call *call)
 {
-    return arena_printf(arena, "%.*s\n%s", (int)caller->agent.len, caller->agent.data,
-                        caller->key == NULL ? "" : caller->key->id);
+    struct ng_str agent = call->caller.agent;
+    return arena_printf(arena, "%.*s\n%s", (int)agent.len, agent.data,
+                        call->key == NULL ? "" : call->key->id);
 }
 
 static void run_free(struct run *run)
@@ -261,36 +262,31 @@ static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
     return run;
 }
 
-struct call *mcp_task_prepare(struct mcp_exchange *exchange)
+struct call *mcp_task_prepare(const struct call *from)
 {
-    struct mcp_job *job = exchange->job;
-    struct call *call = call_new(job->gateway);
-    if (call != NULL && auth_apply(job->caller, call) != NG_OK) {
-        call_unref(call);
-        return NULL;
-    }
-    return call;
-}
-
-struct call *mcp_task_prepare_as(const struct call *asker)
-{
-    const struct ng_caller *caller = &asker->caller;
-    struct call *call = call_new(asker->gateway);
+    const struct ng_caller *caller = &from->caller;
+    struct call *call = call_new(from->gateway);
+    struct ng_str space = no_text;
     if (call == NULL) {
         return NULL;
     }
-    int rc = call_set_caller(call, caller->agent, caller->space_named ? caller->space : no_text,
-                             caller->role, caller->mode);
-    if (rc == NG_OK && caller->spaces != NULL) {
+    if (caller->space_named) {
+        space = caller->space;
+    }
+    int rc = call_set_caller(call, caller->agent, space, caller->role, caller->mode);
+    /* What dispatch_spaces() gives a caller without a key depends on the space it names. */
+    if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call->key = from->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
     }
     if (rc != NG_OK) {
         call_unref(call);
         return NULL;
-    }
-    call->key = asker->key;
-    if (call->key != NULL) {
-        key_ref(call->key);
     }
     return call;
 }
@@ -329,11 +325,13 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                      const struct mcp_task_order *order)
 {
     struct arena *arena = &run->clerk->arena;
-    const struct auth_caller *caller = exchange->job->caller;
+    const struct ng_caller *caller = &exchange->call->caller;
     struct mcp_task *task = &run->task;
-    task->owner = mcp_task_owner(arena, caller);
+    task->owner = mcp_task_owner(arena, exchange->call);
     task->tool = arena_copy(arena, order->tool);
-    task->space = arena_copy(arena, caller->space);
+    if (caller->space_named) {
+        task->space = arena_copy(arena, caller->space);
+    }
     task->arguments = print_value(arena, order->arguments);
     task->status = MCP_TASK_WORKING;
     task->ttl_ms = order->ttl_ms;
@@ -365,7 +363,7 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
 {
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
     const char *why = "the gateway ran out of memory";
-    struct call *call = mcp_task_prepare(exchange);
+    struct call *call = mcp_task_prepare(exchange->call);
     struct run *run = call == NULL ? NULL : run_new(tasks, call);
     if (run == NULL) {
         call_unref(call);

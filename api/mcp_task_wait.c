@@ -35,7 +35,10 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
         rc = NG_ENOTFOUND;
     } else if (tasks->is_stopping) {
         rc = NG_OK;
-    } else if (entry->status == MCP_TASK_WORKING) {
+    } else if (entry->status == MCP_TASK_INPUT_REQUIRED && !entry->is_asking &&
+               call->client_asks != 0) {
+        entry->is_asking = true;
+    } else if (!mcp_task_is_over(entry->status)) {
         for (const struct mcp_task_waiter *at = entry->waiters; at != NULL; at = at->next) {
             waiting++;
         }
@@ -57,6 +60,37 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
     return rc == NG_EBUSY ? call_fail(call, rc, "%d requests wait for this task already",
                                       MCP_TASK_WAITERS_MAX)
                           : rc;
+}
+
+/* With the lock held: the first of those who wait whose client can be asked, alone. */
+static struct mcp_task_waiter *take_asker(struct mcp_task_entry *entry)
+{
+    struct mcp_task_waiter **link = &entry->waiters;
+    while (*link != NULL && (*link)->call->client_asks == 0) {
+        link = &(*link)->next;
+    }
+    struct mcp_task_waiter *asker = *link;
+    if (asker != NULL) {
+        *link = asker->next;
+        asker->next = NULL;
+        entry->is_asking = true;
+    }
+    return asker;
+}
+
+void mcp_tasks_ask_over(struct mcp_tasks *tasks, struct ng_str id)
+{
+    struct mcp_task_waiter *asker = NULL;
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL) {
+        entry->is_asking = false;
+    }
+    if (entry != NULL && entry->status == MCP_TASK_INPUT_REQUIRED && !tasks->is_stopping) {
+        asker = take_asker(entry);
+    }
+    mcp_tasks_unlock(tasks);
+    mcp_task_wake(asker);
 }
 
 size_t mcp_tasks_waiting(struct mcp_tasks *tasks)
@@ -214,9 +248,12 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
         } else {
             changes = false;
         }
-        if (entry->status != MCP_TASK_WORKING) {
+        entry->is_asking = entry->is_asking && entry->status == MCP_TASK_INPUT_REQUIRED;
+        if (mcp_task_is_over(entry->status)) {
             waiters = entry->waiters;
             entry->waiters = NULL;
+        } else if (entry->status == MCP_TASK_INPUT_REQUIRED && !entry->is_asking) {
+            waiters = take_asker(entry);
         }
         if (run_ended) {
             entry->call = NULL;

@@ -140,10 +140,7 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
                         : asked < (double)MCP_TASK_TTL_MIN_MS ? MCP_TASK_TTL_MIN_MS
                                                               : (int64_t)asked;
     }
-    const struct mcp_job *job = exchange->job;
-    if (job->session != NULL && job->face->ask != NULL && job->asks != NULL) {
-        order->can_ask = atomic_load(&job->session->client_asks); /* by tasks/result */
-    }
+    order->can_ask = mcp_task_session_asks(exchange);
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -199,7 +196,7 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
     }
     struct mcp_task_request *request = arena_zalloc(arena, sizeof(*request));
     if (request != NULL) {
-        request->owner = mcp_task_owner(arena, exchange->job->caller);
+        request->owner = mcp_task_owner(arena, exchange->call);
     }
     if (request == NULL || request->owner.data == NULL) {
         mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
@@ -433,7 +430,7 @@ static int resume(struct mcp_task_request *request, struct call *call)
     return rc;
 }
 
-int mcp_task_answer(struct mcp_task_request *request, struct call *call)
+int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
 {
     struct mcp_task_entry entry;
     if (!look(request->tasks, request->id, request->owner, &entry)) {
@@ -453,7 +450,7 @@ int mcp_task_answer(struct mcp_task_request *request, struct call *call)
 
 static int update_step(struct ng_call *pub, void *user)
 {
-    return mcp_task_answer(user, call_of(pub));
+    return mcp_task_request_apply(user, call_of(pub));
 }
 
 static int start_update(struct mcp_exchange *exchange)
@@ -496,8 +493,7 @@ int mcp_tasks_update(struct mcp_exchange *exchange)
                                           "object");
         }
     }
-    /* Now: who is calling is lent for this moment only. */
-    request->prepared = mcp_task_prepare(exchange);
+    request->prepared = mcp_task_prepare(exchange->call);
     if (request->prepared == NULL ||
         call_pin(exchange->call, release_call, request->prepared) != NG_OK) {
         mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,

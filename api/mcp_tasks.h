@@ -109,6 +109,7 @@ struct mcp_task_entry {
     bool is_stored;    /* its creation is on disk */
     bool is_gone;      /* expired while it ran */
     bool is_lost;      /* its end could not be stored */
+    bool is_asking;    /* a request that waits for it puts its questions to the client */
     struct call *call; /* the run, or NULL; lent */
     char message[MCP_TASK_MESSAGE_MAX];
     struct mcp_task_waiter *waiters;
@@ -150,11 +151,14 @@ bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str 
  * those who wait or watch are told. is_lost: the status could not be stored. */
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
                       enum mcp_task_status status, bool is_lost);
-/* Calls `step` on a worker when the task works no more (it is over, or asks), as the rest of
- * `call`. NG_OK: so it is already. NG_PENDING: return that. Else a failure. */
+/* Calls `step` on a worker, as the rest of `call`, when the task is over, or has questions that
+ * the client of this call can be asked (one call at a time is given them). NG_OK: it is so
+ * already. NG_PENDING: return that. Else a failure. */
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user);
 
+/* Whoever was given the questions did not get answers. */
+void mcp_tasks_ask_over(struct mcp_tasks *tasks, struct ng_str id);
 /* Requests that wait now. */
 size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
 
@@ -179,8 +183,8 @@ void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch);
 
 /* ---- runs (mcp_task_run.c) ---- */
 
-/* "agent\nkey id". */
-struct ng_str mcp_task_owner(struct arena *arena, const struct auth_caller *caller);
+/* "agent\nkey id" of the caller. */
+struct ng_str mcp_task_owner(struct arena *arena, const struct call *call);
 
 struct mcp_task_order {
     struct ng_str tool;
@@ -195,10 +199,8 @@ struct mcp_task_order {
  * the call, with that). NG_OK or NG_PENDING, as a method. */
 int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *order);
 
-/* A call of the exchange's caller for mcp_task_resume; NULL: out of memory. */
-struct call *mcp_task_prepare(struct mcp_exchange *exchange);
-/* The same, later, from a call of the same caller. */
-struct call *mcp_task_prepare_as(const struct call *asker);
+/* Another call of the same caller, for mcp_task_resume; NULL: out of memory. */
+struct call *mcp_task_prepare(const struct call *from);
 /* Runs the tool of a task again, with all answers. The status is WORKING already, on disk.
  * call: of mcp_task_prepare, its reference passes over. NG_OK: it runs. Else it does not, and
  * `asker` says why. On workers. */

@@ -8,48 +8,43 @@ static const struct ng_str no_text = {NULL, 0};
 
 /* ---- tasks/result ---- */
 
-static int wait_step(struct ng_call *pub, void *user);
-
-static enum ng_ask_kind kind_of(const struct ng_value *ask)
+unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
 {
-    const struct ng_value *method = json_get(ask, "method");
-    const struct ng_value *params = json_get(ask, "params");
-    if (method != NULL && str_is(method->text, "sampling/createMessage")) {
+    const struct mcp_job *job = exchange->job;
+    bool can = job->session != NULL && job->face->ask != NULL && job->asks != NULL;
+    return can ? atomic_load(&job->session->client_asks) : 0;
+}
+
+static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *params)
+{
+    const struct ng_value *mode = json_get(params, "mode");
+    if (str_is(method, "sampling/createMessage")) {
         return NG_ASK_MODEL;
     }
-    if (method != NULL && str_is(method->text, "roots/list")) {
+    if (str_is(method, "roots/list")) {
         return NG_ASK_ROOTS;
     }
-    const struct ng_value *mode = json_get(params, "mode");
     return mode != NULL && str_is(mode->text, "url") ? NG_ASK_URL : NG_ASK_FORM;
 }
 
-/* The params of a question, and in their _meta which task it is about. */
-static struct ng_str params_of(struct call *call, const struct ng_value *ask, struct ng_str id)
+/* The params of a question of the task, and whose it is. */
+static struct ng_str question_of(struct call *call, const struct ng_value *params,
+                                 struct ng_str id)
 {
-    const struct ng_value *params = json_get(ask, "params");
-    struct ng_str copy = no_text;
     struct buf text;
-    struct ng_writer writer;
     buf_init(&text, CALL_MEMORY_MAX);
-    json_writer_init(&writer, &text);
-    json_object(&writer);
-    for (const struct ng_value *at = params == NULL ? NULL : params->first; at != NULL;
-         at = at->next) {
-        if (!str_is(at->key, "_meta")) {
-            json_name_str(&writer, at->key);
-            json_copy(&writer, at);
-        }
+    buf_add_char(&text, '{');
+    const struct ng_value *at = params == NULL ? NULL : params->first;
+    for (; at != NULL; at = at->next) {
+        buf_add_json(&text, at->key);
+        buf_add_char(&text, ':');
+        (void)json_print(&text, at);
+        buf_add_char(&text, ',');
     }
-    json_name(&writer, "_meta");
-    json_object(&writer);
-    json_name(&writer, MCP_TASKS_RELATED);
-    json_object(&writer);
-    json_name(&writer, "taskId");
-    json_string(&writer, id);
-    json_end(&writer);
-    json_end(&writer);
-    json_end(&writer);
+    buf_add_c(&text, "\"_meta\":{\"" MCP_TASKS_RELATED "\":{\"taskId\":");
+    buf_add_json(&text, id);
+    buf_add_c(&text, "}}}");
+    struct ng_str copy = {NULL, 0};
     if (text.rc == NG_OK) {
         copy = arena_copy(&call->arena, buf_str(&text));
     }
@@ -57,45 +52,40 @@ static struct ng_str params_of(struct call *call, const struct ng_value *ask, st
     return copy;
 }
 
-static void release_call(void *object)
+/* The request that asked is gone, however that came. */
+static void release_question(void *object)
 {
-    call_unref(object);
+    const struct mcp_task_request *request = object;
+    mcp_tasks_ask_over(request->tasks, request->id);
 }
 
-/* The task waits for input, and this request is where the client is asked. NG_EINPUT: it is
- * now, and the request runs again with the answers. */
-static int ask_step(struct ng_call *pub, struct mcp_task_request *request)
+/* The questions of the task become those of the request that waits for it. */
+static int ask_for_task(struct mcp_task_request *request, struct call *call)
 {
-    struct call *call = call_of(pub);
     const struct ng_value *asks = NULL;
     struct json_error error;
-    bool is_open = false;
+    if (call_pin(call, release_question, request) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    call->ask_answers = NULL; /* those of the round before are with the task */
     if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
         NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
     }
     for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
-        const char *key = arena_copy(&call->arena, at->key).data;
-        struct ng_str params = params_of(call, at, request->id);
-        if (key == NULL || params.data == NULL) {
+        const struct ng_value *method = json_get(at, "method");
+        const struct ng_value *params = json_get(at, "params");
+        struct ng_str key = arena_copy(&call->arena, at->key);
+        struct ng_str text = question_of(call, params, request->id);
+        if (method == NULL || key.data == NULL || text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory");
         }
-        is_open = pub->host->ask(pub, key, kind_of(at), params) == NULL || is_open;
+        (void)call_host.ask(&call->pub, key.data, kind_of(method->text, params), text);
     }
-    if (is_open) {
-        return NG_EINPUT;
-    }
-    request->answers = call->ask_answers;
-    call->ask_answers = NULL; /* what is asked next has not been answered */
-    request->prepared = mcp_task_prepare_as(call);
-    if (request->prepared == NULL || call_pin(call, release_call, request->prepared) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    int rc = mcp_task_answer(request, call);
-    return rc == NG_OK ? wait_step(pub, request) : rc;
+    return NG_EINPUT;
 }
 
-/* The task does not work any more, or has expired. */
+/* The task is over, asks something, or has expired. */
 static int result_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
@@ -105,8 +95,9 @@ static int result_step(struct ng_call *pub, void *user)
     if (rc != NG_OK) {
         return rc;
     }
-    if (request->task.status == MCP_TASK_INPUT_REQUIRED) {
-        return ask_step(pub, request);
+    if (request->task.status == MCP_TASK_INPUT_REQUIRED && call->client_asks != 0 &&
+        !atomic_load(&call->cancelled) && !mcp_tasks_stopping(request->tasks)) {
+        return ask_for_task(request, call);
     }
     if (!mcp_task_is_over(request->task.status)) {
         return call_fail(call, NG_ECANCELLED, "the request was cancelled");
@@ -125,15 +116,55 @@ static int wait_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    int rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
+    int rc = request == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    if (rc == NG_OK && request->answers != NULL) {
+        rc = mcp_task_request_apply(request, call);
+        request->answers = NULL;
+    }
+    if (rc == NG_OK) {
+        rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
                              request);
+    }
     return rc == NG_OK ? result_step(pub, user) : rc;
+}
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* After a round of questions: the request's call is another one. NULL: out of memory. */
+static struct mcp_task_request *request_again(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    struct mcp_task_request *request = arena_zalloc(&call->arena, sizeof(*request));
+    const struct ng_value *id = json_get(exchange->message.params, "taskId");
+    if (request == NULL || id == NULL) {
+        return NULL;
+    }
+    request->tasks = mcp_tasks_of(call->gateway);
+    request->owner = mcp_task_owner(&call->arena, call);
+    request->id = id->text;
+    request->answers = call->ask_answers;
+    request->prepared = mcp_task_prepare(call);
+    if (request->owner.data == NULL || request->prepared == NULL ||
+        call_pin(call, release_call, request->prepared) != NG_OK) {
+        return NULL;
+    }
+    call->step_user = request;
+    return request;
 }
 
 static int start_result(struct mcp_exchange *exchange)
 {
-    exchange->call->no_deadline = true; /* the task has one: it expires */
-    return dispatch_step(exchange->call, wait_step, exchange->run_user);
+    struct call *call = exchange->call;
+    struct mcp_task_request *request = call->step_user;
+    if (request == NULL) {
+        request = request_again(exchange);
+    }
+    call->client_asks = mcp_task_session_asks(exchange);
+    call->no_deadline = true; /* the task has one: it expires */
+    return dispatch_step(call, wait_step, request);
 }
 
 /* The members of the stored result, and in its _meta whose it is. */
@@ -166,7 +197,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
 
 static void answer_result(struct mcp_exchange *exchange)
 {
-    const struct mcp_task_request *request = exchange->run_user;
+    const struct mcp_task_request *request = exchange->call->step_user;
     if (mcp_task_request_failed(exchange)) {
         return;
     }
@@ -199,7 +230,7 @@ int mcp_tasks_result(struct mcp_exchange *exchange)
     if (request == NULL) {
         return NG_OK;
     }
-    exchange->run_user = request;
+    exchange->call->step_user = request;
     return mcp_run(exchange, &run);
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* feed.c - the ring, the thread that wakes readers, and what a reader is given next. */
+/* feed.c - the thread that wakes readers, and what a reader is given next. */
 #include "feed_types.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "clock.h"
 #include "gateway.h"
-#include "log.h"
 #include "str.h"
 
 /* Events the feed's thread shows to the readers in one go. */
@@ -19,100 +15,7 @@
 /* How often a store is looked at that other gateways write to. */
 #define FEED_POLL_MS 1000
 
-/* ---- events ---- */
-
-static struct ng_str put_text(char **at, struct ng_str text)
-{
-    struct ng_str copy = {NULL, 0};
-    if (text.data != NULL) {
-        memcpy(*at, text.data, text.len);
-        copy = str_make(*at, text.len);
-        *at += text.len;
-    }
-    return copy;
-}
-
-struct feed_event *feed_event_new(const struct ng_event *from)
-{
-    const struct ng_key *key = &from->key;
-    /* Each is bounded by the store: no overflow. */
-    size_t texts = key->collection.len + key->space.len + key->id.len + from->agent.len +
-                   from->tool.len + from->action.len + from->data.len;
-    struct feed_event *event = alloc_zeroed(1, sizeof(*event) + texts);
-    if (event == NULL) {
-        return NULL;
-    }
-    char *at = event->texts;
-    atomic_init(&event->refs, 1);
-    event->bytes = sizeof(*event) + texts;
-    event->event = *from;
-    event->event.size = sizeof(event->event);
-    event->event.key.collection = put_text(&at, key->collection);
-    event->event.key.space = put_text(&at, key->space);
-    event->event.key.id = put_text(&at, key->id);
-    event->event.agent = put_text(&at, from->agent);
-    event->event.tool = put_text(&at, from->tool);
-    event->event.action = put_text(&at, from->action);
-    event->event.data = put_text(&at, from->data);
-    return event;
-}
-
-void feed_event_unref(struct feed_event *event)
-{
-    if (event != NULL && atomic_fetch_sub(&event->refs, 1) == 1) {
-        free(event);
-    }
-}
-
-static struct feed_event *event_ref(struct feed_event *event)
-{
-    (void)atomic_fetch_add(&event->refs, 1);
-    return event;
-}
-
-/* ---- the ring; all with feed->lock held ---- */
-
-static struct feed_event *ring_at(const struct feed *feed, uint64_t index)
-{
-    return feed->ring[index % feed->backlog];
-}
-
-static void ring_drop(struct feed *feed)
-{
-    struct feed_event *oldest = ring_at(feed, feed->first);
-    feed->dropped_seq =
-        oldest->event.seq > feed->dropped_seq ? oldest->event.seq : feed->dropped_seq;
-    feed->bytes -= oldest->bytes;
-    feed->first++;
-    feed_event_unref(oldest);
-}
-
-void feed_push(struct feed *feed, struct feed_event *event)
-{
-    while (feed->first < feed->pushed && (feed->pushed - feed->first == feed->backlog ||
-                                          feed->bytes + event->bytes > FEED_RING_BYTES)) {
-        ring_drop(feed);
-    }
-    feed->ring[feed->pushed++ % feed->backlog] = event;
-    feed->bytes += event->bytes;
-    feed->last_seq = event->event.seq;
-}
-
-/* The first event behind `seq`. */
-static uint64_t ring_find(const struct feed *feed, uint64_t seq)
-{
-    uint64_t low = feed->first;
-    uint64_t high = feed->pushed;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (ring_at(feed, middle)->event.seq <= seq) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
+/* ---- what the store tells ---- */
 
 /* On the committing thread. An event there is no memory for is one that the ring has lost:
  * readers find it in the store. */
@@ -124,11 +27,11 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
     for (size_t i = 0; i < count && !feed->shared; i++) {
         struct feed_event *event = feed_event_new(&events[i]);
         if (event != NULL) {
-            feed_push(feed, event);
+            feed_ring_push(feed, event);
             continue;
         }
         while (feed->first < feed->pushed) {
-            ring_drop(feed);
+            feed_ring_drop(feed);
         }
         feed->dropped_seq = events[i].seq;
         feed->pushed++;
@@ -276,7 +179,7 @@ static void *feed_run(void *user)
         uint64_t index = feed->told;
         size_t count = 0;
         while (feed->told < feed->pushed && count < FEED_TELL_MAX) {
-            events[count++] = event_ref(ring_at(feed, feed->told++));
+            events[count++] = feed_event_ref(feed_ring_at(feed, feed->told++));
         }
         pthread_mutex_unlock(&feed->lock);
         if (lost || retry) {
@@ -298,7 +201,7 @@ static bool go_live(struct feed_reader *reader)
     pthread_mutex_lock(&feed->lock);
     bool live = reader->read_to >= feed->dropped_seq;
     if (live) {
-        reader->cursor = ring_find(feed, reader->read_to);
+        reader->cursor = feed_ring_find(feed, reader->read_to);
     }
     pthread_mutex_unlock(&feed->lock);
     reader->live = live;
@@ -318,7 +221,7 @@ static int ring_take(struct feed_reader *reader)
     } else if (reader->cursor == feed->pushed) {
         rc = NG_PENDING;
     } else {
-        reader->current = event_ref(ring_at(feed, reader->cursor++));
+        reader->current = feed_event_ref(feed_ring_at(feed, reader->cursor++));
     }
     pthread_mutex_unlock(&feed->lock);
     return rc;
@@ -499,7 +402,7 @@ static int feed_start(struct feed *feed)
 static void feed_destroy(struct feed *feed)
 {
     while (feed->first < feed->pushed) {
-        ring_drop(feed);
+        feed_ring_drop(feed);
     }
     (void)pthread_cond_destroy(&feed->wake);
     (void)pthread_mutex_destroy(&feed->readers_lock);

@@ -197,7 +197,7 @@ int feed_read_submit(struct feed_reader *reader)
         reader->reading = false;
         (void)atomic_fetch_sub(&reader->refs, 1);
     }
-    return rc;
+    return rc == NG_ERATE ? NG_EBUSY : rc; /* or its agent's half of the queue */
 }
 
 void feed_read_cancel(struct feed_reader *reader)
@@ -222,7 +222,7 @@ static int poll_take(void *user, const struct ng_event *row)
         return 1; /* the next round tries again */
     }
     pthread_mutex_lock(&poll->feed->lock);
-    feed_push(poll->feed, event);
+    feed_ring_push(poll->feed, event);
     pthread_mutex_unlock(&poll->feed->lock);
     poll->events++;
     return 0;

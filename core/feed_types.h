@@ -76,10 +76,18 @@ struct feed_reader {
     size_t count, taken, cap;
 };
 
-/* Appends an event, whose reference passes; with feed->lock held. */
-void feed_push(struct feed *feed, struct feed_event *event);
+/* feed_ring.c */
 struct feed_event *feed_event_new(const struct ng_event *from);
+struct feed_event *feed_event_ref(struct feed_event *event);
 void feed_event_unref(struct feed_event *event); /* NULL is a no-op */
+/* With feed->lock held: an event by its count, the oldest out, a new one in (its reference
+ * passes), the first behind `seq`. */
+struct feed_event *feed_ring_at(const struct feed *feed, uint64_t index);
+void feed_ring_drop(struct feed *feed);
+void feed_ring_push(struct feed *feed, struct feed_event *event);
+uint64_t feed_ring_find(const struct feed *feed, uint64_t seq);
+
+/* feed.c */
 /* With reader->lock held. */
 bool feed_wants(const struct feed_reader *reader, const struct ng_event *event);
 void feed_reader_wake(struct feed_reader *reader);

@@ -2,9 +2,8 @@
 """Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
 
 import asyncio
-import contextlib
-import json
 import pathlib
+import subprocess
 import threading
 import urllib.parse
 import warnings
@@ -248,6 +247,47 @@ def test_files_are_resources(start, tmp_path):
     assert values["completion"]["values"] == [str(root / "src" / "a b.py")]
 
 
+def test_files_of_roots_in_roots_belong_to_their_space(start, tmp_path):
+    outer, inner, other = tmp_path / "outer", tmp_path / "outer" / "inner", tmp_path / "other"
+    for folder in (outer, inner, other):
+        folder.mkdir()
+    for path in (outer / "a.txt", outer / "z.txt", inner / "b.txt", other / "c.txt"):
+        path.write_text("x")
+    (outer / "link.txt").symlink_to(other / "c.txt")
+    gateway = start(args=["--root", str(outer), "--root", f"team:{inner}", "--root", str(other)])
+
+    def files(agent):
+        return [item["uri"] for item in agent.listed() if "/file/" in item["uri"]]
+
+    plain = [uri("shared", str(path), "file") for path in (outer / "a.txt", outer / "z.txt", other / "c.txt")]
+    team = uri("team", str(inner / "b.txt"), "file")
+    assert files(Rpc(gateway, "ann")) == plain
+    assert files(Rpc(gateway, "ann", "team")) == [*plain, team]
+    assert Rpc(gateway, "ann").error("resources/read", {"uri": team})["code"] == -32002
+    member = Rpc(gateway, "ann", "team")
+    assert member.result("resources/read", {"uri": team})["contents"][0]["text"] == "x"
+    assert member.error("resources/read", {"uri": uri("shared", str(inner / "b.txt"), "file")})["code"] == -32002
+
+
+def test_a_key_for_one_tool_sees_its_plugin_only(start, tmp_path):
+    gateway = start()
+    made = subprocess.run([binary(), "key", "add", "narrow", "--tool", "notebook", "--role", "reader",
+                           "--data-dir", str(gateway.data_dir)], capture_output=True, text=True, timeout=60,
+                          env=environment(), check=True)
+    (pathlib.Path(gateway.data_dir) / "files" / "x.txt").write_text("x")
+    agent = Rpc(gateway, "narrow")
+    del agent.client.headers["X-Notegate-Agent"]
+    agent.client.headers["Authorization"] = "Bearer " + made.stdout.strip()
+    assert {item["uri"] for item in agent.listed()} == {uri("~narrow", "default"), uri("shared", "default")}
+    templates = agent.result("resources/templates/list")["resourceTemplates"]
+    assert {item["uriTemplate"] for item in templates} == {PLAIN, SDK_REVISION}
+    assert [prompt["name"] for prompt in agent.result("prompts/list")["prompts"]] == ["notebook_guide"]
+    path = str(pathlib.Path(gateway.data_dir) / "files" / "x.txt")
+    assert agent.error("resources/read", {"uri": uri("shared", path, "file")})["code"] == -32002
+    assert agent.error("prompts/get", {"name": "file_editor_guide"})["code"] == -32602
+    assert agent.error("resources/read", {"uri": uri("~local", "default")})["code"] == -32002
+
+
 # ---- prompts and completion ----
 
 
@@ -373,3 +413,36 @@ def test_listening_tells_what_was_asked_for(target):
             assert type(event).__name__ == "ResourcesListChanged"
 
     with_client(target, MODERN, use)
+
+
+def test_changes_of_files_and_of_tools_are_told(start):
+    gateway = start(sets=["plugins=+conformance"])
+    path = pathlib.Path(gateway.data_dir) / "files" / "watched.txt"
+    name = uri("shared", str(path), "file")
+    heard = Heard()
+
+    async def older(client):
+        await client.subscribe_resource(name)
+        made = await client.call_tool("fileEditor", {"command": "create", "path": str(path), "file_text": "a"})
+        assert not made.is_error, made
+        await heard.until(lambda got: ("notifications/resources/updated", name) in got)
+        await client.call_tool("test_trigger_tool_change", {})
+        await heard.until(lambda got: ("notifications/tools/list_changed", None) in got)
+        await client.call_tool("test_trigger_prompt_change", {})
+        await heard.until(lambda got: ("notifications/prompts/list_changed", None) in got)
+        assert heard.got.count(("notifications/resources/updated", name)) == 1
+
+    with_client(gateway.url + "/mcp", "legacy", older, message_handler=heard)
+
+    async def newer(client):
+        async with client.listen(resource_subscriptions=[name], prompts_list_changed=True) as changes:
+            await client.call_tool("test_trigger_tool_change", {})
+            edit = {"command": "str_replace", "path": str(path), "old_str": "a", "new_str": "b"}
+            assert not (await client.call_tool("fileEditor", edit)).is_error
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert (type(event).__name__, str(event.uri)) == ("ResourceUpdated", name)
+            await client.call_tool("test_trigger_prompt_change", {})
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert type(event).__name__ == "PromptsListChanged"
+
+    with_client(gateway.url + "/mcp", MODERN, newer)

@@ -234,6 +234,63 @@ def test_the_older_era(start):
                       what="an expired task")["code"] == -32602
 
 
+def events_of(stream):
+    return (json.loads(line[len("data:"):]) for line in stream.iter_lines()
+            if line.startswith("data:") and line[len("data:"):].strip())
+
+
+def test_the_older_era_asks_while_the_result_is_waited_for(start):
+    gateway = start()
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+               "MCP-Protocol-Version": "2025-11-25"}
+
+    def post(body):
+        return gateway.client.post("/mcp", json={"jsonrpc": "2.0", **body}, headers=headers)
+
+    opened = post({"id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "t", "version": "1"}}})
+    headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+    post({"method": "notifications/initialized"})
+
+    def make_older():
+        answer = post({"id": 2, "method": "tools/call", "params": {
+            "name": "k_ask", "arguments": {"count": 2}, "task": {}}})
+        return answer.json()["result"]["task"]["taskId"]
+
+    def status(task):
+        return post({"id": 4, "method": "tasks/get", "params": {"taskId": task}}).json()["result"]["status"]
+
+    task = make_older()
+    waiting = {"jsonrpc": "2.0", "id": 3, "method": "tasks/result", "params": {"taskId": task}}
+    with gateway.client.stream("POST", "/mcp", json=waiting, headers=headers) as stream:
+        messages = events_of(stream)
+        for number in range(2):
+            asked = next(messages)
+            assert asked["method"] == "elicitation/create", asked
+            assert asked["params"]["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": task}
+            assert status(task) == "input_required"
+            post({"id": asked["id"], "result": {"action": "accept", "content": {"name": f"n{number}"}}})
+        answer = next(messages)
+        assert answer["id"] == 3
+        assert answer["result"]["content"][0]["text"] == "+n0+n1"
+    assert status(task) == "completed"
+    # A client that leaves without answering can come back and is asked again.
+    task = make_older()
+    for number in range(2):
+        waiting["params"]["taskId"] = task
+        with gateway.client.stream("POST", "/mcp", json=waiting, headers=headers) as stream:
+            messages = events_of(stream)
+            first = next(messages)
+            assert first["method"] == "elicitation/create"
+            if number == 0:
+                post({"method": "notifications/cancelled", "params": {"requestId": 3}})
+                continue
+            for asked in (first, next(messages)):
+                post({"id": asked["id"], "result": {"action": "accept", "content": {"name": "again"}}})
+            assert next(messages)["result"]["content"][0]["text"] == "+again+again"
+
+
 def test_a_stop_waits_no_longer_than_it_may(start):
     gateway = start("shutdown_timeout=1s")
     task = make(gateway, "k_slow", {"ms": 600000})

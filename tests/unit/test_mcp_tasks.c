@@ -320,10 +320,10 @@ static void only_the_owner_finds_it(void **state)
     expect_in(on_task("tasks/update", id, "\"inputResponses\":{},"), "-32602");
     fixture.caller.agent = ng_str_of("tester");
     struct call *call = harness_new_call(&fixture.harness);
-    struct auth_caller with_key = fixture.caller;
-    with_key.key = &key;
-    struct ng_str own = mcp_task_owner(&call->arena, &fixture.caller);
-    assert_false(str_equal(own, mcp_task_owner(&call->arena, &with_key)));
+    struct ng_str own = mcp_task_owner(&call->arena, call);
+    call->key = &key;
+    assert_false(str_equal(own, mcp_task_owner(&call->arena, call)));
+    call->key = NULL;
     call_unref(call);
     expect_in(on_task("tasks/get", id, ""), "\"status\":\"completed\"");
     expect_in(on_task("tasks/get", "tasks-unknown", ""), "there is no task");
