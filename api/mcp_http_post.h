@@ -10,12 +10,12 @@
 
 struct mcp_http {
     struct gateway *gateway;
+    bool watches; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_asks *asks;
     pthread_mutex_t lock;
     pthread_cond_t idle;
     size_t jobs;  /* under way, also those whose client went away */
-    bool watches; /* the gateway's list of them is open (mcp_watch.h) */
 };
 
 /* mcp_http.c */

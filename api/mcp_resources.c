@@ -97,14 +97,19 @@ bool mcp_sees_plugin(struct call *call, const struct plugin *plugin)
     return plugin->started && dispatch_sees_plugin(call, plugin);
 }
 
-bool mcp_space_visible(const struct call *call, struct ng_str space)
+bool mcp_space_listed(const struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
-    bool visible = caller->all_spaces || str_equal(caller->space, space);
-    for (size_t i = 0; i < caller->space_count && !visible; i++) {
-        visible = str_equal(caller->spaces[i], space);
+    bool listed = str_equal(caller->space, space);
+    for (size_t i = 0; i < caller->space_count && !listed; i++) {
+        listed = str_equal(caller->spaces[i], space);
     }
-    return visible;
+    return listed;
+}
+
+bool mcp_space_visible(const struct call *call, struct ng_str space)
+{
+    return call->caller.all_spaces || mcp_space_listed(call, space);
 }
 
 const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count)

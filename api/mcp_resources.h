@@ -35,8 +35,11 @@ bool mcp_source_keeps_history(const struct mcp_source *source);
 
 /* May the caller see anything of this plugin? */
 bool mcp_sees_plugin(struct call *call, const struct plugin *plugin);
-/* The spaces a caller sees, each once, its own first. In a step only. NULL: out of memory. */
+/* The spaces a caller's lists are of, each once, its own first. In a step only. NULL: out of
+ * memory. */
 const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count);
+bool mcp_space_listed(const struct call *call, struct ng_str space);
+/* May it read what is there? Who may see all spaces need not have them in its lists. */
 bool mcp_space_visible(const struct call *call, struct ng_str space);
 
 /* Where a step goes on with code of `plugin`: NG_OK right here, else what the step returns (it

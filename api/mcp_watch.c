@@ -163,7 +163,7 @@ static bool changes_list(const struct mcp_watch *watch, const struct ng_event *e
                  str_is(event->action, "moved") ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
     if ((watch->lists & NG_LIST_RESOURCES) == 0 || !comes ||
-        !mcp_space_visible(watch->who, event->key.space)) {
+        !mcp_space_listed(watch->who, event->key.space)) {
         return false;
     }
     for (size_t i = 0; mcp_source_at(watch->gateway, i, &source); i++) {

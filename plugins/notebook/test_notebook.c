@@ -877,6 +877,28 @@ static void test_resources(void **state)
                      NG_OK);
     call_unref(call);
     assert_string_equal(buf_cstr(&shown.text), "default:0 b:7 a:0 ");
+    /* Behind each entry, and behind one that is not there. */
+    static const char *const pages[][2] = {
+        {"default", "b:7 a:0 "}, {"b", "a:0 "}, {"a", ""}, {"none", ""}};
+    for (size_t i = 0; i < NG_COUNT(pages); i++) {
+        buf_clear(&shown.text);
+        shown.listing.after = ng_str_of(pages[i][0]);
+        call = harness_new_call(h);
+        call->may_block = true;
+        assert_int_equal(resources->list(self, &call->pub, ng_str_of("team"), &shown.listing),
+                         NG_OK);
+        call_unref(call);
+        assert_true(shown.listing.seeks);
+        assert_string_equal(buf_cstr(&shown.text), pages[i][1]);
+    }
+    buf_clear(&shown.text);
+    call = harness_new_call(h);
+    call->may_block = true;
+    assert_int_equal(resources->complete(self, &call->pub, ng_str_of("team"), "id",
+                                         ng_str_of("b"), &shown.listing),
+                     NG_OK);
+    call_unref(call);
+    assert_string_equal(buf_cstr(&shown.text), "b:7 ");
     buf_done(&shown.text);
     expect_resource(h, "b", 0, NG_OK, "one\ntwo");
     expect_resource(h, "b", 1, NG_OK, "one");

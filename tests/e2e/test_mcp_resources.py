@@ -2,9 +2,8 @@
 """Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
 
 import asyncio
-import contextlib
-import json
 import pathlib
+import subprocess
 import threading
 import urllib.parse
 import warnings
@@ -133,7 +132,9 @@ def test_templates_name_every_kind(target, mode):
 
 def test_what_is_not_there_is_an_error_with_its_uri(target, mode):
     async def use(client):
-        wrong = [uri("~local", "nothing here"), uri("~other", "default"), uri("~local", "x", "nokind"),
+        # Over stdio the caller is the owner, who sees all spaces: an absent one there.
+        other = uri("~other", "default" if isinstance(target, str) else "none")
+        wrong = [uri("~local", "nothing here"), other, uri("~local", "x", "nokind"),
                  "test://nothing", "notegate://~local/notebook/%zz", uri("~local", "default") + "?revision=77"]
         for text in wrong:
             with pytest.raises(MCPError) as caught:
@@ -248,6 +249,47 @@ def test_files_are_resources(start, tmp_path):
     assert values["completion"]["values"] == [str(root / "src" / "a b.py")]
 
 
+def test_files_of_roots_in_roots_belong_to_their_space(start, tmp_path):
+    outer, inner, other = tmp_path / "outer", tmp_path / "outer" / "inner", tmp_path / "other"
+    for folder in (outer, inner, other):
+        folder.mkdir()
+    for path in (outer / "a.txt", outer / "z.txt", inner / "b.txt", other / "c.txt"):
+        path.write_text("x")
+    (outer / "link.txt").symlink_to(other / "c.txt")
+    gateway = start(args=["--root", str(outer), "--root", f"team:{inner}", "--root", str(other)])
+
+    def files(agent):
+        return [item["uri"] for item in agent.listed() if "/file/" in item["uri"]]
+
+    plain = [uri("shared", str(path), "file") for path in (outer / "a.txt", outer / "z.txt", other / "c.txt")]
+    team = uri("team", str(inner / "b.txt"), "file")
+    assert files(Rpc(gateway, "ann")) == plain
+    assert files(Rpc(gateway, "ann", "team")) == [*plain, team]
+    assert Rpc(gateway, "ann").error("resources/read", {"uri": team})["code"] == -32002
+    member = Rpc(gateway, "ann", "team")
+    assert member.result("resources/read", {"uri": team})["contents"][0]["text"] == "x"
+    assert member.error("resources/read", {"uri": uri("shared", str(inner / "b.txt"), "file")})["code"] == -32002
+
+
+def test_a_key_for_one_tool_sees_its_plugin_only(start, tmp_path):
+    gateway = start()
+    made = subprocess.run([binary(), "key", "add", "narrow", "--tool", "notebook", "--role", "reader",
+                           "--data-dir", str(gateway.data_dir)], capture_output=True, text=True, timeout=60,
+                          env=environment(), check=True)
+    (pathlib.Path(gateway.data_dir) / "files" / "x.txt").write_text("x")
+    agent = Rpc(gateway, "narrow")
+    del agent.client.headers["X-Notegate-Agent"]
+    agent.client.headers["Authorization"] = "Bearer " + made.stdout.strip()
+    assert {item["uri"] for item in agent.listed()} == {uri("~narrow", "default"), uri("shared", "default")}
+    templates = agent.result("resources/templates/list")["resourceTemplates"]
+    assert {item["uriTemplate"] for item in templates} == {PLAIN, SDK_REVISION}
+    assert [prompt["name"] for prompt in agent.result("prompts/list")["prompts"]] == ["notebook_guide"]
+    path = str(pathlib.Path(gateway.data_dir) / "files" / "x.txt")
+    assert agent.error("resources/read", {"uri": uri("shared", path, "file")})["code"] == -32002
+    assert agent.error("prompts/get", {"name": "file_editor_guide"})["code"] == -32602
+    assert agent.error("resources/read", {"uri": uri("~local", "default")})["code"] == -32002
+
+
 # ---- prompts and completion ----
 
 
@@ -345,7 +387,7 @@ def test_a_session_hears_of_what_it_subscribed_to(target):
         await heard.until(lambda got: ("notifications/resources/updated", last) in got)
         assert heard.got.count(updated) == 2, "once for each change"
         assert {item[1] for item in heard.got} == {None, name, last}
-        for text in ["test://x", uri("~other", "x"), name + "?revision=1"]:
+        for text in ["test://x", uri("~other", "x", "notebook" if isinstance(target, str) else "no"), name + "?revision=1"]:
             with pytest.raises(MCPError) as caught:
                 await client.subscribe_resource(text)
             assert caught.value.error.code == -32002
@@ -357,7 +399,8 @@ def test_listening_tells_what_was_asked_for(target):
     async def use(client):
         name = uri("~local", "heard")
         await write(client, "before", "x")
-        async with client.listen(resource_subscriptions=[name, uri("~other", "x"), "no://x"]) as changes:
+        unseen = [uri("~other", "x")] if isinstance(target, str) else []
+        async with client.listen(resource_subscriptions=[name, uri("~local", "x", "no"), "no://x", *unseen]) as changes:
             assert changes.honored.resource_subscriptions == [name]
             assert not changes.honored.resources_list_changed
             await write(client, "unheard", "x")
@@ -373,3 +416,36 @@ def test_listening_tells_what_was_asked_for(target):
             assert type(event).__name__ == "ResourcesListChanged"
 
     with_client(target, MODERN, use)
+
+
+def test_changes_of_files_and_of_tools_are_told(start):
+    gateway = start(sets=["plugins=+conformance"])
+    path = pathlib.Path(gateway.data_dir) / "files" / "watched.txt"
+    name = uri("shared", str(path), "file")
+    heard = Heard()
+
+    async def older(client):
+        await client.subscribe_resource(name)
+        made = await client.call_tool("fileEditor", {"command": "create", "path": str(path), "file_text": "a"})
+        assert not made.is_error, made
+        await heard.until(lambda got: ("notifications/resources/updated", name) in got)
+        await client.call_tool("test_trigger_tool_change", {})
+        await heard.until(lambda got: ("notifications/tools/list_changed", None) in got)
+        await client.call_tool("test_trigger_prompt_change", {})
+        await heard.until(lambda got: ("notifications/prompts/list_changed", None) in got)
+        assert heard.got.count(("notifications/resources/updated", name)) == 1
+
+    with_client(gateway.url + "/mcp", "legacy", older, message_handler=heard)
+
+    async def newer(client):
+        async with client.listen(resource_subscriptions=[name], prompts_list_changed=True) as changes:
+            await client.call_tool("test_trigger_tool_change", {})
+            edit = {"command": "str_replace", "path": str(path), "old_str": "a", "new_str": "b"}
+            assert not (await client.call_tool("fileEditor", edit)).is_error
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert (type(event).__name__, str(event.uri)) == ("ResourceUpdated", name)
+            await client.call_tool("test_trigger_prompt_change", {})
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert type(event).__name__ == "PromptsListChanged"
+
+    with_client(gateway.url + "/mcp", MODERN, newer)
