@@ -195,6 +195,8 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
     }
     if (reply->csp != NULL) {
         ok = ok && add(response, "Content-Security-Policy", reply->csp) &&
+             add(response, "Cross-Origin-Opener-Policy", "same-origin") &&
+             add(response, "Cross-Origin-Resource-Policy", "same-origin") &&
              add(response, "Referrer-Policy", "no-referrer") &&
              add(response, "X-Frame-Options", "DENY");
     }

@@ -10,6 +10,7 @@
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
+#include "places.h"
 #include "routes.h"
 #include "str.h"
 
@@ -27,21 +28,38 @@ static void body_unref(void *object)
         return;
     }
     if (body->counted > 0) {
+        places_give_many(body->gateway->buffered, str_make(body->agent, body->agent_len),
+                         body->counted);
         (void)metrics_use(body->gateway->metrics, METRICS_BUFFERED, -(int64_t)body->counted);
     }
     free(body);
 }
 
-/* Counts what a body of `cap` bytes takes of limits.buffered. */
+/* Counts what a body of `cap` bytes takes of limits.buffered, of which one agent has half. */
 static int body_count(struct http_request *request, struct http_body *body, size_t cap)
 {
+    struct gateway *gateway = request->gateway;
     size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
     if (more == 0) {
         return NG_OK;
     }
-    int64_t used = metrics_use(request->gateway->metrics, METRICS_BUFFERED, (int64_t)more);
+    if (body->counted == 0) {
+        struct ng_str agent =
+            request->authenticated ? request->caller.agent : str_make(NULL, 0);
+        body->agent_len = agent.len < sizeof(body->agent) ? agent.len : sizeof(body->agent);
+        if (body->agent_len > 0) {
+            memcpy(body->agent, agent.data, body->agent_len);
+        }
+    }
+    size_t limit = atomic_load(&gateway->limits.buffered);
+    int rc = places_take_many(gateway->buffered, str_make(body->agent, body->agent_len),
+                              body->counted, more, limit);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    int64_t used = metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
     body->counted += more;
-    return used > (int64_t)request->gateway->limits.buffered ? NG_EBUSY : NG_OK;
+    return used > (int64_t)limit ? NG_EBUSY : NG_OK;
 }
 
 static int body_room(struct http_request *request, size_t need)
@@ -116,7 +134,7 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
     if (rc == NG_EBUSY) {
         fault(request, rc,
               "Too many bytes of bodies and answers are in memory just now "
-              "(limits.buffered); try again");
+              "(limits.buffered, of which one agent has half); try again");
     } else if (rc != NG_OK) {
         fault(request, rc, "Out of memory");
     } else {

@@ -38,6 +38,8 @@ struct http_body {
     size_t cap;
     size_t len;
     size_t counted; /* bytes of it in limits.buffered */
+    size_t agent_len;
+    char agent[64]; /* whose bytes they are */
     struct gateway *gateway;
     char data[];
 };
@@ -121,6 +123,7 @@ struct http_connection {
     int fd;
     atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
     atomic_int phase;           /* enum http_phase */
+    atomic_bool asked;          /* a request line came */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
     struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
     struct call *watched;       /* under the watch's lock: cancelled when the client leaves */

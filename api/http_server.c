@@ -108,6 +108,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     struct http_connection *connection = connection_of(mhd);
     (void)cls;
     if (connection != NULL) {
+        atomic_store_explicit(&connection->asked, true, memory_order_relaxed);
         http_connection_phase(connection, HTTP_PHASE_HEAD);
         http_request_begin(&connection->request, uri);
     }

@@ -168,7 +168,10 @@ static bool dawdles(struct http_connection *connection, long long now)
     long long age = now - since;
     switch ((enum http_phase)atomic_load(&connection->phase)) {
     case HTTP_PHASE_WAITING:
-        return cut_off(connection, age) || dawdles_before_head(connection, now, since);
+        /* One that has not asked anything yet, or does not get on with its handshake (TLS),
+         * takes a place from others. */
+        return (age > HTTP_HEAD_MAX_MS && !atomic_load(&connection->asked)) ||
+               cut_off(connection, age) || dawdles_before_head(connection, now, since);
     case HTTP_PHASE_HEAD:
         return age > HTTP_HEAD_MAX_MS || cut_off(connection, age);
     case HTTP_PHASE_BODY:

@@ -20,7 +20,8 @@ struct call;
 
 /* How often it looks, while there are connections. */
 #define HTTP_WATCH_MS 200
-/* A request line and headers, and then the body, must be in within these. */
+/* A request line and headers (the first of a connection: since it was made, with the TLS
+ * handshake), and then the body, must be in within these. */
 #define HTTP_HEAD_MAX_MS 20000
 #define HTTP_RECEIVE_MAX_MS 60000
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is

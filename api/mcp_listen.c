@@ -235,7 +235,8 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
                      "`params.notifications` must be an object that says what to listen to");
         return NG_OK;
     }
-    if (job->is_batch || job->face->notify == NULL) {
+    if (job->is_batch || job->face->notify == NULL ||
+        (job->face->can_notify != NULL && !job->face->can_notify(job))) {
         (void)refuse(exchange, 406, MCP_INVALID_REQUEST,
                      "subscriptions/listen is answered by an event stream: Accept must take "
                      "text/event-stream");

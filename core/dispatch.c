@@ -263,13 +263,14 @@ void call_release(struct call *call)
 void dispatch_expire(struct call *call)
 {
     struct gateway *gateway = call->gateway;
-    atomic_store(&call->cancelled, true);
     atomic_fetch_add(&gateway->active, 1); /* until its face has the answer */
     int none = 0;
     if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
         atomic_fetch_sub(&gateway->active, 1);
         return;
     }
+    /* Not before: a tool that ends because of it would be taken for one that is done. */
+    atomic_store(&call->cancelled, true);
     (void)snprintf(
         call->late_text, sizeof(call->late_text),
         "the call took longer than limits.call_timeout allows (%lld ms)%s",
@@ -412,14 +413,22 @@ static int dispatch_submit(struct call *call)
         timers_add(gateway->timers, call);
     }
     struct ng_str lane = call->begin != NULL ? call->caller.agent : dispatch_lane(call);
-    if (pool_submit(gateway->pool, lane, &call->task) == NG_OK) {
+    int rc = pool_submit(gateway->pool, lane, &call->task);
+    if (rc == NG_OK) {
         return NG_PENDING;
     }
-    call_fail(call, NG_EBUSY,
-              "%u calls are waiting already (limits.queue); try again in a moment",
-              atomic_load(&gateway->limits.queue));
+    unsigned queue = atomic_load(&gateway->limits.queue);
+    if (rc == NG_ERATE) {
+        call_fail(call, NG_EBUSY,
+                  "%u calls of this agent are waiting already, its half of limits.queue; try "
+                  "again when some are done",
+                  queue - queue / 2);
+    } else {
+        call_fail(call, NG_EBUSY,
+                  "%u calls are waiting already (limits.queue); try again in a moment", queue);
+    }
     atomic_store(&call->pending, 0);
-    int rc = dispatch_finish(call, true);
+    rc = dispatch_finish(call, true);
     call_unref(call);
     return rc;
 }

@@ -197,7 +197,7 @@ int feed_read_submit(struct feed_reader *reader)
         reader->reading = false;
         (void)atomic_fetch_sub(&reader->refs, 1);
     }
-    return rc;
+    return rc == NG_ERATE ? NG_EBUSY : rc; /* or its agent's half of the queue */
 }
 
 void feed_read_cancel(struct feed_reader *reader)

@@ -339,9 +339,10 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->registry = registry_new();
     gateway->idem = idem_new();
     gateway->streams = places_new();
+    gateway->buffered = places_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
-        gateway->streams == NULL || gateway->modules == NULL) {
+        gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
@@ -476,6 +477,7 @@ void gateway_close(struct gateway *gateway)
     free(gateway->modules);
     idem_free(gateway->idem);
     places_free(gateway->streams);
+    places_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

@@ -74,36 +74,62 @@ static int places_add(struct holder **at, struct ng_str agent)
     return NG_OK;
 }
 
+/* With the lock held. */
+static int places_put(struct places *places, struct holder **at, struct ng_str agent,
+                      size_t count)
+{
+    int rc = *at == NULL ? places_add(at, agent) : NG_OK;
+    if (rc == NG_OK) {
+        (*at)->count += count;
+        places->taken += count;
+    }
+    return rc;
+}
+
 int places_take(struct places *places, struct ng_str agent, size_t limit)
 {
-    int rc = NG_OK;
     pthread_mutex_lock(&places->lock);
     struct holder **at = places_find(places, agent);
     size_t has = *at == NULL ? 0 : (*at)->count;
-    if (places->taken >= limit || has >= limit - limit / 2) {
-        rc = NG_EBUSY;
-    } else if (*at == NULL) {
-        rc = places_add(at, agent);
-    }
-    if (rc == NG_OK) {
-        (*at)->count++;
-        places->taken++;
-    }
+    int rc = places->taken >= limit || has >= limit - limit / 2
+                 ? NG_EBUSY
+                 : places_put(places, at, agent, 1);
     pthread_mutex_unlock(&places->lock);
     return rc;
 }
 
-void places_give(struct places *places, struct ng_str agent)
+int places_take_many(struct places *places, struct ng_str agent, size_t own, size_t count,
+                     size_t limit)
+{
+    pthread_mutex_lock(&places->lock);
+    struct holder **at = places_find(places, agent);
+    size_t has = *at == NULL ? 0 : (*at)->count;
+    size_t most = has <= own ? limit : limit - limit / 2;
+    bool full = places->taken > limit || count > limit - places->taken || has > most ||
+                count > most - has;
+    int rc = full ? NG_EBUSY : places_put(places, at, agent, count);
+    pthread_mutex_unlock(&places->lock);
+    return rc;
+}
+
+void places_give_many(struct places *places, struct ng_str agent, size_t count)
 {
     pthread_mutex_lock(&places->lock);
     struct holder **at = places_find(places, agent);
     struct holder *holder = *at;
     if (holder != NULL) {
-        places->taken--;
-        if (--holder->count == 0) {
+        count = count < holder->count ? count : holder->count;
+        places->taken -= count;
+        holder->count -= count;
+        if (holder->count == 0) {
             *at = holder->next;
             free(holder);
         }
     }
     pthread_mutex_unlock(&places->lock);
+}
+
+void places_give(struct places *places, struct ng_str agent)
+{
+    places_give_many(places, agent, 1);
 }

@@ -15,6 +15,11 @@ void places_free(struct places *places);
 /* limit: how many there are just now. NG_EBUSY: all are taken, or this agent has half of them
  * (rounded up). NG_EINTERNAL: out of memory. */
 int places_take(struct places *places, struct ng_str agent, size_t limit);
+/* The same for many at once, as bytes are. own: what the thing that grows here has already; one
+ * thing alone may take more than half. */
+int places_take_many(struct places *places, struct ng_str agent, size_t own, size_t count,
+                     size_t limit);
+void places_give_many(struct places *places, struct ng_str agent, size_t count);
 /* One that this agent has taken. */
 void places_give(struct places *places, struct ng_str agent);
 

@@ -18,7 +18,7 @@ struct lane {
     char name[POOL_LANE_NAME_MAX];
     size_t name_len;
     struct task *first, **last;
-    unsigned running;
+    unsigned running, queued;
     bool ready;             /* in the ring: has tasks and may run one */
     struct lane *ring_next; /* ready lanes, in turn */
     struct lane *bucket_next;
@@ -117,6 +117,7 @@ static struct task *pool_take(struct pool *pool, struct lane **ret_lane)
         lane->last = &lane->first;
     }
     lane->running++;
+    lane->queued--;
     pool_make_ready(pool, lane);
     pool->queued--;
     metrics_use(pool->metrics, METRICS_QUEUE, -1);
@@ -210,22 +211,36 @@ static int pool_wake(struct pool *pool)
     return pool->workers == 0 ? NG_EBUSY : NG_OK;
 }
 
+/* With the lock held. One lane's half is rounded up: a queue of one has room for anybody. */
+static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **ret)
+{
+    if (pool->stopping || pool->queued >= pool->queue_max || pool_wake(pool) != NG_OK) {
+        return NG_EBUSY;
+    }
+    struct lane *lane = pool_lane(pool, lane_name);
+    if (lane == NULL) {
+        return NG_EBUSY;
+    }
+    if (lane->queued >= pool->queue_max - pool->queue_max / 2) {
+        return NG_ERATE;
+    }
+    *ret = lane;
+    return NG_OK;
+}
+
 int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
 {
-    int rc = NG_EBUSY;
-    pthread_mutex_lock(&pool->lock);
     struct lane *lane = NULL;
-    if (!pool->stopping && pool->queued < pool->queue_max && pool_wake(pool) == NG_OK) {
-        lane = pool_lane(pool, lane_name);
-    }
-    if (lane != NULL) {
+    pthread_mutex_lock(&pool->lock);
+    int rc = pool_admit(pool, lane_name, &lane);
+    if (rc == NG_OK) {
         task->next = NULL;
         *lane->last = task;
         lane->last = &task->next;
+        lane->queued++;
         pool->queued++;
         metrics_use(pool->metrics, METRICS_QUEUE, 1);
         pool_make_ready(pool, lane);
-        rc = NG_OK;
     }
     pthread_mutex_unlock(&pool->lock);
     return rc;

@@ -3,7 +3,8 @@
  * pool.h - the worker threads: everything that may block runs here.
  *
  * Tasks wait in one lane per agent; lanes take turns, and one lane has at most half of the
- * workers (at least one), so that one busy agent does not make another wait.
+ * workers (at least one) and half of the queue, so that one busy agent does not make another
+ * wait or be refused.
  */
 #ifndef NOTEGATE_CORE_POOL_H
 #define NOTEGATE_CORE_POOL_H
@@ -28,7 +29,7 @@ void pool_stop(struct pool *pool);
 /* When nobody is left who could submit or resume. NULL is a no-op. */
 void pool_free(struct pool *pool);
 /* NG_OK: task->run is called later on a worker; the task is the caller's memory. NG_EBUSY: the
- * queue is full. */
+ * queue is full; NG_ERATE: this lane has its half of it. */
 int pool_submit(struct pool *pool, struct ng_str lane, struct task *task);
 /* A continuation of a call that was admitted before: goes ahead of new tasks and is not
  * refused. */

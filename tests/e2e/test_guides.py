@@ -433,7 +433,3 @@ def test_rights_in_words(rights):
         assert code(gateway.client.post("/v1/reload", headers={"Authorization": f"Bearer {keys[role]}"})) == "FORBIDDEN"
     listed = gateway.client.post("/v1/keys", headers=admin, json={"agent": "l", "role": "admin", "tools": ["notebook"]})
     assert code(gateway.client.get("/v1/keys", headers={"Authorization": f"Bearer {listed.json()['key']}"})) == "FORBIDDEN"
-
-
-def test_the_function_is_there():
-    assert "static int dispatch_authorize(" in (SOURCE / "core" / "dispatch.c").read_text()

@@ -271,6 +271,10 @@ def test_docs_page(gateway):
     page = gateway.client.get("/docs")
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
     policy = page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy and page.headers["x-frame-options"] == "DENY"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["cross-origin-opener-policy"] == "same-origin"
+    assert page.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert "http://" not in page.text and "https://" not in page.text
     # What stands in the form at first must not overwrite a notebook.

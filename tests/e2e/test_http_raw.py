@@ -387,6 +387,41 @@ def test_a_slow_head_is_cut_off(gateway):
             thread.join()
 
 
+def test_who_never_asks_is_cut_off(gateway):
+    """A connection that sends nothing at all has 20 s, and not the time that one may rest between two requests."""
+    with gateway.connect() as raw:
+        raw.socket.settimeout(40)
+        assert raw.ended()
+    assert gateway.client.get("/healthz").status_code == 200
+
+
+def test_floods_on_one_connection_harm_nobody(gateway):
+    """Thousands of requests in one go, with answers that are not read; and headers without end."""
+    request = b"GET /v1/tools HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with gateway.connect() as flood, gateway.connect() as heads:
+        flood.socket.settimeout(0.5)
+        try:
+            for _ in range(200):
+                flood.send(request * 50)
+        except TimeoutError:
+            pass  # it takes no more before its answers are read
+        heads.request(GET, [f"X-{number}: {number}" for number in range(65)])
+        answer = heads.answer()
+        assert answer.status == 413 and heads.ended()
+        with gateway.connect() as endless:
+            try:
+                for number in range(10000):
+                    endless.send(b"GET / HTTP/1.1\r\n" if number == 0 else b"X-A: " + b"b" * 100 + b"\r\n")
+            except OSError:
+                pass
+            endless.socket.settimeout(20)
+            answer = endless.answer()
+            assert answer is None or answer.status in (400, 413, 431)
+        for _ in range(20):
+            assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    assert gateway.client.get("/healthz").status_code == 200
+
+
 def test_keep_alive_is_not_cut_off(gateway):
     """A connection that rests between two requests longer than a head may take goes on."""
     with gateway.connect() as raw:

@@ -237,11 +237,11 @@ def test_connections(start):
 
 
 def test_queue(workers):
-    gateway = workers()
+    gateway = workers("limits.queue=4")
     known = gateway.call("notebook", {"mode": "create", "name": "known", "newStr": "text"})
     assert known.status_code == 200
     with calls_of(gateway) as calls:
-        # One agent has half of the workers: one runs, two wait, the next is refused at once.
+        # One agent has half of the workers and of the queue: one runs, two wait, the next is refused at once.
         first = calls.start("busy")
         calls.running(1)
         more = [calls.start("busy"), calls.start("busy")]
@@ -250,7 +250,14 @@ def test_queue(workers):
         answer = calls.start("busy").result(20)
         assert time.monotonic() - began < 10
         assert "limits.queue" in str(fails(answer, 503, "BUSY"))
+        assert "its half of limits.queue" in answer.text
         assert int(answer.headers["retry-after"]) >= 1
+        # Another one still has a worker and room to wait, until the whole queue is full.
+        others = [calls.start("other"), calls.start("other"), calls.start("other")]
+        calls.running(2)
+        calls.waiting(4)
+        assert "4 calls are waiting already" in calls.start("third").result(20).text
+        assert not any(call.done() for call in others)
         assert not first.done() and not any(call.done() for call in more)
         # What is answered from memory needs no worker, and neither does what tells how full it is.
         assert gateway.call("notebook", {"mode": "read", "name": "known"}).json()["result"] == "text"
@@ -303,7 +310,7 @@ def test_call_timeout(workers):
 
 
 def test_call_timeout_of_calls_that_wait(workers):
-    gateway = workers("limits.call_timeout=500ms")
+    gateway = workers("limits.call_timeout=500ms", "limits.queue=4")
     with calls_of(gateway) as calls:
         answers = [calls.start("busy") for _ in range(3)]
         for answer in answers:

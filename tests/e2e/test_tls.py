@@ -348,3 +348,53 @@ def test_silent_and_broken_handshakes_harm_nobody(gateway):
     for raw in silent + broken:
         raw.close()
     eventually(lambda: gateway.in_use("connections") <= 1, what="the end of their connections")
+
+
+def test_who_never_asks_is_cut_off(gateway, authority):
+    """20 s from the connection to the whole head of its first request, encrypted or not begun to be."""
+    context = authority.context()
+    silent = socket.create_connection((gateway.host, gateway.port))
+    half = socket.create_connection((gateway.host, gateway.port))
+    half.sendall(b"\x16\x03\x01\x02\x00\x01")
+    shaken = connect(gateway, context)
+    slow = connect(gateway, context)
+    slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+    rested = Raw(connect(gateway, context), gateway.port)
+    rested.request("GET /healthz HTTP/1.1")
+    assert rested.answer().status == 200
+    for raw in (silent, half, shaken, slow):
+        raw.settimeout(60)
+        try:
+            while raw.recv(4096):
+                pass
+        except (ConnectionError, ssl.SSLError):
+            pass
+        raw.close()
+    # One that has asked may rest.
+    rested.request("GET /healthz HTTP/1.1")
+    assert rested.answer().status == 200
+    rested.socket.close()
+
+
+def test_who_never_reads_harms_nobody(gateway, authority):
+    """Answers that nobody takes, many at a time, in one go."""
+    context = authority.context()
+    held = []
+    for _ in range(10):
+        plain = socket.create_connection((gateway.host, gateway.port))
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        tls = context.wrap_socket(plain, server_hostname="127.0.0.1")
+        tls.settimeout(0.2)
+        held.append(tls)
+        request = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{gateway.port}\r\n\r\n".encode()
+        try:
+            for _ in range(200):
+                tls.sendall(request)
+        except (TimeoutError, ssl.SSLError):
+            pass  # it takes no more: its own buffers are full
+    for _ in range(20):
+        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    for tls in held:
+        tls.close()
+    eventually(lambda: gateway.in_use("connections") <= 1, what="the end of their connections")
+    eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")

@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         "prompts/list",
         "prompts/get",
         "completion/complete",
-        "subscriptions/listen",
+        "initialize",
         "tasks/get",
         "tasks/update",
         "tasks/cancel",

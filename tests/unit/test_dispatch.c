@@ -887,7 +887,7 @@ static void test_one_at_a_time(void **state)
 static void test_fairness(void **state)
 {
     static const char *const sets[] = {"plugins=", "documents=memory", "limits.workers=4",
-                                       "limits.queue=4", NULL};
+                                       "limits.queue=8", NULL};
     struct harness harness;
     struct job jobs[6];
     struct job more;
@@ -900,7 +900,7 @@ static void test_fairness(void **state)
             probe_wait(&probe.blocked, (unsigned)i + 1);
         }
     }
-    /* Two run, four wait: the queue is full. */
+    /* Two run, four wait: this agent's halves. */
     job_new(&harness, &more, "busy", "d_block", "{}");
     job_start(&more);
     assert_int_equal(more.rc, NG_OK);

@@ -45,7 +45,8 @@ static struct fixture fixture;
 static int set_up(void **state)
 {
     static const char *const sets[] = {"limits.body=64KiB", "limits.result=256KiB",
-                                       "limits.workers=8", "limits.buffered=1MiB", NULL};
+                                       "limits.workers=8",  "limits.buffered=1MiB",
+                                       "limits.queue=4096", NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
     fixture.gateway = test_gateway_open(sets);
