@@ -37,4 +37,5 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call);
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange);
 /* True: the step failed, and that is answered. */
 bool mcp_task_request_failed(struct mcp_exchange *exchange);
+
 #endif

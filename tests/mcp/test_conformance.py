@@ -177,3 +177,16 @@ def test_skills_are_not_declared(gateway, node, tmp_path):
             assert not [check for check in checks if check["status"] == "FAILURE"], run.said()
         finally:
             run.end()
+
+
+def test_listening_needs_a_client_that_reads_streams(gateway):
+    """Who takes JSON only could hear nothing: it is told so, and does not wait for ever."""
+    answer = gateway.client.post("/mcp", headers={
+        "Accept": "application/json", "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "subscriptions/listen"}, json={
+            "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
+                "notifications": {"toolsListChanged": True}, "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {}}}})
+    assert answer.status_code == 406
+    assert answer.json()["error"]["code"] == -32600
