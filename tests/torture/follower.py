@@ -98,17 +98,12 @@ class Follower:
         """The session lives as long as its gateway: its stream is resumed until then."""
         status, body = self.wire.older("resources/subscribe", {"uri": URI})
         assert status == 200 and "result" in body, (status, body)
-        life = self.wire.life
-        self.log.write(f"open {life}\n")
+        self.log.write(f"open {self.wire.life}\n")
         last, hung_up = None, True
         while hung_up and not stopped(self.stop_file):
-            if self.wire.where()[0] != life:
-                raise Gone
             answer = self.wire.start("GET", "/mcp", None, {
                 "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.wire.session, "Accept": "text/event-stream",
                 **({"Last-Event-ID": last} if last else {})})
-            if self.wire.life != life:
-                raise Gone
             assert answer.status == 200, (answer.status, answer.read())
             newest, hung_up = self.take(answer)
             last = newest or last

@@ -75,8 +75,11 @@ class Wire:
 
     def start(self, method, path, body=None, headers=None):
         """The answer, its body not yet read."""
+        life = self.life
         try:
             connection = self.open()
+            if life != self.life and "Mcp-Session-Id" in (headers or {}):
+                raise Gone  # another gateway, which does not know the session
             connection.request(method, path, None if body is None else json.dumps(body), {
                 "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
                 "Authorization": f"Bearer {self.key}", **(headers or {})})
@@ -128,12 +131,8 @@ class Wire:
     def older(self, method, params, headers=None):
         """In a session, made where there is none."""
         self.initialize()
-        life = self.life
-        answer = self.request("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, {
+        return self.request("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, {
             "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.session, **(headers or {})})
-        if life != self.life:
-            raise Gone  # another gateway answered, which does not know the session
-        return answer
 
 
 def events(answer):
