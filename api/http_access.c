@@ -63,13 +63,18 @@ void http_access_begin(struct http_request *request)
     access->traceparent[0] = '\0';
 }
 
-static void audit_refusal(struct http_request *request, int rc)
+/* caller: NULL where it is not known. */
+static void audit_refusal(struct http_request *request, const struct auth_caller *caller,
+                          int rc)
 {
     char address[REMOTE_MAX];
     struct ng_str trace = request->headers.traceparent;
+    bool keyed = caller != NULL && caller->key != NULL;
     audit_event(&(struct audit_event){
         .what = "refused",
         .outcome = error_name(NULL, rc),
+        .agent = caller != NULL ? caller->agent : str_make(NULL, 0),
+        .key = keyed ? ng_str_of(caller->key->id) : str_make(NULL, 0),
         .remote = remote(request->connection, address),
         .target = str_utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX),
         .request_id = ng_str_of(request->request_id),
@@ -77,12 +82,17 @@ static void audit_refusal(struct http_request *request, int rc)
     });
 }
 
+void http_access_refused(struct http_request *request, int rc)
+{
+    audit_refusal(request, &request->caller, rc);
+}
+
 void http_access_caller(struct http_request *request, int rc)
 {
     struct http_access *access = &request->access;
     if (rc != NG_OK) {
         metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
-        audit_refusal(request, rc);
+        audit_refusal(request, NULL, rc);
     }
     if (access->started_ns == 0) {
         return;

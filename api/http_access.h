@@ -29,6 +29,8 @@ struct http_access {
 void http_access_begin(struct http_request *request);
 /* The headers are in and the caller is known, or was refused (rc) with an audit line. */
 void http_access_caller(struct http_request *request, int rc);
+/* A caller that is known was refused what it asked for, and there is no call that tells so. */
+void http_access_refused(struct http_request *request, int rc);
 /* The request has ended. whole: its answer was sent to the last byte. */
 void http_access_end(struct http_request *request, bool whole);
 

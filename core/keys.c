@@ -218,31 +218,54 @@ static int remove_old(struct ng_call *pub, const struct ng_doc *present, struct 
     return NG_OK;
 }
 
-/* Into the table, not in force yet. ret_old: a key that goes for it, or NULL; a reference. */
+/* Into the table, not in force yet. ret_old: a key that goes for it when it is stored, or NULL;
+ * a reference. */
 static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
                         struct key **ret_old)
 {
-    int rc = NG_OK;
+    bool full;
+    bool added = false;
+    struct key_entry *old = NULL;
     (void)pthread_rwlock_wrlock(&keys->lock);
-    if (keys->count >= KEYS_MAX) {
-        *ret_old = keys_oldest_revoked(keys);
-        rc = *ret_old == NULL ? NG_ETOOLARGE : NG_OK;
+    full = keys->count >= KEYS_MAX;
+    if (full) {
+        old = keys_oldest_revoked(keys);
     }
-    if (*ret_old != NULL) {
-        key_ref(*ret_old);
-        keys_remove(keys, ng_str_of((*ret_old)->id));
+    if (!full || old != NULL) {
+        key_ref(key);
+        added = keys_enter(keys, key, false);
     }
-    key_ref(key);
-    bool added = rc == NG_OK && keys_enter(keys, key, false);
+    if (added && old != NULL) {
+        old->leaving = true;
+        key_ref(old->key);
+        *ret_old = old->key;
+    }
     (void)pthread_rwlock_unlock(&keys->lock);
+    if (full && old == NULL) {
+        return call_fail(call, NG_ETOOLARGE,
+                         "there are %d keys, the most there can be; revoke some", KEYS_MAX);
+    }
     if (!added) {
         key_unref(key);
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    return NG_OK;
+}
+
+/* The end of it. */
+static void keys_settle(struct keys *keys, const struct key *key, const struct key *old, int rc)
+{
+    (void)pthread_rwlock_wrlock(&keys->lock);
     if (rc != NG_OK) {
-        return call_fail(call, rc, "there are %d keys, the most there can be; revoke some",
-                         KEYS_MAX);
+        keys_remove(keys, ng_str_of(key->id));
     }
-    return added ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+    struct key_entry *left = old == NULL ? NULL : *keys_place(keys, ng_str_of(old->id));
+    if (left != NULL && rc == NG_OK) {
+        keys_remove(keys, ng_str_of(old->id));
+    } else if (left != NULL) {
+        left->leaving = false;
+    }
+    (void)pthread_rwlock_unlock(&keys->lock);
 }
 
 static int keys_store(struct keys *keys, struct call *call, struct key *key)
@@ -250,7 +273,6 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     struct key *old = NULL;
     int rc = keys_reserve(keys, call, key, &old);
     if (rc != NG_OK) {
-        key_unref(old);
         return rc;
     }
     struct ng_change changes[2];
@@ -266,15 +288,7 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         changes[1].fn = remove_old;
     }
     rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 2 : 1);
-    (void)pthread_rwlock_wrlock(&keys->lock);
-    if (rc != NG_OK) {
-        keys_remove(keys, ng_str_of(key->id));
-        /* Its document is still there: so it is listed, and makes room the next time. */
-        if (old != NULL && keys_enter(keys, old, true)) {
-            old = NULL;
-        }
-    }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    keys_settle(keys, key, old, rc);
     key_unref(old);
     return rc;
 }
