@@ -118,6 +118,7 @@ struct http_request {
 
 struct http_connection {
     struct http_connection *prev, *next; /* the watch's list, under its lock */
+    unsigned turn;                       /* the watch's: when it is looked at */
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;
