@@ -27,7 +27,9 @@ struct http_access {
 
 /* With the request line. */
 void http_access_begin(struct http_request *request);
-/* The headers are in and the caller is known, or was refused (rc) with an audit line. */
+/* The headers are in, whatever is wrong with them. */
+void http_access_headers(struct http_request *request);
+/* The caller is known, or was refused (rc) with an audit line. */
 void http_access_caller(struct http_request *request, int rc);
 /* A caller that is known was refused what it asked for, and there is no call that tells so. */
 void http_access_refused(struct http_request *request, int rc);

@@ -370,6 +370,8 @@ void http_request_headers(struct http_request *request, const char *method)
         (void)add_fault(request, &found);
     }
     make_request_id(request);
+    http_connection_identify(request->connection); /* also for the log's line of a bad one */
+    http_access_headers(request);
     if (request->method == 0) {
         request->fault.fatal = true;
         fault(request, NG_EMETHOD,
@@ -377,7 +379,6 @@ void http_request_headers(struct http_request *request, const char *method)
               "OPTIONS");
     }
     if (request->fault.rc == NG_OK) {
-        http_connection_identify(request->connection);
         if (check_names(request) == NG_OK) {
             routes_find(request);
             (void)check_caller(request);
