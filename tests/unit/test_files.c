@@ -860,11 +860,30 @@ static void test_roots_of_other_spaces(void **state)
     assert_int_equal(files_roots(files, call, &seen), 1);
     assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
     assert_int_equal(files_stat(files, call, ng_str_of(path), &file), NG_EOUTSIDE);
+    /* Nor does what is refused tell what is there, or go through it. */
+    static const char *const probes[] = {
+        "secret/none",       "secret/f/x",      "secret/./f",         "./secret/none",
+        "secret/none/../f",  "secret/f/../f",   "secret/../secret/f", "secret/f/../../link",
+        "secret/none/../..", "./secret/a/../f", "./secret/f/../f",
+    };
+    for (size_t i = 0; i < NG_COUNT(probes); i++) {
+        (void)in_root(harness, secret, probes[i]);
+        assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
+    }
     size_t count = 0;
     struct ng_file_list list = {.size = sizeof(list), .path = shared, .depth = 5};
     (void)in_root(harness, path, "");
     assert_int_equal(files_list(files, call, &list, count_entry, &count), NG_OK);
     assert_int_equal(count, 1); /* the link, shown and leading nowhere */
+    /* An open root in a closed one is reached however it is written. */
+    (void)snprintf(text, sizeof(text), "team:%s", path);
+    char inner[PATH_SIZE];
+    struct ng_str nested[] = {ng_str_of(text), in_root(harness, inner, "secret")};
+    assert_int_equal(files_set_roots(files, call, nested, 2), NG_OK);
+    (void)in_root(harness, secret, "./secret/f");
+    assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_OK);
+    (void)in_root(harness, secret, "./none");
+    assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
     call_unref(call);
 }
 
