@@ -551,6 +551,70 @@ static void results_are_waited_for(void **state)
     }
 }
 
+static void await_waiting(size_t count)
+{
+    const struct timespec step = {0, 2000000};
+    struct mcp_tasks *tasks = mcp_tasks_of(fixture.harness.gateway);
+    for (int i = 0; i < PATIENCE_MS / 2 && mcp_tasks_waiting(tasks) != count; i++) {
+        (void)nanosleep(&step, NULL);
+    }
+    assert_int_equal(mcp_tasks_waiting(tasks), count);
+}
+
+/* Clients that gave up take no place from those that come after them. */
+static void who_left_does_not_wait(void **state)
+{
+    char id[MCP_TASK_ID_LEN + 1];
+    char body[256];
+    struct exchange waits[MCP_TASK_WAITERS_MAX];
+    struct exchange last;
+    (void)state;
+    take_id(call_older("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
+    (void)snprintf(body, sizeof(body),
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/result\",\"params\":{"
+                   "\"taskId\":\"%s\"}}",
+                   id);
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        exchange_start(&waits[i], false, NULL, NULL, body);
+    }
+    await_waiting(NG_COUNT(waits));
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        call_cancel(waits[i].response.call);
+    }
+    exchange_start(&last, false, NULL, NULL, body);
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        (void)exchange_wait(&waits[i]);
+        exchange_free(&waits[i]);
+    }
+    await_waiting(1);
+    expect_in(on_older("tasks/cancel", id), "\"status\":\"cancelled\"");
+    assert_non_null(strstr(exchange_wait(&last), "the task was cancelled"));
+    exchange_free(&last);
+}
+
+/* What runs for a key ends when the key does. */
+static void a_revoked_key_ends_its_runs(void **state)
+{
+    char id[MCP_TASK_ID_LEN + 1];
+    struct gateway *gateway = fixture.harness.gateway;
+    struct call *call = harness_new_call(&fixture.harness);
+    (void)state;
+    struct key key = {.id = "2"};
+    atomic_init(&key.refs, 1);
+    fixture.caller.key = &key;
+    make("k_slow", "{\"ms\":600000}", id);
+    assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
+    expect_in(on_task("tasks/get", id, ""), "\"status\":\"working\"");
+    atomic_store(&key.revoked, true);
+    assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
+    free(get_until(id, "\"status\":\"completed\""));
+    call_unref(call);
+    const struct timespec step = {0, 2000000};
+    while (atomic_load(&key.refs) > 1) {
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 static void older_tasks_are_listed(void **state)
 {
     static char ids[MCP_TASKS_PAGE + 3][MCP_TASK_ID_LEN + 1];
@@ -695,6 +759,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(asking_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_tasks_are_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(results_are_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_left_does_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_revoked_key_ends_its_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_tasks_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_page_goes_on_behind_a_gone_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(expired_tasks_are_removed, set_up, tear_down),
