@@ -821,6 +821,10 @@ static void test_events(void **state)
     edit_works(harness, UNDO, "f");
     put(harness, "old", "x");
     edit_works(harness, APPEND, "old");
+    put(harness, "other", "x"); /* nobody has told of it yet */
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s/files/to\"",
+                   harness->dir);
+    edit_works(harness, args, "other");
     assert_int_equal(store_changes(harness->gateway->store, call, 0, 1000, tell, &told), NG_OK);
     assert_string_equal(told.text, "/f created with revision\n"
                                    "/f updated with revision\n"
@@ -828,7 +832,8 @@ static void test_events(void **state)
                                    "/f moved with revision\n/g deleted\n"
                                    "/f updated with revision\n"
                                    "/f deleted\n"
-                                   "/old updated with revision\n");
+                                   "/old updated with revision\n"
+                                   "/to moved with revision\n/other deleted\n");
     call_unref(call);
 }
 
