@@ -52,6 +52,7 @@ struct http_stream {
     bool last;   /* what is pending is the last */
     struct gateway *gateway;
     size_t counted; /* of `pending` in limits.buffered */
+    uint64_t *told; /* bytes of the answer, for the access log; the request's */
 };
 
 struct http_stream *http_stream_new(const struct http_stream_source *source, void *user,
@@ -154,6 +155,7 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
     len = len < max ? len : max;
     memcpy(out, stream->pending.data + stream->sent, len);
     stream->sent += len;
+    *stream->told += len;
     if (stream->sent == stream->pending.len) {
         stream_forget_pending(stream);
     }
@@ -243,6 +245,7 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
     stream->mhd = connection->mhd;
     pthread_mutex_unlock(&stream->lock);
     stream->gateway = connection->request.gateway;
+    stream->told = &connection->request.sent;
     return response;
 }
 

@@ -8,8 +8,10 @@
 #include "archive.h"
 #include "clock.h"
 #include "dispatch.h"
+#include "http_access.h"
 #include "http_reply.h"
 #include "http_server.h"
+#include "keys.h"
 #include "reload.h"
 #include "routes.h"
 #include "str.h"
@@ -85,6 +87,7 @@ static int verify_step(struct ng_call *pub, void *user)
 static int admin_start(struct http_request *request, ng_step_fn *step)
 {
     if (!request->connection->auth.is_socket) {
+        http_access_refused(request, "refused", NG_EFORBIDDEN, request->target.path);
         (void)http_reply_error(
             request, NG_EFORBIDDEN, "Use the command on the gateway's own machine",
             "This is answered only on the Unix socket in the data directory");
@@ -139,7 +142,10 @@ static int reload_step(struct ng_call *pub, void *user)
 int rest_admin_reload(struct http_request *request)
 {
     if (request->caller.role != NG_ROLE_ADMIN) {
-        (void)http_reply_error(request, NG_EFORBIDDEN, NULL, "A reload needs the role admin");
+        http_access_refused(request, "reload", NG_EFORBIDDEN, request->target.path);
+        (void)http_reply_error(request, NG_EFORBIDDEN, NULL,
+                               "A reload needs the role admin; this caller's role is %s",
+                               key_role_name(request->caller.role));
         return NG_OK;
     }
     struct call *call = http_request_call(request);
