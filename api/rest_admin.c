@@ -3,6 +3,8 @@
  * the Unix socket); and a reload, for every admin. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "archive.h"
