@@ -213,6 +213,10 @@ static int key_show_new(const struct ng_value *key)
     key_join(json_get(key, "spaces"), "none", ", ", &about);
     (void)buf_add_c(&about, ", tools ");
     key_join(json_get(key, "tools"), "all", ", ", &about);
+    const struct ng_value *rate = json_get(key, "rate");
+    if (rate != NULL) {
+        (void)buf_printf(&about, ", rate %.*s/s", (int)rate->text.len, rate->text.data);
+    }
     (void)buf_printf(
         &about,
         ", expires %.*s.\nSend it as `Authorization: Bearer KEY`. It is shown only "

@@ -89,33 +89,53 @@ void http_access_headers(struct http_request *request)
     }
 }
 
-static void audit_refusal(struct http_request *request, int rc)
+/* target: absent for the path. */
+static void audit_refusal(struct http_request *request, const char *what, int rc,
+                          struct ng_str target, struct ng_str agent, struct ng_str key)
 {
     char address[INET6_ADDRSTRLEN];
     char path[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str trace = request->headers.traceparent;
     audit_event(&(struct audit_event){
-        .what = "refused",
+        .what = what,
         .outcome = error_name(NULL, rc),
+        .agent = agent,
+        .key = key,
         .remote = remote(request->connection, address),
-        .target = shown_path(request, path),
+        .target = target.data != NULL ? str_utf8_cut(target, HTTP_ACCESS_PATH_MAX)
+                                      : shown_path(request, path),
         .request_id = ng_str_of(request->request_id),
         .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),
     });
 }
 
-void http_access_caller(struct http_request *request, int rc)
+void http_access_refused(struct http_request *request, const char *what, int rc,
+                         struct ng_str target)
+{
+    const struct auth_caller *caller = &request->caller;
+    struct ng_str none = str_make(NULL, 0);
+    bool known = request->authenticated;
+    audit_refusal(request, what, rc, target, known ? caller->agent : none,
+                  known && caller->key != NULL ? ng_str_of(caller->key->id) : none);
+}
+
+void http_access_caller(struct http_request *request, const struct auth_refusal *refusal)
 {
     struct http_access *access = &request->access;
-    if (rc != NG_OK) {
+    if (refusal != NULL) {
         metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
-        audit_refusal(request, rc);
+        audit_refusal(request, "refused", refusal->rc, str_make(NULL, 0),
+                      absent_if_empty(refusal->agent), absent_if_empty(refusal->key));
     }
     if (access->started_ns == 0) {
         return;
     }
     const struct auth_caller *caller = &request->caller;
-    if (rc == NG_OK) {
+    if (refusal != NULL) {
+        access->trusted = refusal->agent[0] != '\0';
+        copy(access->agent, sizeof(access->agent), ng_str_of(refusal->agent));
+        copy(access->key, sizeof(access->key), ng_str_of(refusal->key));
+    } else {
         access->trusted = true;
         copy(access->agent, sizeof(access->agent), caller->agent);
         if (caller->key != NULL) {

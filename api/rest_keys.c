@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_keys.c - /v1/keys: the keys, for the role admin. */
 #include "dispatch.h"
+#include "http_access.h"
 #include "http_reply.h"
 #include "key_ops.h"
 #include "routes.h"
@@ -92,11 +93,25 @@ int rest_keys_revoke(struct http_request *request)
     return start(request, KEY_OP_REVOKE);
 }
 
+/* What went well has a line of its own, by the keys. Looking at what is not there is none. */
+static void audit_failure(struct http_request *request, const struct key_job *job, int rc)
+{
+    bool changes = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
+    const char *what = job->op == KEY_OP_ADD      ? "key_add"
+                       : job->op == KEY_OP_REVOKE ? "key_revoke"
+                                                  : "refused";
+    if (changes || rc == NG_EFORBIDDEN || rc == NG_ERATE) {
+        http_access_refused(request, what, rc,
+                            job->op == KEY_OP_REVOKE ? job->id : request->target.path);
+    }
+}
+
 void rest_keys_finish(struct http_request *request)
 {
     struct call *call = request->call;
     const struct key_job *job = call->on_user;
     if (call->result.rc != NG_OK) {
+        audit_failure(request, job, call->result.rc);
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = job->op == KEY_OP_ADD ? STATUS_CREATED : STATUS_OK;

@@ -148,6 +148,7 @@ struct call {
     struct pin *pins;
     struct idem *idem;    /* this call holds an idempotency key, see idem.h */
     bool idem_stored;     /* its answer is in the store, or on the way */
+    bool idem_repeated;   /* its answer is that of the first call with its key */
     struct buf reply_buf; /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;

@@ -437,6 +437,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->key = call->key;
     background->no_rate = true;
     background->tool = call->tool;
+    background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
     if (dispatch_step(background, step, user) == NG_OK) {

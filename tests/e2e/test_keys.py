@@ -351,6 +351,11 @@ def test_a_call_that_runs_when_its_key_goes_is_finished(start):
 # ---- rates
 
 
+def test_a_new_key_says_all_that_it_may(tmp_path):
+    done = notegate(tmp_path / "data", "key", "add", "ada", "--rate", "30/min", "--tool", "notebook", "--space", "team")
+    assert "role writer, mode agent, spaces team, tools notebook, rate 0.5/s, expires never" in done.stderr
+    assert "rate" not in notegate(tmp_path / "data", "key", "add", "bob").stderr
+
 def test_rate(start):
     gateway = start(sets=[PLUGINS])
     key = add(gateway.data_dir, "ada", "--rate", "2/min")
@@ -361,6 +366,7 @@ def test_rate(start):
     for answer in limited:
         assert "2 calls a minute" in refused(answer, 429, "RATE_LIMITED")["message"]
         assert 1 <= int(answer.headers["retry-after"]) <= 30
+        assert answer.json()["hint"] == f"Try again in {answer.headers['retry-after']} s"
     over_mcp = mcp(gateway, key, "tools/call", {"name": "notebook", "arguments": READ})
     assert over_mcp.status_code == 429 and "error" in over_mcp.json(), over_mcp.text
     assert int(over_mcp.headers["retry-after"]) >= 1
@@ -475,9 +481,11 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
                                    capture_output=True, text=True, timeout=60, env=environment(), check=False)
     assert refused_start.returncode == 1 and "notegate key add" in refused_start.stderr
     key = add(data_dir, "ada")
-    gateway = Gateway(data_dir, sets=[PLUGINS], listen="0.0.0.0:0")
+    gateway = Gateway(data_dir, sets=[PLUGINS, "allowed_hosts=notes.example.com"], listen="0.0.0.0:0")
     try:
         url = f"http://127.0.0.1:{gateway.port}"
+        eventually(lambda: gateway.logged(f"try: curl -s http://notes.example.com:{gateway.port}/", "$NOTEGATE_KEY"),
+                   what="a call to try, by the name that clients use")
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
         assert notegate(data_dir, "key", "revoke", "ada").returncode == 0
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 401
