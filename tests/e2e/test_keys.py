@@ -364,7 +364,7 @@ def test_rate(start):
     limited = [answer for answer in answers if answer.status_code != 200]
     assert limited, "five calls at once are over 2 a minute"
     for answer in limited:
-        assert refused(answer, 429, "RATE_LIMITED")
+        assert "2 calls a minute" in refused(answer, 429, "RATE_LIMITED")["message"]
         assert 1 <= int(answer.headers["retry-after"]) <= 30
         assert answer.json()["hint"] == f"Try again in {answer.headers['retry-after']} s"
     over_mcp = mcp(gateway, key, "tools/call", {"name": "notebook", "arguments": READ})
@@ -533,14 +533,14 @@ def test_the_command(start, tmp_path, running):
                      "--tool", "notebook", "--rate", "5/s", "--expires", "2099-01-01T00:00:00Z")
     assert first.returncode == 0 and KEY.match(first.stdout.strip()) and first.stdout.count("\n") == 1
     assert "only this once" in first.stderr and first.stdout.strip() not in first.stderr
-    second = json.loads(notegate(data_dir, "key", "add", "ada", "--json").stdout)
+    second = json.loads(notegate(data_dir, "key", "add", "ada", "--rate", "6/min", "--json").stdout)
     assert KEY.match(second["key"]) and second["spaces"] == ["~ada", "shared"]
     bob = key_id(add(data_dir, "bob"))
     rows = table(notegate(data_dir, "key", "list"))
     assert rows == [
         [key_id(first.stdout.strip()), "ada", "reader", "ask", "team", "notebook", "5/s", "2099-01-01T00:00:00Z",
          "live"],
-        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "-", "never", "live"],
+        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "6/min", "never", "live"],
         [bob, "bob", "writer", "agent", "~bob,shared", "all", "-", "never", "live"]]
     wrong = notegate(data_dir, "key", "revoke", "bop")
     assert wrong.returncode == 1 and 'did you mean "bob"' in wrong.stderr
