@@ -371,6 +371,11 @@ def test_a_call_that_runs_when_its_key_goes_is_finished(start):
 # ---- rates
 
 
+def test_a_new_key_says_all_that_it_may(tmp_path):
+    done = notegate(tmp_path / "data", "key", "add", "ada", "--rate", "30/min", "--tool", "notebook", "--space", "team")
+    assert "role writer, mode agent, spaces team, tools notebook, rate 0.5/s, expires never" in done.stderr
+    assert "rate" not in notegate(tmp_path / "data", "key", "add", "bob").stderr
+
 def test_rate(start):
     gateway = start(sets=[PLUGINS])
     key = add(gateway.data_dir, "ada", "--rate", "2/min")
@@ -381,6 +386,7 @@ def test_rate(start):
     for answer in limited:
         assert refused(answer, 429, "RATE_LIMITED")
         assert 1 <= int(answer.headers["retry-after"]) <= 30
+        assert answer.json()["hint"] == f"Try again in {answer.headers['retry-after']} s"
     over_mcp = mcp(gateway, key, "tools/call", {"name": "notebook", "arguments": READ})
     assert over_mcp.status_code == 429 and "error" in over_mcp.json(), over_mcp.text
     assert int(over_mcp.headers["retry-after"]) >= 1
@@ -495,9 +501,11 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
                                    capture_output=True, text=True, timeout=60, env=environment(), check=False)
     assert refused_start.returncode == 1 and "notegate key add" in refused_start.stderr
     key = add(data_dir, "ada")
-    gateway = Gateway(data_dir, sets=[PLUGINS], listen="0.0.0.0:0")
+    gateway = Gateway(data_dir, sets=[PLUGINS, "allowed_hosts=notes.example.com"], listen="0.0.0.0:0")
     try:
         url = f"http://127.0.0.1:{gateway.port}"
+        eventually(lambda: gateway.logged(f"try: curl -s http://notes.example.com:{gateway.port}/", "$NOTEGATE_KEY"),
+                   what="a call to try, by the name that clients use")
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
         assert notegate(data_dir, "key", "revoke", "ada").returncode == 0
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 401
@@ -565,6 +573,38 @@ def test_the_command(start, tmp_path, running):
     assert table(notegate(data_dir, "key", "list")) == []
     assert [row[-1] for row in table(notegate(data_dir, "key", "list", "--all"))] == ["revoked"] * 3
     assert json.loads(notegate(data_dir, "key", "list", "--json").stdout) == {"keys": []}
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_key_is_revoked_by_its_text(start, tmp_path, running):
+    if running:
+        start(sets=[PLUGINS])
+    keep = add(tmp_path / "data", "ada")
+    leaked = add(tmp_path / "data", "ada")
+    done = notegate(tmp_path / "data", "key", "revoke", leaked)
+    assert done.returncode == 0 and leaked not in done.stdout + done.stderr
+    assert [row[0] for row in table(notegate(tmp_path / "data", "key", "list"))] == [key_id(keep)]
+    unknown = notegate(tmp_path / "data", "key", "revoke", f"ng_{'a' * 12}_secret")
+    assert unknown.returncode == 1 and "secret" not in unknown.stderr
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_the_command_reads_many_keys(start, tmp_path, running):
+    gateway = start(sets=[PLUGINS])
+    local = httpx.Client(transport=httpx.HTTPTransport(uds=gateway.socket_path), base_url="http://localhost")
+    spaces = [f"a-space-with-quite-a-long-name-for-the-team-number-{i}" for i in range(64)]
+    for i in range(600):
+        assert local.post("/v1/keys", json={"agent": f"agent{i}", "spaces": spaces}).status_code == 201
+    answer = local.get("/v1/keys", params={"name": "agent7"}).json()["keys"]
+    assert [key["agent"] for key in answer] == ["agent7"]
+    assert local.get("/v1/keys", params={"name": answer[0]["id"]}).json()["keys"] == answer
+    assert local.get("/v1/keys", params=[("name", "a"), ("name", "b")]).status_code == 400
+    if not running:
+        assert gateway.stop() == 0
+    assert len(table(notegate(gateway.data_dir, "key", "list"))) == 600
+    assert "1 key revoked" in notegate(gateway.data_dir, "key", "revoke", "agent7").stdout
+    near = notegate(gateway.data_dir, "key", "revoke", "agent77x")
+    assert near.returncode == 1 and "did you mean" in near.stderr
 
 
 @pytest.mark.parametrize("words,says", [
