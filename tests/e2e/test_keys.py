@@ -308,6 +308,26 @@ def test_revoking_holds_at_once_for_sessions_and_streams(start):
     assert rest_call(gateway, second, "notebook", READ) == "ok"
 
 
+def test_revoking_ends_what_waits_for_the_client(start):
+    gateway = start(sets=["plugins=+conformance"])
+    keep, key = add(gateway.data_dir, "keep", "--role", "admin"), add(gateway.data_dir, "ada")
+    headers = bearer(key) | {"Accept": "application/json, text/event-stream"}
+    opened = gateway.client.post("/mcp", headers=headers, json={
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"sampling": {}}, "clientInfo": {"name": "t", "version": "1"}}})
+    headers |= {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "test_sampling", "arguments": {"prompt": "x"}}}
+    with Stream(f"{gateway.url}/mcp", headers=headers, wait_open=False) as stream, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        # Without events this answer cannot end with its stream: it waits for the model's.
+        waits = pool.submit(gateway.client.post, "/mcp", json=call, headers=headers | {"Accept": "application/json"})
+        assert stream.events.get(timeout=20).data == ""  # the first one only has an id
+        assert stream.events.get(timeout=20).json()["method"] == "sampling/createMessage"
+        assert gateway.client.delete(f"/v1/keys/{key_id(key)}", headers=bearer(keep)).status_code == 200
+        answer = waits.result(20)
+        assert answer.json()["result"]["isError"], answer.text
+
+
 def test_expiry(start):
     gateway = start(sets=[PLUGINS])
     admin = add(gateway.data_dir, "root", "--role", "admin")
