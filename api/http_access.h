@@ -27,10 +27,12 @@ struct http_access {
 
 /* With the request line. */
 void http_access_begin(struct http_request *request);
-/* The headers are in and the caller is known (NULL), or was refused: with an audit line. */
+/* The headers are in, whatever is wrong with them. */
+void http_access_headers(struct http_request *request);
+/* The caller is known (NULL), or was refused: with an audit line. */
 void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
 /* The audit line of what was refused, or failed, without being a tool's call. what: "refused",
- * or what it would have been; target: the path, or what it was about. */
+ * or what it would have been; target: what it was about; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,
                          struct ng_str target);
 /* The request has ended. whole: its answer was sent to the last byte. */

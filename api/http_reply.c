@@ -328,7 +328,7 @@ bool http_reply_send(struct http_request *request)
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
-    request->sent = body_bytes;
+    request->sent = request->method == HTTP_HEAD ? 0 : body_bytes; /* a stream counts itself */
     request->answered = ok;
     return ok;
 }

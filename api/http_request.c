@@ -296,7 +296,7 @@ static int check_names(struct http_request *request)
     char peer[INET6_ADDRSTRLEN];
     http_connection_peer(request->connection, peer);
     auth_log_refusal(request->server->auth, request->fault.text, peer, request->request_id);
-    http_access_refused(request, "refused", NG_EFORBIDDEN, request->target.path);
+    http_access_refused(request, "refused", NG_EFORBIDDEN, str_make(NULL, 0));
     return NG_EFORBIDDEN;
 }
 
@@ -375,6 +375,8 @@ void http_request_headers(struct http_request *request, const char *method)
         (void)add_fault(request, &found);
     }
     make_request_id(request);
+    http_connection_identify(request->connection); /* also for the log's line of a bad one */
+    http_access_headers(request);
     if (request->method == 0) {
         request->fault.fatal = true;
         fault(request, NG_EMETHOD,
@@ -382,7 +384,6 @@ void http_request_headers(struct http_request *request, const char *method)
               "OPTIONS");
     }
     if (request->fault.rc == NG_OK) {
-        http_connection_identify(request->connection);
         if (check_names(request) == NG_OK) {
             routes_find(request);
             (void)check_caller(request);

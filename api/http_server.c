@@ -13,6 +13,7 @@
 #include "http_listen.h"
 #include "http_reply.h"
 #include "http_request.h"
+#include "http_stream_face.h"
 #include "http_tls.h"
 #include "log.h"
 #include "mcp_tasks.h"
@@ -123,15 +124,19 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)mhd;
     *context = NULL;
     if (connection != NULL) {
+        struct http_request *request = &connection->request;
         int phase = atomic_load(&connection->phase);
         if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
+            request->abandoned = atomic_load(&request->stage) == HTTP_ABANDONED;
         } else if (phase == HTTP_PHASE_STREAMING) {
+            /* Only this thread sets and clears `stream`. */
+            request->sent = http_stream_bytes(connection->stream);
             http_watch_unstream(&connection->server->watch, connection);
         }
-        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-        http_request_end(&connection->request);
+        http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        http_request_end(request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
 }

@@ -47,12 +47,12 @@ struct http_stream {
 
     /* The event loop's. */
     struct buf pending;
-    size_t sent; /* of it */
-    bool begun;  /* something was sent */
-    bool last;   /* what is pending is the last */
+    size_t sent;    /* of it */
+    bool begun;     /* something was sent */
+    bool last;      /* what is pending is the last */
+    uint64_t bytes; /* handed out, in all */
     struct gateway *gateway;
     size_t counted; /* of `pending` in limits.buffered */
-    uint64_t *told; /* bytes of the answer, for the access log; the request's */
 };
 
 struct http_stream *http_stream_new(const struct http_stream_source *source, void *user,
@@ -155,7 +155,7 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
     len = len < max ? len : max;
     memcpy(out, stream->pending.data + stream->sent, len);
     stream->sent += len;
-    *stream->told += len;
+    stream->bytes += len;
     if (stream->sent == stream->pending.len) {
         stream_forget_pending(stream);
     }
@@ -245,8 +245,12 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
     stream->mhd = connection->mhd;
     pthread_mutex_unlock(&stream->lock);
     stream->gateway = connection->request.gateway;
-    stream->told = &connection->request.sent;
     return response;
+}
+
+uint64_t http_stream_bytes(const struct http_stream *stream)
+{
+    return stream->bytes;
 }
 
 /* ---- the watch ---- */

@@ -531,6 +531,8 @@ void reload_run(struct reload *reload, struct reload_report *report)
         .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
                                                     : str_make(NULL, 0),
         .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
+        .request_id = count > 0 ? waiters[0]->caller.request_id : str_make(NULL, 0),
+        .traceparent = count > 0 ? waiters[0]->caller.traceparent : str_make(NULL, 0),
     });
     for (size_t i = 0; i < count; i++) {
         reload_answer(waiters[i], report);

@@ -561,6 +561,38 @@ def test_the_command(start, tmp_path, running):
     assert json.loads(notegate(data_dir, "key", "list", "--json").stdout) == {"keys": []}
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_a_key_is_revoked_by_its_text(start, tmp_path, running):
+    if running:
+        start(sets=[PLUGINS])
+    keep = add(tmp_path / "data", "ada")
+    leaked = add(tmp_path / "data", "ada")
+    done = notegate(tmp_path / "data", "key", "revoke", leaked)
+    assert done.returncode == 0 and leaked not in done.stdout + done.stderr
+    assert [row[0] for row in table(notegate(tmp_path / "data", "key", "list"))] == [key_id(keep)]
+    unknown = notegate(tmp_path / "data", "key", "revoke", f"ng_{'a' * 12}_secret")
+    assert unknown.returncode == 1 and "secret" not in unknown.stderr
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_the_command_reads_many_keys(start, tmp_path, running):
+    gateway = start(sets=[PLUGINS])
+    local = httpx.Client(transport=httpx.HTTPTransport(uds=gateway.socket_path), base_url="http://localhost")
+    spaces = [f"a-space-with-quite-a-long-name-for-the-team-number-{i}" for i in range(64)]
+    for i in range(600):
+        assert local.post("/v1/keys", json={"agent": f"agent{i}", "spaces": spaces}).status_code == 201
+    answer = local.get("/v1/keys", params={"name": "agent7"}).json()["keys"]
+    assert [key["agent"] for key in answer] == ["agent7"]
+    assert local.get("/v1/keys", params={"name": answer[0]["id"]}).json()["keys"] == answer
+    assert local.get("/v1/keys", params=[("name", "a"), ("name", "b")]).status_code == 400
+    if not running:
+        assert gateway.stop() == 0
+    assert len(table(notegate(gateway.data_dir, "key", "list"))) == 600
+    assert "1 key revoked" in notegate(gateway.data_dir, "key", "revoke", "agent7").stdout
+    near = notegate(gateway.data_dir, "key", "revoke", "agent77x")
+    assert near.returncode == 1 and "did you mean" in near.stderr
+
+
 @pytest.mark.parametrize("words,says", [
     (["key"], "needs"), (["key", "ad", "x"], "add, list or revoke"), (["key", "add"], "needs a name"),
     (["key", "add", "a", "b"], "more than"), (["key", "add", "a b"], "agent name"),
