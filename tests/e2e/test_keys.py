@@ -504,6 +504,12 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
     gateway = Gateway(data_dir, sets=[PLUGINS, "allowed_hosts=notes.example.com"], listen="0.0.0.0:0")
     try:
         url = f"http://127.0.0.1:{gateway.port}"
+        assert gateway.logged("0.0.0.0", "without TLS"), "keys would cross the network in clear"
+        checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
+        assert checked.returncode == 1 and "no key exists" in checked.stdout
+        add(tmp_path / "other", "ada")
+        checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
+        assert checked.returncode == 0 and "0.0.0.0:0; warning: " in checked.stdout and "TLS" in checked.stdout
         eventually(lambda: gateway.logged(f"try: curl -s http://notes.example.com:{gateway.port}/", "$NOTEGATE_KEY"),
                    what="a call to try, by the name that clients use")
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
