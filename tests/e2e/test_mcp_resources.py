@@ -2,6 +2,7 @@
 """Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
 
 import asyncio
+import concurrent.futures
 import pathlib
 import subprocess
 import threading
@@ -21,6 +22,8 @@ MODERN = "2026-07-28"
 SDK_REVISION = "notegate://{space}/notebook/{id}?revision={revision}"
 PLAIN = "notegate://{space}/notebook/{id}"
 MANY = 10_000
+# Writers at a time while a gateway is filled: their commits are one.
+FILLERS = 8
 
 
 def uri(space, name, kind="notebook"):
@@ -172,13 +175,16 @@ def test_two_agents_do_not_see_each_other(start):
 def test_pages_are_complete_while_writers_run(start):
     gateway = start()
     agent = Rpc(gateway, "many")
-    batch = 500
-    for begin in range(0, MANY, batch):
+
+    def fill(numbers):
         with httpx.Client(base_url=gateway.url, headers={"X-Notegate-Agent": "many"}, timeout=60,
                           trust_env=False) as rest:
-            for number in range(begin, begin + batch):
+            for number in numbers:
                 answer = rest.post("/v1/tools/notebook", json={"mode": "create", "name": f"n{number:05}"})
                 assert answer.status_code == 200, answer.text
+
+    with concurrent.futures.ThreadPoolExecutor(FILLERS) as pool:
+        list(pool.map(fill, [range(first, MANY, FILLERS) for first in range(FILLERS)]))
     stop = threading.Event()
     failed = []
 
