@@ -167,7 +167,7 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
     struct mcp_http_job *http = (struct mcp_http_job *)(void *)job;
     struct mcp_session *session = NULL;
     struct ng_str owner = mcp_http_owner(job->caller, http->owner);
-    int rc = mcp_sessions_open(http->mcp->sessions, owner, version, &session);
+    int rc = mcp_sessions_open(http->mcp->sessions, owner, job->caller->key, version, &session);
     if (rc == NG_OK) {
         mcp_asks_start(http->mcp->asks);
         (void)snprintf(http->response->session_id, sizeof(http->response->session_id), "%s",

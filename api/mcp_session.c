@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "keys.h"
 #include "str.h"
 
 #define MCP_SESSION_BUCKETS 1024 /* a power of two */
@@ -22,7 +23,28 @@ struct mcp_sessions {
     struct mcp_session *buckets[MCP_SESSION_BUCKETS];
 };
 
+/* What all sessions of one caller have together. */
+struct mcp_share {
+    atomic_int refs;
+    size_t sessions; /* under the table's lock */
+    struct key *key; /* a reference; or NULL */
+    struct mcp_kept kept;
+};
+
 /* ---- one session ---- */
+
+static void share_unref(struct mcp_share *share)
+{
+    if (share != NULL && atomic_fetch_sub(&share->refs, 1) == 1) {
+        key_unref(share->key);
+        free(share);
+    }
+}
+
+struct mcp_kept *mcp_session_kept(struct mcp_session *session)
+{
+    return session->share == NULL ? NULL : &session->share->kept;
+}
 
 struct mcp_session *mcp_session_new(void)
 {
@@ -52,6 +74,7 @@ void mcp_session_unref(struct mcp_session *session)
     if (session->say_release != NULL) {
         session->say_release(session->say_user);
     }
+    share_unref(session->share);
     free(session);
 }
 
@@ -321,6 +344,7 @@ static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
     *at = session->hash_next;
     unlink_order(sessions, session);
     sessions->count--;
+    session->share->sessions--;
 }
 
 /* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
@@ -348,23 +372,77 @@ static void end_all(struct mcp_session *gone)
     while (gone != NULL) {
         struct mcp_session *session = gone;
         gone = session->older;
-        mcp_session_close(session);
+        if (key_live(session->share->key)) {
+            mcp_session_close(session);
+        } else { /* what runs goes on when its key goes */
+            mcp_session_hang_up(session);
+            mcp_session_cut_streams(session);
+        }
         mcp_session_unref(session);
     }
 }
 
-/* The owner's session that was silent longest, if it has its full number. */
-static struct mcp_session *over_share(struct mcp_sessions *sessions, const char *owner)
+/* Takes out the sessions of keys that are revoked or have expired, onto the list `gone`. */
+static struct mcp_session *take_dead(struct mcp_sessions *sessions, struct mcp_session *gone)
 {
-    struct mcp_session *first = NULL;
-    size_t count = 0;
-    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
-        if (strcmp(at->owner, owner) == 0) {
-            first = first == NULL ? at : first;
-            count++;
+    struct mcp_session *newer = NULL;
+    for (struct mcp_session *at = sessions->oldest; at != NULL; at = newer) {
+        newer = at->newer;
+        if (!key_live(at->share->key)) {
+            take_out(sessions, at);
+            at->older = gone;
+            gone = at;
         }
     }
-    return count >= MCP_SESSIONS_PER_CALLER_MAX ? first : NULL;
+    return gone;
+}
+
+/* The owner's first session in the order of use, or NULL. */
+static struct mcp_session *first_of(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *at = sessions->oldest;
+    while (at != NULL && strcmp(at->owner, owner) != 0) {
+        at = at->newer;
+    }
+    return at;
+}
+
+/* Who has to go for one more of this share: its own session if it has its full number, one of
+ * the caller with the most if the table is full. NULL: nobody has to, or *ret_rc. */
+static struct mcp_session *over_share(struct mcp_sessions *sessions, struct mcp_session *own,
+                                      int *ret_rc)
+{
+    size_t has = own == NULL ? 0 : own->share->sessions;
+    if (has >= MCP_SESSIONS_PER_CALLER_MAX) {
+        return own;
+    }
+    if (sessions->count < MCP_SESSIONS_MAX) {
+        return NULL;
+    }
+    struct mcp_session *most = sessions->oldest;
+    for (struct mcp_session *at = most; at != NULL; at = at->newer) {
+        most = at->share->sessions > most->share->sessions ? at : most;
+    }
+    if (most->share->sessions <= has + 1) {
+        *ret_rc = NG_EBUSY;
+        return NULL;
+    }
+    return most;
+}
+
+static struct mcp_share *share_new(struct mcp_sessions *sessions, struct key *key)
+{
+    struct mcp_share *share = alloc_zeroed(1, sizeof(*share));
+    if (share != NULL) {
+        atomic_init(&share->refs, 1);
+        atomic_init(&share->kept.own, 0);
+        share->kept.all = &sessions->kept_sum;
+        share->key = key;
+        if (key != NULL) {
+            key_ref(key);
+        }
+    }
+    return share;
 }
 
 static int make_id(char id[MCP_SESSION_ID_LEN + 1])
@@ -436,6 +514,14 @@ void mcp_sessions_close_all(struct mcp_sessions *sessions)
 void mcp_sessions_sweep(struct mcp_sessions *sessions)
 {
     (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *gone = take_dead(sessions, take_silent(sessions));
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+}
+
+static void end_silent(struct mcp_sessions *sessions)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
     struct mcp_session *gone = take_silent(sessions);
     (void)pthread_mutex_unlock(&sessions->lock);
     end_all(gone);
@@ -450,7 +536,43 @@ static void say(struct mcp_session *session, struct ng_str message)
     }
 }
 
-int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
+static void link_session(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
+    session->hash_next = *bucket;
+    *bucket = session;
+    link_newest(sessions, session);
+    sessions->count++;
+    session->share->sessions++;
+    (void)atomic_fetch_add(&session->refs, 1);
+}
+
+/* Under the lock. *gone: who had to go for it. */
+static int add_session(struct mcp_sessions *sessions, struct mcp_session *session,
+                       struct mcp_session **gone)
+{
+    int rc = NG_OK;
+    *gone = take_dead(sessions, take_silent(sessions));
+    struct mcp_session *own = first_of(sessions, session->owner);
+    struct mcp_session *over = over_share(sessions, own, &rc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (own != NULL) { /* the share it came with is not needed */
+        share_unref(session->share);
+        session->share = own->share;
+        (void)atomic_fetch_add(&session->share->refs, 1);
+    }
+    if (over != NULL) {
+        take_out(sessions, over);
+        over->older = *gone;
+        *gone = over;
+    }
+    link_session(sessions, session);
+    return NG_OK;
+}
+
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret)
 {
     struct mcp_session *session = mcp_session_new();
@@ -458,7 +580,9 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
     if (session == NULL) {
         return NG_EINTERNAL;
     }
-    if (owner.len >= sizeof(session->owner) || make_id(session->id) != NG_OK) {
+    session->share = share_new(sessions, key);
+    if (session->share == NULL || owner.len >= sizeof(session->owner) ||
+        make_id(session->id) != NG_OK) {
         mcp_session_unref(session);
         return NG_EINTERNAL;
     }
@@ -466,27 +590,8 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
     atomic_store(&session->version, (int)version);
     session->say = say;
     session->streams_replay = true;
-    session->kept_sum = &sessions->kept_sum;
-
-    int rc = NG_OK;
     (void)pthread_mutex_lock(&sessions->lock);
-    gone = take_silent(sessions);
-    struct mcp_session *share = over_share(sessions, session->owner);
-    if (share != NULL) {
-        take_out(sessions, share);
-        share->older = gone;
-        gone = share;
-    }
-    if (sessions->count >= MCP_SESSIONS_MAX) {
-        rc = NG_EBUSY;
-    } else {
-        struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
-        session->hash_next = *bucket;
-        *bucket = session;
-        link_newest(sessions, session);
-        sessions->count++;
-        (void)atomic_fetch_add(&session->refs, 1);
-    }
+    int rc = add_session(sessions, session, &gone);
     (void)pthread_mutex_unlock(&sessions->lock);
     end_all(gone);
     if (rc != NG_OK) {
@@ -511,7 +616,7 @@ static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
                                       struct ng_str owner)
 {
-    mcp_sessions_sweep(sessions);
+    end_silent(sessions);
     (void)pthread_mutex_lock(&sessions->lock);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
@@ -525,7 +630,7 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_s
 
 bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
 {
-    mcp_sessions_sweep(sessions);
+    end_silent(sessions);
     (void)pthread_mutex_lock(&sessions->lock);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {

@@ -32,6 +32,7 @@
 
 struct mcp_sessions;
 struct mcp_session;
+struct mcp_share;
 struct mcp_watch;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
@@ -84,7 +85,7 @@ struct mcp_session {
     struct mcp_stream *own; /* the one that GET opens; made when it is first needed */
     struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX]; /* of POSTs */
     unsigned stream_number;                              /* of the last one */
-    atomic_size_t *kept_sum;
+    struct mcp_share *share;                             /* of a session in the table */
     /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
     void (*say)(struct mcp_session *session, struct ng_str message);
     void *say_user;
@@ -100,9 +101,10 @@ struct mcp_session {
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner: who may use it. NG_EBUSY: the table is full of other callers' sessions. *ret has a
- * reference for the caller. */
-int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
+/* owner: who may use it; key: of its caller or NULL, with which it ends. In a full table the
+ * caller with the most sessions loses the one that was silent longest; NG_EBUSY: nobody has
+ * more than this one. *ret has a reference for the caller. */
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another
  * caller's. */
@@ -151,7 +153,10 @@ bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *ques
 bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message);
 
-/* Those gone silent go now, not only when the next one comes. */
+/* What the streams of a session in the table keep is counted here. NULL: of no table. */
+struct mcp_kept *mcp_session_kept(struct mcp_session *session);
+
+/* Those gone silent and those of ended keys go now, not only when the next one comes. */
 void mcp_sessions_sweep(struct mcp_sessions *sessions);
 /* Every session ends. */
 void mcp_sessions_close_all(struct mcp_sessions *sessions);
