@@ -2,11 +2,14 @@
 """What one caller does is no other caller's business: nothing is seen of others, a key that ended does nothing more, and
 memory that one takes is counted as its own."""
 
+import concurrent.futures
 import json
 import subprocess
 
+import httpx
 import pytest
 from conftest import binary, environment, eventually
+from test_limits import stuck, workers  # noqa: F401 (fixtures)
 
 MODERN = "2026-07-28"
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -73,6 +76,24 @@ def test_a_key_that_ends_while_its_request_comes(team):
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
     listed = team.call("notebook", {"mode": "list"}, bearer(team.admin) | {"X-Notegate-Space": "~alice"})
     assert "late" not in listed.text
+
+
+def test_a_key_that_ends_while_its_calls_run_and_wait(workers):  # noqa: F811
+    """What runs is finished, what waits for its turn does not begin."""
+    gateway = workers("limits.queue=16")
+    gateway.admin = add(gateway, "root", "--role", "admin")
+    key = add(gateway, "ada")
+
+    def call(_):
+        return httpx.post(f"{gateway.url}/v1/tools/stuck", json={"ms": 1500}, headers=bearer(key), timeout=60,
+                          trust_env=False)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(call, number) for number in range(3)]
+        eventually(lambda: metric(gateway, 'notegate_in_use{name="queue"}') == 2, what="two calls that wait")
+        revoke(gateway, key)
+        statuses = sorted(done.result().status_code for done in calls)
+    assert statuses == [200, 401, 401]
 
 
 def test_a_keyless_request_that_comes_while_the_first_key_is_made(start):
