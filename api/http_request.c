@@ -339,6 +339,7 @@ static int check_caller(struct http_request *request)
             request->caller.traceparent = request->headers.traceparent;
         }
         http_access_caller(request, NG_OK);
+        atomic_store_explicit(&request->connection->trusted, true, memory_order_relaxed);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {

@@ -162,6 +162,16 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
 }
 
+/* Are so many connections open that those of strangers keep others out? */
+static bool is_crowded(const struct http_watch *watch)
+{
+    if (watch->first == NULL) {
+        return false;
+    }
+    size_t limit = atomic_load(&watch->first->request.gateway->limits.connections);
+    return watch->count > limit - limit / 8;
+}
+
 static bool dawdles(struct http_connection *connection, long long now)
 {
     long long since = atomic_load(&connection->since_ms);
@@ -185,6 +195,14 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
+/* Nobody has shown a right on it, and it has had its time. */
+static bool is_stranger(struct http_connection *connection, long long now)
+{
+    return now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS &&
+           !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
+           !connection->auth.is_socket;
+}
+
 /* A stream may be open for days; its client, its key and what lies between are looked after. */
 static void look_at_stream(struct http_connection *connection, long long now, bool ask)
 {
@@ -203,6 +221,7 @@ static size_t look(struct http_watch *watch, struct call **calls)
 {
     size_t count = 0;
     long long now = http_now_ms();
+    bool crowded = is_crowded(watch);
     bool ask = now - watch->left_ms >= HTTP_STREAM_LEFT_MS;
     watch->left_ms = ask ? now : watch->left_ms;
     for (struct http_connection *connection = watch->first; connection != NULL;
@@ -217,7 +236,7 @@ static size_t look(struct http_watch *watch, struct call **calls)
                 call_ref(connection->watched);
                 calls[count++] = connection->watched;
             }
-        } else if (dawdles(connection, now)) {
+        } else if (dawdles(connection, now) || (crowded && is_stranger(connection, now))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
         }
     }

@@ -3,6 +3,7 @@
 memory that one takes is counted as its own."""
 
 import concurrent.futures
+import contextlib
 import json
 import subprocess
 
@@ -148,3 +149,32 @@ def test_what_a_body_becomes_is_counted(team):
         for stream in streams:
             stream.socket.close()
     eventually(lambda: metric(team, used) == 0, what="the end of the streams")
+
+
+def test_strangers_do_not_keep_the_others_out(start):
+    """Who holds all connections without a key has to give way to who has one."""
+    gateway = start(sets=["plugins=notebook", "limits.connections=24"])
+    key = add(gateway, "ada")
+    gateway.client.close()
+    with contextlib.ExitStack() as held:
+        known = held.enter_context(gateway.connect())
+        known.request("GET /v1/tools HTTP/1.1", [f"Authorization: Bearer {key}"])
+        assert known.answer().status == 200
+        for number in range(23):
+            stranger = held.enter_context(gateway.connect())
+            if number % 3 == 0:
+                stranger.request("GET /healthz HTTP/1.1")
+                assert stranger.answer().status == 200
+            elif number % 3 == 1:
+                stranger.send(b"POST /v1/tools/notebook HTTP/1.1\r\nHost: loc")
+
+        def enters():
+            with gateway.connect() as raw:
+                raw.request("GET /v1/tools HTTP/1.1", [f"Authorization: Bearer {key}"])
+                answer = raw.answer()
+                return answer is not None and answer.status == 200
+
+        # Far sooner than the strangers' own times end.
+        eventually(enters, what="a place")
+        known.request("GET /v1/tools HTTP/1.1", [f"Authorization: Bearer {key}"])
+        assert known.answer().status == 200
