@@ -30,9 +30,16 @@
 /* What a client is asked at once. */
 #define MCP_SESSION_QUESTIONS_MAX 128
 
+struct key;
 struct mcp_sessions;
 struct mcp_session;
-struct mcp_share;
+
+/* What all sessions of one caller have together; counted references. */
+struct mcp_share {
+    atomic_int refs;
+    size_t sessions; /* under the table's lock */
+    struct mcp_kept kept;
+};
 struct mcp_watch;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
@@ -68,6 +75,7 @@ struct mcp_flight {
 struct mcp_session {
     char id[MCP_SESSION_ID_LEN + 1]; /* "": of a stdio connection */
     char owner[MCP_SESSION_OWNER_MAX];
+    struct key *key;      /* its owner's, a reference, or NULL: the session ends with it */
     atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
     atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
@@ -101,9 +109,8 @@ struct mcp_session {
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner: who may use it; key: of its caller or NULL, with which it ends. In a full table the
- * caller with the most sessions loses the one that was silent longest; NG_EBUSY: nobody has
- * more than this one. *ret has a reference for the caller. */
+/* owner, key (or NULL): who may use it. In a full table the caller with the most sessions loses
+ * one; NG_EBUSY: nobody has more than this one. *ret has a reference for the caller. */
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another
@@ -119,6 +126,7 @@ void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms);
 /* One outside of any table, with one reference. NULL: out of memory. */
 struct mcp_session *mcp_session_new(void);
 void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
+void mcp_share_unref(struct mcp_share *share);       /* NULL is a no-op */
 
 void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
 /* True: it was cancelled by the client meanwhile. */
@@ -153,10 +161,8 @@ bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *ques
 bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message);
 
-/* What the streams of a session in the table keep is counted here. NULL: of no table. */
-struct mcp_kept *mcp_session_kept(struct mcp_session *session);
-
-/* Those gone silent and those of ended keys go now, not only when the next one comes. */
+/* Now and then: those gone silent go now, not only when the next one comes, and those whose key
+ * was revoked or has expired; silence begins when the last call or stream ends. */
 void mcp_sessions_sweep(struct mcp_sessions *sessions);
 /* Every session ends. */
 void mcp_sessions_close_all(struct mcp_sessions *sessions);

@@ -3,13 +3,16 @@
  * the Unix socket); and a reload, for every admin. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "archive.h"
 #include "clock.h"
 #include "dispatch.h"
+#include "http_access.h"
 #include "http_reply.h"
 #include "http_server.h"
+#include "keys.h"
 #include "reload.h"
 #include "routes.h"
 #include "str.h"
@@ -82,13 +85,21 @@ static int verify_step(struct ng_call *pub, void *user)
     return rc;
 }
 
+/* what: of the audit line. */
+static int admin_refuse(struct http_request *request, const char *what, int rc,
+                        const char *hint, const char *text)
+{
+    http_access_refused(request, what, rc, str_make(NULL, 0));
+    (void)http_reply_error(request, rc, hint, "%s", text);
+    return NG_OK;
+}
+
 static int admin_start(struct http_request *request, ng_step_fn *step)
 {
     if (!request->connection->auth.is_socket) {
-        (void)http_reply_error(
-            request, NG_EFORBIDDEN, "Use the command on the gateway's own machine",
-            "This is answered only on the Unix socket in the data directory");
-        return NG_OK;
+        return admin_refuse(request, "refused", NG_EFORBIDDEN,
+                            "Use the command on the gateway's own machine",
+                            "This is answered only on the Unix socket in the data directory");
     }
     struct call *call = http_request_call(request);
     if (call == NULL) {
@@ -139,8 +150,16 @@ static int reload_step(struct ng_call *pub, void *user)
 int rest_admin_reload(struct http_request *request)
 {
     if (request->caller.role != NG_ROLE_ADMIN) {
-        (void)http_reply_error(request, NG_EFORBIDDEN, NULL, "A reload needs the role admin");
-        return NG_OK;
+        char text[128];
+        (void)snprintf(text, sizeof(text),
+                       "A reload needs the role admin; this caller's role is %s",
+                       key_role_name(request->caller.role));
+        return admin_refuse(request, "reload", NG_EFORBIDDEN, NULL, text);
+    }
+    if (request->caller.mode == NG_MODE_ASK) {
+        return admin_refuse(request, "reload", NG_EMODE, NULL,
+                            "A reload changes the gateway and the caller's mode is ask, which "
+                            "only reads; it needs the mode edit or agent");
     }
     struct call *call = http_request_call(request);
     if (call == NULL) {

@@ -34,16 +34,6 @@ static bool is_refusal(int rc)
     return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_EUNAUTHENTICATED || rc == NG_ERATE;
 }
 
-static const char *role_name(enum ng_role role)
-{
-    return role == NG_ROLE_READER ? "reader" : role == NG_ROLE_WRITER ? "writer" : "admin";
-}
-
-static const char *mode_name(enum ng_mode mode)
-{
-    return mode == NG_MODE_ASK ? "ask" : mode == NG_MODE_EDIT ? "edit" : "agent";
-}
-
 /* Which of a tool's operations it is, where the tool says that one argument decides it. */
 static struct ng_str operation(const struct call *call)
 {
@@ -69,12 +59,31 @@ static void add_changes(struct log_record *record, const struct call *call)
     }
 }
 
-void audit_call(const struct call *call, int64_t took_ns)
+/* Keys, resources, prompts: a face's own work, with a line only where it was refused. */
+static void audit_step(const struct call *call, int rc)
+{
+    if (is_refusal(rc)) {
+        audit_event(&(struct audit_event){
+            .what = "refused",
+            .outcome = error_name(NULL, rc),
+            .agent = call->caller.agent,
+            .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
+            .request_id = call->caller.request_id,
+            .traceparent = call->caller.traceparent,
+        });
+    }
+}
+
+void audit_call(const struct call *call, int rc, int64_t took_ns)
 {
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
-    int rc = call->work.rc;
-    if (!log_switched_on(LOG_AUDIT) || call->tool == NULL ||
+    const struct result *work = &call->work;
+    if (call->tool == NULL) {
+        audit_step(call, rc);
+        return;
+    }
+    if (!log_switched_on(LOG_AUDIT) ||
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
@@ -83,18 +92,24 @@ void audit_call(const struct call *call, int64_t took_ns)
     log_record_text(&record, "tool", call->pub.tool);
     log_record_text(&record, "operation", operation(call));
     log_record_text(&record, "outcome", ng_str_of(outcome));
+    if (rc != work->rc) {
+        log_record_text(&record, "ended", ng_str_of(work->code));
+    }
+    if (call->idem_repeated) {
+        log_record_word(&record, "repeated", "true"); /* nothing was done again */
+    }
     log_record_text(&record, "agent", caller->agent);
     if (call->key != NULL) {
         log_record_text(&record, "key", ng_str_of(call->key->id));
     }
     log_record_text(&record, "space", caller->space);
-    log_record_text(&record, "role", ng_str_of(role_name(caller->role)));
-    log_record_text(&record, "mode", ng_str_of(mode_name(caller->mode)));
+    log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
+    log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
     log_record_ms(&record, "duration_ms", took_ns);
-    if (rc == NG_OK && call->work.revision_kind == REVISION_TEXT) {
-        log_record_text(&record, "revision", call->work.revision_text);
-    } else if (rc == NG_OK && call->work.revision_kind == REVISION_NUMBER) {
-        log_record_int(&record, "revision", (int64_t)call->work.revision_number);
+    if (work->rc == NG_OK && work->revision_kind == REVISION_TEXT) {
+        log_record_text(&record, "revision", work->revision_text);
+    } else if (work->rc == NG_OK && work->revision_kind == REVISION_NUMBER) {
+        log_record_int(&record, "revision", (int64_t)work->revision_number);
     }
     log_record_text(&record, "request_id", caller->request_id);
     log_record_text(&record, "traceparent", caller->traceparent);

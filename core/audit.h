@@ -18,8 +18,9 @@
  * that runs the call. Texts are copied. */
 void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
                 uint64_t revision);
-/* The end of a call: a line if it belongs there. took_ns: since it came. */
-void audit_call(const struct call *call, int64_t took_ns);
+/* The end of a call: a line if it belongs there. rc: what its caller was told; where that was
+ * TIMEOUT, the line also says what the tool then came to ("ended"). took_ns: since it came. */
+void audit_call(const struct call *call, int rc, int64_t took_ns);
 
 /* What is no call: "reload", "key_add", "key_revoke", "refused". All texts may be absent.
  * outcome: "ok" or an error code. */

@@ -138,6 +138,7 @@ struct call {
     bool is_async;         /* dispatch() returned or will return NG_PENDING */
     bool held;             /* something was begun that outlives the run */
     atomic_bool cancelled;
+    atomic_bool timed;  /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
     atomic_int refs;    /* the face and the run */
@@ -147,6 +148,7 @@ struct call {
     struct pin *pins;
     struct idem *idem;    /* this call holds an idempotency key, see idem.h */
     bool idem_stored;     /* its answer is in the store, or on the way */
+    bool idem_repeated;   /* its answer is that of the first call with its key */
     struct buf reply_buf; /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;

@@ -167,22 +167,24 @@ static int dispatch_prepare(struct call *call)
 
 /* ---- the end of a call ---- */
 
-static void dispatch_account(struct call *call)
+/* rc: what the caller was told. */
+static void dispatch_account(struct call *call, int rc)
 {
     struct gateway *gateway = call->gateway;
     int64_t took = clock_monotonic_ns() - call->started_ns;
+    const char *code = rc == NG_OK ? "ok" : error_name(call->tool, rc);
     if (call->tool != NULL) {
-        metrics_call(gateway->metrics, call->tool->metrics_slot, call->work.code,
-                     call->caller.agent, took);
+        metrics_call(gateway->metrics, call->tool->metrics_slot, code, call->caller.agent,
+                     took);
     }
-    if (call->work.rc == NG_ERATE) {
+    if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     }
-    audit_call(call, took);
-    if (log_enabled(NG_LOG_DEBUG)) {
+    audit_call(call, rc, took);
+    if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
-                  call->work.code, (long long)(took / 1000));
+                  code, (long long)(took / 1000));
     }
 }
 
@@ -228,11 +230,11 @@ static int dispatch_finish(struct call *call, bool sync)
     if (call->is_async && call->deadline_ns != 0) {
         timers_remove(call->gateway->timers, call);
     }
-    dispatch_account(call);
     struct gateway *gateway = call->gateway;
     bool counted = call->counted;
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
+    dispatch_account(call, first ? call->work.rc : NG_ETIMEOUT);
     if (first) {
         call->result = call->work;
     }
@@ -497,9 +499,11 @@ static int dispatch_admit(struct call *call)
     }
     int retry_s = 0;
     if (!call->no_rate && !key_take(call->key, &retry_s)) {
-        call_fail(call, NG_ERATE, "the caller's key allows %g calls a second, and this is more",
-                  call->key->rate);
+        bool slow = call->key->rate < 1;
+        call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+                  slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
         call->work.retry_after_s = retry_s;
+        call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
         return NG_ERATE;
     }
     return NG_OK;

@@ -22,12 +22,11 @@ bool dispatch_allows(struct call *call, const struct tool *tool);
  * only if it may use one of its tools. Everyone else sees them all. */
 bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin);
 /* The same of documents and events of a collection: it belongs to the plugins that declare it
- * or name it in a resource; the core's files belong to those too that keep nothing in
- * documents. The keys themselves are seen by admins only. */
+ * or name it in a resource. The keys themselves are seen by admins only. */
 bool dispatch_sees_collection(struct call *call, struct ng_str collection);
 
 /* The space where the caller named none, and the spaces it may see where no key says so: in
- * call->caller. NG_EFORBIDDEN: the key does not allow the one it named. */
+ * call->caller. tool: may be NULL. NG_EFORBIDDEN: the key does not allow the one it named. */
 int dispatch_spaces(struct call *call, const struct tool *tool);
 
 /* The deadline of a call came (timers.c): its face gets TIMEOUT now, whatever the tool still

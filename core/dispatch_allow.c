@@ -3,7 +3,6 @@
  * its spaces. */
 #include "dispatch_allow.h"
 
-#include "files.h"
 #include "gateway.h"
 #include "keys.h"
 #include "str.h"
@@ -48,7 +47,7 @@ static bool plugin_has_collection(const struct ng_plugin *plugin, struct ng_str 
             return true;
         }
     }
-    return plugin->collection_count == 0 && str_is(collection, FILES_EVENTS);
+    return false;
 }
 
 bool dispatch_sees_collection(struct call *call, struct ng_str collection)
@@ -90,11 +89,6 @@ bool dispatch_allows(struct call *call, const struct tool *tool)
     return tool->desc.listed == NULL || tool->desc.listed(tool->plugin->self, &call->pub);
 }
 
-static const char *mode_name(enum ng_mode mode)
-{
-    return mode == NG_MODE_ASK ? "ask" : mode == NG_MODE_EDIT ? "edit" : "agent";
-}
-
 /* "a, b and 3 more": what a key allows, in a sentence. */
 static int dispatch_not_on_list(struct call *call, const struct tool *tool)
 {
@@ -127,7 +121,7 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && call->caller.mode != NG_MODE_AGENT) {
         return call_fail(call, NG_EMODE,
                          "`%s` is allowed in Agent mode only; this caller's mode is %s",
-                         tool->desc.name, mode_name(call->caller.mode));
+                         tool->desc.name, key_mode_name(call->caller.mode));
     }
     call->read_only = call_only_reads(call, tool);
     if (call->read_only) {

@@ -5,9 +5,6 @@
 
 #include "dispatch.h"
 
-/* The space where the caller named none, and the spaces it may see where no key says so. tool
- * may be NULL. NG_OK or a failure that says what the caller has. */
-int dispatch_spaces(struct call *call, const struct tool *tool);
 /* May this call, with its arguments, run? Finds out whether it only reads (call->read_only). */
 int dispatch_authorize(struct call *call, const struct tool *tool);
 

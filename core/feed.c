@@ -34,6 +34,7 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
             feed_ring_drop(feed);
         }
         feed->dropped_seq = events[i].seq;
+        feed->last_seq = events[i].seq;
         feed->pushed++;
         feed->first = feed->pushed;
     }

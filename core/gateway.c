@@ -276,6 +276,7 @@ static void gateway_upkeep(void *user)
         atomic_store(&gateway->upkeep_runs, false);
         return;
     }
+    call->lane = ng_str_of("/"); /* no agent's: no agent's calls are in its way */
     call->done = upkeep_done;
     call->done_user = gateway;
     if (dispatch_step(call, upkeep_step, NULL) == NG_OK) {

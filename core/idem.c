@@ -307,6 +307,7 @@ static enum idem_state idem_stored(struct call *call, const struct idem *idem)
         rc = idem_reused(call);
     } else if (rc == NG_OK) {
         call->idem_stored = true;
+        call->idem_repeated = true;
         rc = idem_read_reply(call, answer.reply);
     }
     call->work.rc = rc;

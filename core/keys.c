@@ -39,6 +39,9 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
         /* Closed rather than open: it may be the only one. */
         keys->unreadable++;
         atomic_fetch_add(&keys->exist, 1);
+        if (rc == NG_EINTERNAL) {
+            atomic_store(&keys->stale, true); /* memory comes back */
+        }
     } else if (entry != NULL) {
         keys_commit(keys, entry);
         if (atomic_load(&key->revoked)) {
@@ -52,8 +55,9 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     (void)pthread_rwlock_unlock(&keys->lock);
     key_unref(key);
     if (rc != NG_OK) {
-        log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read, and does not work",
-                  (int)str_utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data);
+        log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
+                  (int)str_utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
+                  rc == NG_EINTERNAL ? " just now: out of memory" : "");
     }
 }
 
@@ -114,7 +118,7 @@ static void keys_follow(struct keys *keys)
     if (call == NULL) {
         return;
     }
-    call->caller.agent = ng_str_of("/"); /* no agent's: no agent's calls are in its way */
+    call->lane = ng_str_of("/"); /* no agent's: no agent's calls are in its way */
     call->done = follow_done;
     if (dispatch_step(call, follow_step, keys) == NG_OK) {
         follow_done(call, NULL);
@@ -214,31 +218,54 @@ static int remove_old(struct ng_call *pub, const struct ng_doc *present, struct 
     return NG_OK;
 }
 
-/* Into the table, not in force yet. ret_old: a key that goes for it, or NULL; a reference. */
+/* Into the table, not in force yet. ret_old: a key that goes for it when it is stored, or NULL;
+ * a reference. */
 static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
                         struct key **ret_old)
 {
-    int rc = NG_OK;
+    bool full;
+    bool added = false;
+    struct key_entry *old = NULL;
     (void)pthread_rwlock_wrlock(&keys->lock);
-    if (keys->count >= KEYS_MAX) {
-        *ret_old = keys_oldest_revoked(keys);
-        rc = *ret_old == NULL ? NG_ETOOLARGE : NG_OK;
+    full = keys->count >= KEYS_MAX;
+    if (full) {
+        old = keys_oldest_revoked(keys);
     }
-    if (*ret_old != NULL) {
-        key_ref(*ret_old);
-        keys_remove(keys, ng_str_of((*ret_old)->id));
+    if (!full || old != NULL) {
+        key_ref(key);
+        added = keys_enter(keys, key, false);
     }
-    key_ref(key);
-    bool added = rc == NG_OK && keys_enter(keys, key, false);
+    if (added && old != NULL) {
+        old->leaving = true;
+        key_ref(old->key);
+        *ret_old = old->key;
+    }
     (void)pthread_rwlock_unlock(&keys->lock);
+    if (full && old == NULL) {
+        return call_fail(call, NG_ETOOLARGE,
+                         "there are %d keys, the most there can be; revoke some", KEYS_MAX);
+    }
     if (!added) {
         key_unref(key);
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    return NG_OK;
+}
+
+/* The end of it. */
+static void keys_settle(struct keys *keys, const struct key *key, const struct key *old, int rc)
+{
+    (void)pthread_rwlock_wrlock(&keys->lock);
     if (rc != NG_OK) {
-        return call_fail(call, rc, "there are %d keys, the most there can be; revoke some",
-                         KEYS_MAX);
+        keys_remove(keys, ng_str_of(key->id));
     }
-    return added ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+    struct key_entry *left = old == NULL ? NULL : *keys_place(keys, ng_str_of(old->id));
+    if (left != NULL && rc == NG_OK) {
+        keys_remove(keys, ng_str_of(old->id));
+    } else if (left != NULL) {
+        left->leaving = false;
+    }
+    (void)pthread_rwlock_unlock(&keys->lock);
 }
 
 static int keys_store(struct keys *keys, struct call *call, struct key *key)
@@ -246,7 +273,6 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     struct key *old = NULL;
     int rc = keys_reserve(keys, call, key, &old);
     if (rc != NG_OK) {
-        key_unref(old);
         return rc;
     }
     struct ng_change changes[2];
@@ -262,11 +288,7 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         changes[1].fn = remove_old;
     }
     rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 2 : 1);
-    (void)pthread_rwlock_wrlock(&keys->lock);
-    if (rc != NG_OK) {
-        keys_remove(keys, ng_str_of(key->id));
-    }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    keys_settle(keys, key, old, rc);
     key_unref(old);
     return rc;
 }
@@ -320,17 +342,23 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
     return NG_OK;
 }
 
+struct revoking {
+    int64_t now_ms;
+    bool before; /* somebody else was quicker */
+};
+
 static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {
-    const int64_t *now_ms = user;
+    struct revoking *revoking = user;
     struct buf json;
     struct ng_writer writer;
     (void)pub;
     if (present->revision == 0 || present->deleted || present->body == NULL) {
         return NG_ENOTFOUND;
     }
-    if (json_get(present->body, "revoked") != NULL) {
+    revoking->before = json_get(present->body, "revoked") != NULL;
+    if (revoking->before) {
         return NG_OK;
     }
     buf_init(&json, KEY_JSON_MAX);
@@ -342,7 +370,7 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
         json_copy(&writer, member);
     }
     json_name(&writer, "revoked");
-    json_int(&writer, *now_ms);
+    json_int(&writer, revoking->now_ms);
     json_end(&writer);
     int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : json.rc;
     buf_done(&json);
@@ -356,21 +384,20 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct k
         return call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",
                          (int)str_utf8_cut(id, KEY_TEXT_MAX).len, id.data);
     }
-    int64_t now_ms = clock_unix_ms();
+    struct revoking revoking = {.now_ms = clock_unix_ms()};
     struct ng_change change = {
         .size = sizeof(change),
         .key = keys_document(ng_str_of(key->id)),
         .fn = write_revoked,
-        .user = &now_ms,
+        .user = &revoking,
         .action = ACTION_REVOKED,
     };
-    bool before = atomic_load(&key->revoked);
     int rc = store_write_wait(keys->gateway->store, call, &change, 1);
     if (rc != NG_OK) {
         key_unref(key);
         return rc;
     }
-    if (!before) {
+    if (!revoking.before) {
         keys_audit("key_revoke", key, call);
         log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
                   (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,

@@ -77,17 +77,16 @@ void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms)
     }
 }
 
-struct key *keys_oldest_revoked(struct keys *keys)
+struct key_entry *keys_oldest_revoked(struct keys *keys)
 {
-    struct key *oldest = NULL;
+    struct key_entry *oldest = NULL;
     for (size_t i = 0; i < KEYS_BUCKETS; i++) {
-        for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
-             entry = entry->next) {
+        for (struct key_entry *entry = keys->buckets[i]; entry != NULL; entry = entry->next) {
             struct key *key = entry->key;
-            if (entry->committed && atomic_load(&key->revoked) &&
+            if (entry->committed && !entry->leaving && atomic_load(&key->revoked) &&
                 (oldest == NULL ||
-                 atomic_load(&key->revoked_ms) < atomic_load(&oldest->revoked_ms))) {
-                oldest = key;
+                 atomic_load(&key->revoked_ms) < atomic_load(&oldest->key->revoked_ms))) {
+                oldest = entry;
             }
         }
     }

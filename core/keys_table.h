@@ -21,6 +21,7 @@
 struct key_entry {
     struct key *key; /* a reference */
     bool committed;  /* its document is on disk: it is in force */
+    bool leaving;    /* revoked, and a new key is to have its room */
     struct key_entry *next;
 };
 
@@ -56,8 +57,8 @@ void keys_remove(struct keys *keys, struct ng_str id);
 void keys_commit(struct keys *keys, struct key_entry *entry);
 /* It is revoked. */
 void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms);
-/* The one that makes room in a full table; lent, NULL: none. */
-struct key *keys_oldest_revoked(struct keys *keys);
+/* The one that makes room in a full table, and does so for no other yet; lent, NULL: none. */
+struct key_entry *keys_oldest_revoked(struct keys *keys);
 
 bool key_live_at(const struct key *key, int64_t now_ms);
 /* A full bucket. */

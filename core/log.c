@@ -91,7 +91,7 @@ static const char *log_level_name(enum ng_level level)
 /* False: it did not fit, nothing was added. */
 static bool log_add(struct log_line *line, const char *data, size_t len)
 {
-    if (len > LOG_LINE_MAX - LOG_TAIL - line->len) {
+    if (line->len + len > LOG_LINE_MAX - LOG_TAIL) {
         return false;
     }
     memcpy(line->data + line->len, data, len);
@@ -102,6 +102,14 @@ static bool log_add(struct log_line *line, const char *data, size_t len)
 static bool log_add_c(struct log_line *line, const char *text)
 {
     return log_add(line, text, strlen(text));
+}
+
+/* What closes a line or its message goes into the room kept for it. */
+static void log_close(struct log_line *line, const char *tail)
+{
+    size_t len = strlen(tail);
+    memcpy(line->data + line->len, tail, len);
+    line->len += len;
 }
 
 /* One byte as it may stand in a line of text, or inside a JSON string. */
@@ -156,14 +164,6 @@ static void log_add_time(struct log_line *line)
     (void)log_add(line, text, more > 0 ? (size_t)more : 0);
 }
 
-/* What closes a line goes into the room kept for it. */
-static void log_close(struct log_line *line, const char *tail)
-{
-    size_t len = strlen(tail);
-    memcpy(line->data + line->len, tail, len);
-    line->len += len;
-}
-
 static void log_head_json(struct log_line *line, enum ng_level level, const char *where,
                           struct ng_str message)
 {
@@ -175,7 +175,7 @@ static void log_head_json(struct log_line *line, enum ng_level level, const char
     log_add_text(line, ng_str_of(where), true);
     (void)log_add_c(line, "\",\"message\":\"");
     log_add_text(line, message, true);
-    (void)log_add_c(line, "\"");
+    log_close(line, "\""); /* also where the message was cut */
 }
 
 static void log_entry_json(struct log_line *line, enum ng_level level, const char *where,

@@ -124,6 +124,11 @@ void log_record_int(struct log_record *record, const char *name, int64_t value)
     add_value(record, name, ng_str_of(text), false);
 }
 
+void log_record_word(struct log_record *record, const char *name, const char *value)
+{
+    add_value(record, name, ng_str_of(value), false);
+}
+
 void log_record_ms(struct log_record *record, const char *name, int64_t ns)
 {
     char text[32];

@@ -27,6 +27,8 @@ void log_record_begin(struct log_record *record, enum log_kind kind);
 /* A value; absent ({NULL, 0}) ones are left out, long ones are cut. */
 void log_record_text(struct log_record *record, const char *name, struct ng_str value);
 void log_record_int(struct log_record *record, const char *name, int64_t value);
+/* "true" or "false", which JSON does not quote. */
+void log_record_word(struct log_record *record, const char *name, const char *value);
 /* Milliseconds with three places. */
 void log_record_ms(struct log_record *record, const char *name, int64_t ns);
 /* A list of things that changed: "changes":[{"collection","id","revision"}], or

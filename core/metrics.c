@@ -18,6 +18,8 @@
 /* Longest agent name (see call.h); longer ones are cut. */
 #define METRICS_AGENT_NAME_MAX 64
 #define METRICS_OTHER "other"
+/* The outcome of a call that asks the user something first: no failure. */
+#define METRICS_ASKED "INPUT_REQUIRED"
 
 /* Upper bounds of the histogram's buckets, as they are printed, and in nanoseconds. */
 static const struct {
@@ -247,7 +249,8 @@ static void metrics_observe(struct metrics_histogram *histogram, int64_t ns)
 void metrics_call(struct metrics *metrics, size_t tool_slot, const char *outcome,
                   struct ng_str agent, int64_t duration_ns)
 {
-    bool failed = outcome != NULL && strcmp(outcome, "ok") != 0;
+    bool failed =
+        outcome != NULL && strcmp(outcome, "ok") != 0 && strcmp(outcome, METRICS_ASKED) != 0;
     if (tool_slot < METRICS_TOOLS_MAX) {
         metrics_count_outcome(&metrics->tools[tool_slot], outcome != NULL ? outcome : "ok");
         metrics_observe(&metrics->tools[tool_slot].durations, duration_ns);

@@ -214,7 +214,7 @@ static int pool_wake(struct pool *pool)
 /* With the lock held. One lane's half is rounded up: a queue of one has room for anybody. */
 static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **ret)
 {
-    if (pool->stopping || pool->queued >= pool->queue_max || pool_wake(pool) != NG_OK) {
+    if (pool->stopping || pool->queued >= pool->queue_max) {
         return NG_EBUSY;
     }
     struct lane *lane = pool_lane(pool, lane_name);
@@ -223,6 +223,11 @@ static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **
     }
     if (lane->queued >= pool->queue_max - pool->queue_max / 2) {
         return NG_ERATE;
+    }
+    /* Last: who is refused wakes nobody. */
+    if (pool_wake(pool) != NG_OK) {
+        pool_drop_lane(pool, lane);
+        return NG_EBUSY;
     }
     *ret = lane;
     return NG_OK;

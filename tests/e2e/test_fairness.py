@@ -67,7 +67,8 @@ def test_one_agent_holds_half_of_the_buffers(start):
         eventually(lambda: gateway.in_use("buffered") >= 4 * 1024 * 1024, what="its half")
         body = {"mode": "read", "name": "x" * 1_000_000}
         assert gateway.call("notebook", body, {"X-Notegate-Agent": "polite"}).status_code in (400, 404)
-        assert gateway.in_use("buffered") <= 4 * 1024 * 1024
+        # The polite one has its answer a moment before its bytes are given back.
+        eventually(lambda: gateway.in_use("buffered") <= 4 * 1024 * 1024, what="no more than that")
         refused = gateway.call("notebook", body, {"X-Notegate-Agent": "flood"})
         assert refused.status_code == 503 and "one agent has half" in refused.text
     finally:
