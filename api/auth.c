@@ -288,11 +288,23 @@ static int check_names(const struct auth_headers *headers, struct auth_caller *r
     return NG_OK;
 }
 
+/* For the logs: the key was good, and its agent is known. */
+static void name_refused(const struct key *key, struct auth_refusal *refusal)
+{
+    if (key != NULL) {
+        (void)snprintf(refusal->agent, sizeof(refusal->agent), "%.*s", (int)key->agent.len,
+                       key->agent.data);
+        (void)snprintf(refusal->key, sizeof(refusal->key), "%s", key->id);
+    }
+}
+
 int auth_check(const struct auth *auth, const struct auth_connection *connection,
                const struct auth_headers *headers, struct auth_caller *ret,
                struct auth_refusal *refusal)
 {
     struct ng_str token;
+    refusal->agent[0] = '\0';
+    refusal->key[0] = '\0';
     /* Who it is comes first: a stranger learns nothing about its other headers. A key that is
      * sent is taken at its word also where none is needed: who shows one wants to be that
      * agent, with its limits, and wants to know when it has ended. */
@@ -310,6 +322,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         rc = check_rights(key, headers, ret, refusal);
     }
     if (rc != NG_OK) {
+        name_refused(key, refusal);
         key_unref(key);
         return rc;
     }
@@ -325,7 +338,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
 
 /* ---- the log ---- */
 
-void auth_log_refusal(struct auth *auth, const struct auth_refusal *refusal, const char *peer,
+void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
                       const char *request_id)
 {
     int64_t second = clock_monotonic_ns() / 1000000000;
@@ -342,7 +355,7 @@ void auth_log_refusal(struct auth *auth, const struct auth_refusal *refusal, con
         log_write(NG_LOG_WARNING, "auth", "%u more callers were refused", left_out);
     }
     log_write(NG_LOG_WARNING, "auth", "refused a caller from %s (request %s): %s",
-              peer[0] == '\0' ? "the Unix socket" : peer, request_id, refusal->text);
+              peer[0] == '\0' ? "the Unix socket" : peer, request_id, why);
 }
 
 int auth_apply(const struct auth_caller *caller, struct call *call)

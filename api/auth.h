@@ -44,6 +44,9 @@ struct auth_caller {
 
 /* A sentence that may list a key's spaces. */
 #define AUTH_TEXT_MAX 512
+/* Of an agent's name and of a key's id, for the logs. */
+#define AUTH_AGENT_SIZE 72
+#define AUTH_KEY_SIZE 16
 
 /* A refusal: the code, a sentence and a hint (static or in `text`). */
 struct auth_refusal {
@@ -51,6 +54,8 @@ struct auth_refusal {
     const char *hint; /* static, or NULL */
     bool bad_token;   /* a key was sent, and it is the reason */
     char text[AUTH_TEXT_MAX];
+    /* Whose good key was shown all the same; "" where none was. */
+    char agent[AUTH_AGENT_SIZE], key[AUTH_KEY_SIZE];
 };
 
 struct auth;
@@ -69,9 +74,9 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
                struct auth_refusal *refusal);
 /* Gives back the caller's key. */
 void auth_release(struct auth_caller *caller);
-/* Writes a refusal of a caller nobody knows to the log: no more than a few lines a second,
- * never what was sent as a key. peer: "" for the Unix socket. */
-void auth_log_refusal(struct auth *auth, const struct auth_refusal *refusal, const char *peer,
+/* Writes to the log why a caller was turned away: no more than a few lines a second, never what
+ * was sent as a key. peer: "" for the Unix socket. */
+void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
                       const char *request_id);
 /* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is
  * not of the form; the call's result says which. */

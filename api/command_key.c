@@ -13,12 +13,17 @@
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
 #define KEY_COLUMNS 9
 #define KEY_NEAR 3
+#define KEY_PREFIX "ng_"
 #define STATUS_BAD_REQUEST 400
 #define STATUS_ERRORS 400
+
+/* Memory for what a gateway tells of its keys, of which there may be KEYS_MAX. */
+#define KEY_ARENA_MAX ((size_t)256 * 1024 * 1024)
 
 struct key_command {
     struct command_line *line;
     struct target target;
+    struct arena arena;
 };
 
 /* ---- one operation, whoever has the data ---- */
@@ -43,7 +48,6 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
                     struct ng_str body, struct target_answer *ret)
 {
     struct key_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    struct key_job job = *wanted;
     struct call *call = call_new(command->target.gateway);
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->body, TARGET_ANSWER_MAX);
@@ -51,10 +55,18 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
         command_error("out of memory");
         return NG_EINTERNAL;
     }
-    call->args_text = body;
+    /* The call's: one that ran into its deadline is answered before it comes back. */
+    struct key_job *job = arena_zalloc(&call->arena, sizeof(*job));
+    call->args_text = arena_copy(&call->arena, body);
+    if (job == NULL || call->args_text.data == NULL) {
+        command_error("out of memory");
+        call_unref(call);
+        return NG_EINTERNAL;
+    }
+    *job = *wanted; /* its texts are the command's */
     call->done = key_done;
     call->done_user = &wait;
-    if (dispatch_step(call, key_ops_step, &job) == NG_PENDING) {
+    if (dispatch_step(call, key_ops_step, job) == NG_PENDING) {
         (void)pthread_mutex_lock(&wait.lock);
         while (!wait.done) {
             (void)pthread_cond_wait(&wait.changed, &wait.lock);
@@ -83,9 +95,13 @@ static int key_there(struct key_command *command, const struct key_job *job, str
                                              : "GET",
         .path = job->all ? "/v1/keys?all=true" : "/v1/keys",
     };
-    char path[64];
+    char path[128];
     if (job->op == KEY_OP_REVOKE) {
         (void)snprintf(path, sizeof(path), "/v1/keys/%.*s", (int)job->id.len, job->id.data);
+        request.path = path;
+    } else if (job->name.data != NULL) { /* as of an agent: nothing in it is to be escaped */
+        (void)snprintf(path, sizeof(path), "/v1/keys?all=%s&name=%.*s",
+                       job->all ? "true" : "false", (int)job->name.len, job->name.data);
         request.path = path;
     }
     if (job->op == KEY_OP_ADD) {
@@ -95,14 +111,14 @@ static int key_there(struct key_command *command, const struct key_job *job, str
     return target_request(&command->target, &request, ret);
 }
 
-/* COMMAND_OK: *ret is the answer, parsed into the line's arena, and its text. Else the failure
- * is told. */
+/* COMMAND_OK: *ret is the answer, parsed into the command's arena, and its text. Else the
+ * failure is told. */
 static int key_do(struct key_command *command, const struct key_job *job, struct ng_str body,
                   const struct ng_value **ret, struct ng_str *ret_text)
 {
     struct target_answer answer;
     struct json_error error;
-    struct arena *arena = &command->line->arena;
+    struct arena *arena = &command->arena;
     int rc = command->target.gateway != NULL ? key_here(command, job, body, &answer)
                                              : key_there(command, job, body, &answer);
     int exit = COMMAND_FAILED;
@@ -197,6 +213,10 @@ static int key_show_new(const struct ng_value *key)
     key_join(json_get(key, "spaces"), "none", ", ", &about);
     (void)buf_add_c(&about, ", tools ");
     key_join(json_get(key, "tools"), "all", ", ", &about);
+    const struct ng_value *rate = json_get(key, "rate");
+    if (rate != NULL) {
+        (void)buf_printf(&about, ", rate %.*s/s", (int)rate->text.len, rate->text.data);
+    }
     (void)buf_printf(
         &about,
         ", expires %.*s.\nSend it as `Authorization: Bearer KEY`. It is shown only "
@@ -256,9 +276,11 @@ static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
         key_join(value, "", ",", out);
+    } else if (value != NULL && strcmp(names[column], "rate") == 0) {
+        double rate = json_double(value);
+        (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
     } else if (value != NULL) {
         (void)buf_add_str(out, value->text);
-        (void)buf_add_c(out, strcmp(names[column], "rate") == 0 ? "/s" : "");
     } else {
         (void)buf_add_c(out, strcmp(names[column], "tools") == 0     ? "all"
                              : strcmp(names[column], "expires") == 0 ? "never"
@@ -301,10 +323,10 @@ static void key_print_table(const struct ng_value *list)
     buf_done(&cell);
 }
 
-static int key_fetch(struct key_command *command, bool all, const struct ng_value **ret,
-                     struct ng_str *ret_text)
+static int key_fetch(struct key_command *command, bool all, struct ng_str name,
+                     const struct ng_value **ret, struct ng_str *ret_text)
 {
-    struct key_job job = {.op = KEY_OP_LIST, .all = all};
+    struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
     const struct ng_value *answer = NULL;
     int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
     *ret = rc == COMMAND_OK ? json_get(answer, "keys") : NULL;
@@ -319,7 +341,7 @@ static int key_list(struct key_command *command)
 {
     const struct ng_value *list = NULL;
     struct ng_str text;
-    int rc = key_fetch(command, command->line->all, &list, &text);
+    int rc = key_fetch(command, command->line->all, str_make(NULL, 0), &list, &text);
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -411,25 +433,44 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
     return rc;
 }
 
+/* Who has found a key somewhere has its whole text: "ng_ID_SECRET" means its id. */
+static struct ng_str key_named(const char *word)
+{
+    struct ng_str name = ng_str_of(word);
+    const size_t end = sizeof(KEY_PREFIX) - 1 + KEY_ID_LEN;
+    if (name.len > end && memcmp(word, KEY_PREFIX, sizeof(KEY_PREFIX) - 1) == 0 &&
+        word[end] == '_') {
+        return str_make(word + end - KEY_ID_LEN, KEY_ID_LEN);
+    }
+    return name;
+}
+
 static int key_revoke(struct key_command *command)
 {
     const struct ng_value *list = NULL;
     struct ng_str text;
-    struct ng_str name = ng_str_of(command->line->words[1]);
-    int rc = key_fetch(command, true, &list, &text);
+    struct ng_str name = key_named(command->line->words[1]);
+    bool valid = call_name_valid(name); /* else no key has it */
+    int rc = key_fetch(command, true, valid ? name : str_make(NULL, 0), &list, &text);
     if (rc != COMMAND_OK) {
         return rc;
     }
     size_t most = list->count + (size_t)1;
     const struct ng_value **found =
-        arena_alloc(&command->line->arena, most * sizeof(struct ng_value *));
+        arena_alloc(&command->arena, most * sizeof(struct ng_value *));
     if (found == NULL) {
         command_error("out of memory");
         return COMMAND_FAILED;
     }
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
-        key_unknown(list, name);
+        /* What is near to it is among the others. */
+        rc = list->count > 0 || !valid
+                 ? COMMAND_OK
+                 : key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        if (rc == COMMAND_OK) {
+            key_unknown(list, name);
+        }
         return COMMAND_FAILED;
     }
     return key_revoke_all(command, found, count);
@@ -490,7 +531,9 @@ int command_key(struct command_line *line)
         rc = target_open(line, &command.target);
     }
     if (rc == COMMAND_OK) {
+        arena_init(&command.arena, KEY_ARENA_MAX);
         rc = verb->run(&command);
+        arena_done(&command.arena);
         target_done(&command.target);
     }
     return rc;

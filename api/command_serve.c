@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -24,6 +25,8 @@
 #define SERVE_GRACE_MS 5000
 #define SERVE_GRACE_HURRY_MS 1000
 #define SERVE_DRAIN_MS 1000
+/* A host name and a port. */
+#define SERVE_ADDRESS_SIZE 300
 
 struct serve {
     struct gateway *gateway;
@@ -135,13 +138,31 @@ static void serve_stop(struct serve *serve)
 
 /* ---- starting ---- */
 
+/* Where it listens; for all addresses a name that clients use, which a certificate may have. */
+static void serve_example_address(const struct serve *serve, char out[SERVE_ADDRESS_SIZE])
+{
+    const char *address = http_server_address(serve->server);
+    const char *port = strrchr(address, ':');
+    const struct ng_str *names = NULL;
+    struct ng_str name = ng_str_of("localhost");
+    if (strncmp(address, "0.0.0.0:", 8) != 0 && strncmp(address, "[::]:", 5) != 0) {
+        (void)snprintf(out, SERVE_ADDRESS_SIZE, "%s", address);
+        return;
+    }
+    if (config_list(serve->gateway->config, "allowed_hosts", &names) > 0) {
+        name = names[0];
+    }
+    (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
+}
+
 /* A call to try, for people who have just started it. Never on stdout, which scripts read. */
 static void serve_print_example(const struct serve *serve)
 {
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(serve->gateway->registry, &tools);
     const char *scheme = http_server_scheme(serve->server);
-    const char *address = http_server_address(serve->server);
+    char address[SERVE_ADDRESS_SIZE];
+    serve_example_address(serve, address);
     const char *key = keys_exist(serve->gateway->keys) == 0
                           ? ""
                           : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";

@@ -11,7 +11,8 @@ const struct command command_table[] = {
         .summary = "Run the gateway",
         .details =
             "Prints `notegate VERSION listening on http://ADDR:PORT` on stdout as soon as it "
-            "answers. `--listen 127.0.0.1:0` picks a free port. The gateway also listens on "
+            "answers (https:// where tls.certificate and tls.key are set). `--listen "
+            "127.0.0.1:0` picks a free port. The gateway also listens on "
             "notegate.sock in its data directory, for its owner and for the other commands.\n\n"
             "SIGTERM and SIGINT stop it: no new calls are taken, those running are finished "
             "(up "

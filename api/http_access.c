@@ -3,8 +3,6 @@
  * turned away. */
 #include "http_access.h"
 
-#include <arpa/inet.h>
-
 #include "audit.h"
 #include "clock.h"
 #include "gateway.h"
@@ -13,7 +11,8 @@
 #include "log_record.h"
 #include "str.h"
 
-#define REMOTE_MAX (INET6_ADDRSTRLEN + 8)
+/* What begins with "ng_" and is this long may be a key, whole or in part. */
+#define KEY_SHOWN_LEN (3 + KEY_ID_LEN)
 
 static void copy(char *out, size_t size, struct ng_str text)
 {
@@ -30,26 +29,41 @@ static struct ng_str absent_if_empty(const char *text)
 }
 
 /* "127.0.0.1", "::1", or "unix" for the owner's socket. */
-static struct ng_str remote(const struct http_connection *connection, char out[REMOTE_MAX])
+static struct ng_str remote(const struct http_connection *connection,
+                            char out[INET6_ADDRSTRLEN])
 {
-    struct sockaddr_in in;
-    struct sockaddr_in6 in6;
-    const void *address = NULL;
-    int family = connection->peer.ss_family;
     if (connection->auth.is_socket) {
         return ng_str_of("unix");
     }
-    if (family == AF_INET) {
-        memcpy(&in, &connection->peer, sizeof(in));
-        address = &in.sin_addr;
-    } else if (family == AF_INET6) {
-        memcpy(&in6, &connection->peer, sizeof(in6));
-        address = &in6.sin6_addr;
+    http_connection_peer(connection, out);
+    return absent_if_empty(out);
+}
+
+static bool in_key(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || c == '-';
+}
+
+/* The path, cut; of what looks like a key (somebody took its text for its id) only "ng_". */
+static struct ng_str shown_path(const struct http_request *request,
+                                char out[HTTP_ACCESS_PATH_MAX + 1])
+{
+    struct ng_str path = str_utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX);
+    size_t len = 0;
+    for (size_t i = 0; i < path.len; i++) {
+        size_t end = i;
+        while (end < path.len && in_key(path.data[end])) {
+            end++;
+        }
+        out[len++] = path.data[i];
+        if (end - i >= KEY_SHOWN_LEN && memcmp(path.data + i, "ng_", 3) == 0) {
+            memcpy(out + len, "g_...", 5);
+            len += 5;
+            i = end - 1;
+        }
     }
-    if (address == NULL || inet_ntop(family, address, out, REMOTE_MAX) == NULL) {
-        return str_make(NULL, 0);
-    }
-    return ng_str_of(out);
+    return str_make(out, len);
 }
 
 void http_access_begin(struct http_request *request)
@@ -63,47 +77,11 @@ void http_access_begin(struct http_request *request)
     access->traceparent[0] = '\0';
 }
 
-/* caller: NULL where it is not known. */
-static void audit_refusal(struct http_request *request, const struct auth_caller *caller,
-                          int rc)
-{
-    char address[REMOTE_MAX];
-    struct ng_str trace = request->headers.traceparent;
-    bool keyed = caller != NULL && caller->key != NULL;
-    audit_event(&(struct audit_event){
-        .what = "refused",
-        .outcome = error_name(NULL, rc),
-        .agent = caller != NULL ? caller->agent : str_make(NULL, 0),
-        .key = keyed ? ng_str_of(caller->key->id) : str_make(NULL, 0),
-        .remote = remote(request->connection, address),
-        .target = str_utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX),
-        .request_id = ng_str_of(request->request_id),
-        .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),
-    });
-}
-
-void http_access_refused(struct http_request *request, int rc)
-{
-    audit_refusal(request, &request->caller, rc);
-}
-
-void http_access_caller(struct http_request *request, int rc)
+void http_access_headers(struct http_request *request)
 {
     struct http_access *access = &request->access;
-    if (rc != NG_OK) {
-        metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
-        audit_refusal(request, NULL, rc);
-    }
     if (access->started_ns == 0) {
         return;
-    }
-    const struct auth_caller *caller = &request->caller;
-    if (rc == NG_OK) {
-        access->trusted = true;
-        copy(access->agent, sizeof(access->agent), caller->agent);
-        if (caller->key != NULL) {
-            copy(access->key, sizeof(access->key), ng_str_of(caller->key->id));
-        }
     }
     copy(access->user_agent, sizeof(access->user_agent), request->headers.user_agent);
     if (http_traceparent_valid(request->headers.traceparent)) {
@@ -111,11 +89,66 @@ void http_access_caller(struct http_request *request, int rc)
     }
 }
 
+/* target: absent for the path. */
+static void audit_refusal(struct http_request *request, const char *what, int rc,
+                          struct ng_str target, struct ng_str agent, struct ng_str key)
+{
+    char address[INET6_ADDRSTRLEN];
+    char path[HTTP_ACCESS_PATH_MAX + 1];
+    struct ng_str trace = request->headers.traceparent;
+    audit_event(&(struct audit_event){
+        .what = what,
+        .outcome = error_name(NULL, rc),
+        .agent = agent,
+        .key = key,
+        .remote = remote(request->connection, address),
+        .target = target.data != NULL ? str_utf8_cut(target, HTTP_ACCESS_PATH_MAX)
+                                      : shown_path(request, path),
+        .request_id = ng_str_of(request->request_id),
+        .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),
+    });
+}
+
+void http_access_refused(struct http_request *request, const char *what, int rc,
+                         struct ng_str target)
+{
+    const struct auth_caller *caller = &request->caller;
+    struct ng_str none = str_make(NULL, 0);
+    bool known = request->authenticated;
+    audit_refusal(request, what, rc, target, known ? caller->agent : none,
+                  known && caller->key != NULL ? ng_str_of(caller->key->id) : none);
+}
+
+void http_access_caller(struct http_request *request, const struct auth_refusal *refusal)
+{
+    struct http_access *access = &request->access;
+    if (refusal != NULL) {
+        metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
+        audit_refusal(request, "refused", refusal->rc, str_make(NULL, 0),
+                      absent_if_empty(refusal->agent), absent_if_empty(refusal->key));
+    }
+    if (access->started_ns == 0) {
+        return;
+    }
+    const struct auth_caller *caller = &request->caller;
+    if (refusal != NULL) {
+        access->trusted = refusal->agent[0] != '\0';
+        copy(access->agent, sizeof(access->agent), ng_str_of(refusal->agent));
+        copy(access->key, sizeof(access->key), ng_str_of(refusal->key));
+    } else {
+        access->trusted = true;
+        copy(access->agent, sizeof(access->agent), caller->agent);
+        if (caller->key != NULL) {
+            copy(access->key, sizeof(access->key), ng_str_of(caller->key->id));
+        }
+    }
+}
+
 void http_access_end(struct http_request *request, bool whole)
 {
     struct http_access *access = &request->access;
     struct log_record record;
-    char address[REMOTE_MAX];
+    char address[INET6_ADDRSTRLEN];
     metrics_http(request->gateway->metrics, request->answered ? request->reply.status : 0);
     if (access->started_ns == 0) {
         return;
@@ -123,7 +156,8 @@ void http_access_end(struct http_request *request, bool whole)
     int64_t took = clock_monotonic_ns() - access->started_ns;
     access->started_ns = 0;
     const char *method = request->method == 0 ? "?" : http_method_name(request->method);
-    struct ng_str path = str_utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX);
+    char shown[HTTP_ACCESS_PATH_MAX + 1];
+    struct ng_str path = shown_path(request, shown);
     int status = request->answered ? request->reply.status : 0;
     log_record_begin(&record, LOG_ACCESS);
     log_record_text(&record, "remote", remote(request->connection, address));

@@ -7,7 +7,7 @@
 #ifndef NOTEGATE_API_HTTP_ACCESS_H
 #define NOTEGATE_API_HTTP_ACCESS_H
 
-#include "call.h"
+#include "auth.h"
 
 /* Of the client's name (User-Agent), of a traceparent and of a path. */
 #define HTTP_ACCESS_AGENT_MAX 128
@@ -20,17 +20,21 @@ struct http_request;
 struct http_access {
     int64_t started_ns; /* 0: no line is wanted of it */
     bool trusted;       /* the caller is known */
-    char agent[72], key[16];
+    char agent[AUTH_AGENT_SIZE], key[AUTH_KEY_SIZE];
     char user_agent[HTTP_ACCESS_AGENT_MAX + 1];
     char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
 };
 
 /* With the request line. */
 void http_access_begin(struct http_request *request);
-/* The headers are in and the caller is known, or was refused (rc) with an audit line. */
-void http_access_caller(struct http_request *request, int rc);
-/* A caller that is known was refused what it asked for, and there is no call that tells so. */
-void http_access_refused(struct http_request *request, int rc);
+/* The headers are in, whatever is wrong with them. */
+void http_access_headers(struct http_request *request);
+/* The caller is known (NULL), or was refused: with an audit line. */
+void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
+/* The audit line of what was refused, or failed, without being a tool's call. what: "refused",
+ * or what it would have been; target: what it was about; absent: the path. */
+void http_access_refused(struct http_request *request, const char *what, int rc,
+                         struct ng_str target);
 /* The request has ended. whole: its answer was sent to the last byte. */
 void http_access_end(struct http_request *request, bool whole);
 

@@ -291,8 +291,13 @@ static int check_names(struct http_request *request)
               shown(headers->origin), headers->origin.data);
     } else {
         request->origin_allowed = headers->origin.data != NULL;
+        return NG_OK;
     }
-    return request->fault.rc;
+    char peer[INET6_ADDRSTRLEN];
+    http_connection_peer(request->connection, peer);
+    auth_log_refusal(request->server->auth, request->fault.text, peer, request->request_id);
+    http_access_refused(request, "refused", NG_EFORBIDDEN, str_make(NULL, 0));
+    return NG_EFORBIDDEN;
 }
 
 static int check_caller(struct http_request *request)
@@ -315,7 +320,7 @@ static int check_caller(struct http_request *request)
             http_traceparent_valid(request->headers.traceparent)) {
             request->caller.traceparent = request->headers.traceparent;
         }
-        http_access_caller(request, NG_OK);
+        http_access_caller(request, NULL);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
@@ -324,9 +329,9 @@ static int check_caller(struct http_request *request)
     if (rc == NG_EUNAUTHENTICATED) {
         char peer[INET6_ADDRSTRLEN];
         http_connection_peer(request->connection, peer);
-        auth_log_refusal(request->server->auth, &refusal, peer, request->request_id);
+        auth_log_refusal(request->server->auth, refusal.text, peer, request->request_id);
     }
-    http_access_caller(request, rc);
+    http_access_caller(request, &refusal);
     /* A fault of the route must not tell strangers what is there. */
     request->fault.rc = NG_OK;
     request->fault_hint = refusal.hint;
@@ -370,6 +375,8 @@ void http_request_headers(struct http_request *request, const char *method)
         (void)add_fault(request, &found);
     }
     make_request_id(request);
+    http_connection_identify(request->connection); /* also for the log's line of a bad one */
+    http_access_headers(request);
     if (request->method == 0) {
         request->fault.fatal = true;
         fault(request, NG_EMETHOD,
@@ -377,7 +384,6 @@ void http_request_headers(struct http_request *request, const char *method)
               "OPTIONS");
     }
     if (request->fault.rc == NG_OK) {
-        http_connection_identify(request->connection);
         if (check_names(request) == NG_OK) {
             routes_find(request);
             (void)check_caller(request);

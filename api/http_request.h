@@ -104,7 +104,7 @@ struct http_request {
     bool answered;          /* a response is queued */
     struct http_body *body; /* NULL: none */
     uint64_t received;
-    uint64_t sent; /* bytes of the answer's body; of a stream, those written so far */
+    uint64_t sent; /* bytes of the answer's body; of a stream, when it has ended */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
@@ -118,6 +118,7 @@ struct http_request {
 
 struct http_connection {
     struct http_connection *prev, *next; /* the watch's list, under its lock */
+    unsigned turn;                       /* the watch's: when it is looked at */
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;

@@ -13,6 +13,7 @@
 #include "http_listen.h"
 #include "http_reply.h"
 #include "http_request.h"
+#include "http_stream_face.h"
 #include "http_tls.h"
 #include "log.h"
 #include "mcp_tasks.h"
@@ -123,15 +124,19 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     (void)mhd;
     *context = NULL;
     if (connection != NULL) {
+        struct http_request *request = &connection->request;
         int phase = atomic_load(&connection->phase);
         if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
             http_watch_resume(&connection->server->watch, connection);
+            request->abandoned = atomic_load(&request->stage) == HTTP_ABANDONED;
         } else if (phase == HTTP_PHASE_STREAMING) {
+            /* Only this thread sets and clears `stream`. */
+            request->sent = http_stream_bytes(connection->stream);
             http_watch_unstream(&connection->server->watch, connection);
         }
-        http_access_end(&connection->request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-        http_request_end(&connection->request);
+        http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        http_request_end(request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
 }
@@ -231,13 +236,18 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
     return request->answered ? MHD_YES : work(request);
 }
 
+/* Of a line that libmicrohttpd logs. */
+#define LIBRARY_LINE_MAX 512
+
 static void on_log(void *cls, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
 static void on_log(void *cls, const char *format, va_list args)
 {
+    char text[LIBRARY_LINE_MAX];
     (void)cls;
-    log_vwrite(NG_LOG_DEBUG, "http", format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    log_write(NG_LOG_DEBUG, "http", "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 /* ---- start ---- */
@@ -274,6 +284,11 @@ static struct MHD_Daemon *start_tcp(struct http_server *server, bool ipv6)
     return start_daemon(server, server->tcp_fd, flags | (unsigned)MHD_USE_TLS, tls);
 }
 
+static const char plain_warning[] =
+    "can be reached from other machines without TLS: keys and contents cross the network in "
+    "clear; set tls.certificate and tls.key, or listen on 127.0.0.1 behind a proxy that does "
+    "TLS";
+
 static int listen_tcp(struct http_server *server, struct buf *error)
 {
     struct http_listener listener;
@@ -289,6 +304,9 @@ static int listen_tcp(struct http_server *server, struct buf *error)
     rc = auth_check_listen(server->auth, server->address, listener.is_loopback, error);
     if (rc != NG_OK) {
         return rc;
+    }
+    if (!listener.is_loopback && server->tls == NULL) {
+        log_write(NG_LOG_WARNING, "serve", "%s %s", server->address, plain_warning);
     }
     if (listen(listener.fd, HTTP_BACKLOG) != 0) {
         (void)buf_printf(error, "cannot listen on %s", server->address);
@@ -356,7 +374,9 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
         rc = auth_check_listen(auth, address, listener.is_loopback, ret);
     }
     if (rc == NG_OK) {
-        (void)buf_add_c(ret, address);
+        bool plain = !listener.is_loopback && !http_tls_wanted(gateway->config);
+        (void)buf_printf(ret, "%s%s%s", address, plain ? "; warning: this address " : "",
+                         plain ? plain_warning : "");
     }
     auth_free(auth);
     return rc;

@@ -47,9 +47,10 @@ struct http_stream {
 
     /* The event loop's. */
     struct buf pending;
-    size_t sent; /* of it */
-    bool begun;  /* something was sent */
-    bool last;   /* what is pending is the last */
+    size_t sent;    /* of it */
+    bool begun;     /* something was sent */
+    bool last;      /* what is pending is the last */
+    uint64_t bytes; /* handed out, in all */
     struct gateway *gateway;
     size_t counted; /* of `pending` in limits.buffered */
 };
@@ -154,6 +155,7 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
     len = len < max ? len : max;
     memcpy(out, stream->pending.data + stream->sent, len);
     stream->sent += len;
+    stream->bytes += len;
     if (stream->sent == stream->pending.len) {
         stream_forget_pending(stream);
     }
@@ -244,6 +246,11 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
     pthread_mutex_unlock(&stream->lock);
     stream->gateway = connection->request.gateway;
     return response;
+}
+
+uint64_t http_stream_bytes(const struct http_stream *stream)
+{
+    return stream->bytes;
 }
 
 /* ---- the watch ---- */

@@ -18,6 +18,8 @@ void http_stream_drop(struct http_stream *stream);
  * reference stays. On the connection's event loop. */
 struct MHD_Response *http_stream_attach(struct http_stream *stream,
                                         struct http_connection *connection);
+/* What libmicrohttpd took of it so far. The event loop. */
+uint64_t http_stream_bytes(const struct http_stream *stream);
 /* Ends it: its source is asked once more, what it adds is the last. Any thread. */
 void http_stream_finish(struct http_stream *stream);
 /* Ends it without another byte. Any thread. */

@@ -21,6 +21,9 @@
 #define KEY_ID_BYTES 64
 #define PATH_BYTES_MAX ((size_t)64 * 1024)
 #define DIGEST_BYTES 32 /* SHA-256 */
+#define HOUR_S 3600
+/* Shorter than what a certificate that is renewed by itself has left. */
+#define EXPIRES_SOON_S (3 * 24 * HOUR_S)
 
 struct http_tls_pair {
     struct http_tls_pair *older;
@@ -346,6 +349,9 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
         (void)buf_add_c(warnings, "the certificate is valid only from ");
         print_day(warnings, pair->valid_from);
         (void)buf_add_c(warnings, ": clients will refuse it before\n");
+    } else if (pair->valid_until - now < EXPIRES_SOON_S) {
+        (void)buf_printf(warnings, "the certificate expires in %lld hours: renew it\n",
+                         (long long)((pair->valid_until - now) / HOUR_S));
     }
     buf_init(&path, PATH_BYTES_MAX);
     (void)buf_add_str(&path, config_text(config, "tls.key"));

@@ -29,6 +29,7 @@ void http_watch_add(struct http_watch *watch, struct http_connection *connection
         watch->first->prev = connection;
     }
     watch->first = connection;
+    connection->turn = watch->added++;
     if (watch->count++ == 0) {
         pthread_cond_signal(&watch->wake);
     }
@@ -203,13 +204,13 @@ static size_t look(struct http_watch *watch, struct call **calls)
 {
     size_t count = 0;
     long long now = http_now_ms();
-    bool ask = now - watch->left_ms >= HTTP_STREAM_LEFT_MS;
-    watch->left_ms = ask ? now : watch->left_ms;
+    unsigned looks = watch->looks++;
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
         int phase = atomic_load(&connection->phase);
+        unsigned turn = looks + connection->turn;
         if (phase == HTTP_PHASE_STREAMING) {
-            look_at_stream(connection, now, ask);
+            look_at_stream(connection, now, turn % HTTP_WATCH_STREAM_TURNS == 0);
         } else if (phase == HTTP_PHASE_WORKING) {
             if (connection->watched != NULL && !connection->left && count < ROUND_CALLS &&
                 has_left(connection)) {
@@ -217,7 +218,8 @@ static size_t look(struct http_watch *watch, struct call **calls)
                 call_ref(connection->watched);
                 calls[count++] = connection->watched;
             }
-        } else if (dawdles(connection, now)) {
+        } else if ((phase != HTTP_PHASE_WAITING || turn % HTTP_WATCH_WAITING_TURNS == 0) &&
+                   dawdles(connection, now)) {
             (void)shutdown(connection->fd, SHUT_RDWR);
         }
     }
@@ -268,7 +270,8 @@ int http_watch_start(struct http_watch *watch)
     pthread_condattr_t attributes;
     watch->first = NULL;
     watch->count = 0;
-    watch->left_ms = 0;
+    watch->looks = 0;
+    watch->added = 0;
     watch->ending = false;
     watch->stopping = false;
     if (pthread_mutex_init(&watch->lock, NULL) != 0) {

@@ -20,6 +20,11 @@ struct call;
 
 /* How often it looks, while there are connections. */
 #define HTTP_WATCH_MS 200
+/* Not at all of them each time, because that takes system calls and there may be thousands: one
+ * that only waits for its next request has its turn in one look of so many, and a stream is
+ * asked so often whether its client has left. */
+#define HTTP_WATCH_WAITING_TURNS 10
+#define HTTP_WATCH_STREAM_TURNS 5
 /* A request line and headers (the first of a connection: since it was made, with the TLS
  * handshake), and then the body, must be in within these. */
 #define HTTP_HEAD_MAX_MS 20000
@@ -27,8 +32,6 @@ struct call;
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is
  * cut by libmicrohttpd. */
 #define HTTP_SEND_MAX_MS 300000
-/* How often it asks whether the client of a stream has left. */
-#define HTTP_STREAM_LEFT_MS 1000
 
 struct http_watch {
     pthread_mutex_t lock;
@@ -36,8 +39,9 @@ struct http_watch {
     pthread_t thread;
     struct http_connection *first; /* all connections */
     size_t count;
-    long long left_ms; /* when it last looked for clients of streams that left */
-    bool ending;       /* streams end */
+    unsigned looks; /* so far */
+    unsigned added; /* connections so far */
+    bool ending;    /* streams end */
     bool stopping;
 };
 

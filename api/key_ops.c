@@ -74,7 +74,9 @@ static int list(struct call *call, const struct key_job *job)
     json_name(writer, "keys");
     json_array(writer);
     for (size_t i = 0; i < count; i++) {
-        if (job->all || key_live(found[i])) {
+        bool named = job->name.data == NULL || str_equal(found[i]->agent, job->name) ||
+                     str_is(job->name, found[i]->id);
+        if (named && (job->all || key_live(found[i]))) {
             json_object(writer);
             key_print(found[i], writer);
             json_end(writer);

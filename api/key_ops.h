@@ -10,8 +10,9 @@ enum key_op { KEY_OP_LIST = 1, KEY_OP_SHOW, KEY_OP_ADD, KEY_OP_REVOKE };
 /* Memory of the call. */
 struct key_job {
     enum key_op op;
-    struct ng_str id; /* SHOW, REVOKE */
-    bool all;         /* LIST: also those that have ended */
+    struct ng_str id;   /* SHOW, REVOKE */
+    struct ng_str name; /* LIST: only this agent's, and the one with this id; absent: all */
+    bool all;           /* LIST: also those that have ended */
 };
 
 /* A step for dispatch_step(), user: a struct key_job. Replies with a JSON object: {"keys":[..]}

@@ -3,7 +3,6 @@
  * that GET opens. POST is mcp_http_post.c's. */
 #include "mcp_http_post.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -12,6 +11,9 @@
 #include "str.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"
+/* Longest name of an agent; behind it stands the key's number. */
+#define MCP_HTTP_AGENT_MAX ((size_t)64)
+_Static_assert(MCP_HTTP_AGENT_MAX + 1 + KEY_ID_LEN < MCP_SESSION_OWNER_MAX, "an owner fits");
 
 static const struct ng_str no_text = {NULL, 0};
 
@@ -91,8 +93,7 @@ void mcp_http_free(struct mcp_http *mcp)
 void mcp_http_count_job(struct mcp_http *mcp, bool begins)
 {
     (void)pthread_mutex_lock(&mcp->lock);
-    mcp->jobs += begins ? 1 : 0;
-    mcp->jobs -= begins ? 0 : 1;
+    mcp->jobs += begins ? 1 : -1;
     if (mcp->jobs == 0) {
         (void)pthread_cond_broadcast(&mcp->idle);
     }
@@ -131,39 +132,48 @@ int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
 
 /* ---- media types ---- */
 
-/* Does a list like "application/json;q=0.9, text/event-stream" take `type`/`subtype`? */
-bool mcp_http_accepts(struct ng_str list, const char *type, const char *subtype)
+/* What one member of the list takes, "type/subtype" without parameters. */
+static unsigned accepts_of(struct ng_str item)
 {
-    size_t type_len = strlen(type);
-    size_t subtype_len = strlen(subtype);
+    static const struct {
+        const char *text;
+        size_t len;
+        unsigned accepts;
+    } known[] = {
+        {"application/json", 16, MCP_HTTP_JSON},
+        {"text/event-stream", 17, MCP_HTTP_EVENTS},
+        {"*/*", 3, MCP_HTTP_JSON | MCP_HTTP_EVENTS},
+        {"application/*", 13, MCP_HTTP_JSON},
+        {"text/*", 6, MCP_HTTP_EVENTS},
+    };
+    for (size_t i = 0; i < NG_COUNT(known); i++) {
+        if (item.len == known[i].len && strncasecmp(item.data, known[i].text, item.len) == 0) {
+            return known[i].accepts;
+        }
+    }
+    return 0;
+}
+
+unsigned mcp_http_accepts(struct ng_str list)
+{
+    unsigned accepts = 0;
     size_t at = 0;
     while (at < list.len) {
-        size_t end = at;
-        while (end < list.len && list.data[end] != ',') {
-            end++;
-        }
         size_t from = at;
-        while (from < end && (list.data[from] == ' ' || list.data[from] == '\t')) {
+        while (from < list.len && (list.data[from] == ' ' || list.data[from] == '\t')) {
             from++;
         }
         size_t to = from;
-        while (to < end && list.data[to] != ';' && list.data[to] != ' ' &&
-               list.data[to] != '\t') {
+        while (to < list.len && memchr(",; \t", list.data[to], 4) == NULL) {
             to++;
         }
-        struct ng_str item = str_make(list.data + from, to - from);
-        bool exact = item.len == type_len + 1 + subtype_len &&
-                     strncasecmp(item.data, type, type_len) == 0 &&
-                     item.data[type_len] == '/' &&
-                     strncasecmp(item.data + type_len + 1, subtype, subtype_len) == 0;
-        bool family = item.len == type_len + 2 && strncasecmp(item.data, type, type_len) == 0 &&
-                      memcmp(item.data + type_len, "/*", 2) == 0;
-        if (exact || family || str_is(item, "*/*")) {
-            return true;
+        accepts |= accepts_of(str_make(list.data + from, to - from));
+        while (to < list.len && list.data[to] != ',') {
+            to++;
         }
-        at = end + 1;
+        at = to + 1;
     }
-    return false;
+    return accepts;
 }
 
 /* ---- sessions ---- */
@@ -172,11 +182,16 @@ bool mcp_http_accepts(struct ng_str list, const char *type, const char *subtype)
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX])
 {
-    int len = snprintf(owner, MCP_SESSION_OWNER_MAX, "%.*s %s",
-                       (int)(caller->agent.len > 64 ? 64 : caller->agent.len),
-                       caller->agent.data == NULL ? "" : caller->agent.data,
-                       caller->key == NULL ? "" : caller->key->id);
-    return str_make(owner, len < 0 ? 0 : (size_t)len);
+    /* Not with printf: every call in a session comes by here. */
+    struct ng_str key = ng_str_of(caller->key == NULL ? "" : caller->key->id);
+    size_t len =
+        caller->agent.len < MCP_HTTP_AGENT_MAX ? caller->agent.len : MCP_HTTP_AGENT_MAX;
+    if (len > 0) {
+        memcpy(owner, caller->agent.data, len);
+    }
+    owner[len++] = ' ';
+    memcpy(owner + len, key.data, key.len + 1);
+    return str_make(owner, len + key.len);
 }
 
 int mcp_http_refuse_session(struct mcp_http_response *response)
@@ -258,8 +273,7 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
                       struct mcp_http_response *response)
 {
     char owner[MCP_SESSION_OWNER_MAX];
-    if (request->accept.data == NULL ||
-        !mcp_http_accepts(request->accept, "text", "event-stream")) {
+    if ((mcp_http_accepts(request->accept) & MCP_HTTP_EVENTS) == 0) {
         return mcp_http_refuse(response, 406, MCP_INVALID_REQUEST,
                                "Accept must take text/event-stream");
     }
@@ -282,10 +296,10 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
-    bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
     if (request->method == MCP_HTTP_POST) {
         return mcp_http_post(mcp, request, response, done, user);
     }
+    bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
     if (request->method == MCP_HTTP_DELETE && !stateless) {
         return handle_delete(mcp, request, response);
     }

@@ -131,10 +131,15 @@ static void notify(struct mcp_job *job, struct ng_str message)
 /* Where the answer cannot be a stream, the session's own stream has to do. */
 static void ask(struct mcp_job *job, struct ng_str message)
 {
-    if (say(http_of(job), message, MCP_STREAM_MUST_SEND)) {
+    struct mcp_http_job *http = http_of(job);
+    if (say(http, message, MCP_STREAM_MUST_SEND)) {
         return;
     }
-    struct mcp_stream *own = mcp_session_own_stream(job->session);
+    (void)pthread_mutex_lock(&http->lock);
+    /* None: it was answered meanwhile. */
+    struct mcp_stream *own =
+        http->phase == PHASE_ENDED ? NULL : mcp_session_own_stream(job->session);
+    (void)pthread_mutex_unlock(&http->lock);
     if (own != NULL) {
         (void)mcp_stream_add(own, message, MCP_STREAM_MUST_SEND);
         mcp_stream_unref(own);
@@ -145,13 +150,11 @@ static void let_go(struct mcp_job *job, int64_t retry_ms)
 {
     struct mcp_http_job *http = http_of(job);
     struct mcp_http_response *response = http->response;
-    bool can = http->has_session && atomic_load(&job->session->version) >= MCP_2025_11_25;
-    if (!can) {
-        return;
-    }
     (void)pthread_mutex_lock(&http->lock);
-    bool opened = open_stream(http);
-    if (http->phase == PHASE_STREAM) {
+    bool can = http->has_session && http->phase != PHASE_ENDED &&
+               atomic_load(&job->session->version) >= MCP_2025_11_25;
+    bool opened = can && open_stream(http);
+    if (can && http->phase == PHASE_STREAM) {
         mcp_stream_pause(http->stream, retry_ms);
     }
     (void)pthread_mutex_unlock(&http->lock);
@@ -167,7 +170,7 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
     struct mcp_http_job *http = (struct mcp_http_job *)(void *)job;
     struct mcp_session *session = NULL;
     struct ng_str owner = mcp_http_owner(job->caller, http->owner);
-    int rc = mcp_sessions_open(http->mcp->sessions, owner, version, &session);
+    int rc = mcp_sessions_open(http->mcp->sessions, owner, http->key, version, &session);
     if (rc == NG_OK) {
         mcp_asks_start(http->mcp->asks);
         (void)snprintf(http->response->session_id, sizeof(http->response->session_id), "%s",
@@ -224,6 +227,16 @@ static void wrap_event(struct buf *out)
     buf_add_c(out, event_end);
 }
 
+/* The stream makes the event itself. */
+static void unwrap_answer(struct mcp_http_job *http)
+{
+    size_t start = http->job.out_start;
+    if (start > 0 && http->out.len >= start) {
+        http->out.len -= start;
+        memmove(http->out.data, http->out.data + start, http->out.len);
+    }
+}
+
 /* The answer into the response, or as the last event of the stream. True: done() was called
  * before. */
 static bool complete(struct mcp_http_job *http)
@@ -236,8 +249,11 @@ static bool complete(struct mcp_http_job *http)
     http->phase = PHASE_ENDED;
     struct mcp_stream *stream = http->stream;
     http->stream = NULL;
+    struct mcp_session *session = job->session; /* who is late must not find it any more */
+    job->session = NULL;
     (void)pthread_mutex_unlock(&http->lock);
     if (streams) {
+        unwrap_answer(http);
         mcp_stream_finish(stream, &http->out);
         mcp_stream_unref(stream);
     } else {
@@ -254,8 +270,7 @@ static bool complete(struct mcp_http_job *http)
         response->body = http->out;
         buf_init(&http->out, 0);
     }
-    mcp_session_unref(job->session);
-    job->session = NULL;
+    mcp_session_unref(session);
     return streams;
 }
 
@@ -275,16 +290,15 @@ static void job_done(struct mcp_job *job)
     mcp_http_count_job(mcp, false);
 }
 
-static int check_post(const struct mcp_http_request *request,
+/* accepts: enum mcp_http_accept. */
+static int check_post(const struct mcp_http_request *request, unsigned accepts,
                       struct mcp_http_response *response)
 {
     if (!http_is_json(request->content_type)) {
         return mcp_http_refuse(response, 415, MCP_INVALID_REQUEST,
                                "Content-Type must be application/json, in UTF-8");
     }
-    if (request->accept.data != NULL &&
-        !mcp_http_accepts(request->accept, "application", "json") &&
-        !mcp_http_accepts(request->accept, "text", "event-stream")) {
+    if (accepts == 0) {
         return mcp_http_refuse(response, 406, MCP_INVALID_REQUEST,
                                "Accept must take application/json and text/event-stream");
     }
@@ -308,10 +322,6 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->headers.name = request->mcp_name;
     http->headers.other = request->is_local ? NULL : find_header;
     http->request = request;
-    http->takes_json = request->accept.data == NULL ||
-                       mcp_http_accepts(request->accept, "application", "json");
-    http->takes_events = request->accept.data != NULL &&
-                         mcp_http_accepts(request->accept, "text", "event-stream");
     job->gateway = mcp->gateway;
     job->asks = mcp->asks;
     job->face = &http_face;
@@ -322,8 +332,8 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     job->on_loop = request->on_loop;
     job->done = job_done;
     job->open_session = open_session;
-    bool stateless = mcp_is_stateless(mcp_version_parse(request->protocol_version));
-    if (request->session_id.data != NULL && !stateless) {
+    if (request->session_id.data != NULL &&
+        !mcp_is_stateless(mcp_version_parse(request->protocol_version))) {
         job->session = mcp_sessions_find(mcp->sessions, request->session_id,
                                          mcp_http_owner(request->caller, http->owner));
         http->has_session = job->session != NULL;
@@ -361,7 +371,9 @@ static struct mcp_http_job *new_job(struct mcp_http *mcp,
 int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
                   struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
-    if (check_post(request, response) == NG_OK) {
+    unsigned accepts =
+        request->accept.data == NULL ? MCP_HTTP_JSON : mcp_http_accepts(request->accept);
+    if (check_post(request, accepts, response) == NG_OK) {
         return NG_OK;
     }
     struct mcp_http_job *http = new_job(mcp, response);
@@ -379,6 +391,8 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
         call_unref(call);
         return mcp_http_refuse_session(response);
     }
+    http->takes_json = (accepts & MCP_HTTP_JSON) != 0;
+    http->takes_events = (accepts & MCP_HTTP_EVENTS) != 0;
     http->key = call->key;
     http->response = response;
     http->done = done;
@@ -387,12 +401,11 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     if (!http->takes_json) {
         buf_add_c(&http->out, event_begin);
     }
-    mcp_http_count_job(mcp, true);
     if (mcp_job_run(&http->job) == NG_PENDING) {
+        mcp_http_count_job(mcp, true); /* the face waits for this thread, then for the count */
         return NG_PENDING;
     }
     bool was_done = complete(http);
     call_unref(call);
-    mcp_http_count_job(mcp, false);
     return was_done ? NG_PENDING : NG_OK;
 }

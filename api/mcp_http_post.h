@@ -15,15 +15,17 @@ struct mcp_http {
     struct mcp_asks *asks;
     pthread_mutex_t lock;
     pthread_cond_t idle;
-    size_t jobs;  /* under way, also those whose client went away */
+    int jobs; /* that ended pending, also those whose client went away; less than none while one
+                 of them is over before it is counted */
 };
 
 /* mcp_http.c */
 int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
                     const char *message);
 int mcp_http_refuse_session(struct mcp_http_response *response);
-/* Does a list like "application/json;q=0.9, text/event-stream" take `type`/`subtype`? */
-bool mcp_http_accepts(struct ng_str list, const char *type, const char *subtype);
+/* What a list like "application/json;q=0.9, text/event-stream" takes; an absent one nothing. */
+enum mcp_http_accept { MCP_HTTP_JSON = 1, MCP_HTTP_EVENTS = 2 };
+unsigned mcp_http_accepts(struct ng_str list);
 /* Who may use a session: the agent, and the key it came with. */
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX]);

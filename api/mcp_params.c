@@ -6,7 +6,6 @@
 #include "mcp_server.h"
 #include "str.h"
 
-#define MCP_PARAM_MARK "x-mcp-header"
 #define MCP_PARAM_PREFIX "Mcp-Param-"
 /* Longest name behind the prefix; a longer one is not a header we could be sent. */
 #define MCP_PARAM_NAME_MAX 128
@@ -78,7 +77,7 @@ static bool check_properties(struct mcp_exchange *exchange, const struct ng_valu
     }
     for (const struct ng_value *property = properties->first; property != NULL;
          property = property->next) {
-        const struct ng_value *mark = json_get(property, MCP_PARAM_MARK);
+        const struct ng_value *mark = json_get(property, TOOL_HEADER_MARK);
         const struct ng_value *value = json_get_str(arguments, property->key);
         if (mark != NULL && mark->type == NG_TYPE_STRING &&
             !check_param(exchange, mark->text, value)) {
@@ -95,9 +94,7 @@ bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
                       const struct ng_value *arguments)
 {
     const struct tool *found = registry_find(exchange->job->gateway->registry, tool);
-    /* Few tools have marks: their schema's text says so sooner than its tree. */
-    if (found == NULL || exchange->job->headers->other == NULL ||
-        strstr(found->desc.params, MCP_PARAM_MARK) == NULL) {
+    if (found == NULL || exchange->job->headers->other == NULL || !found->marks_headers) {
         return true;
     }
     return check_properties(exchange, found->params_tree, arguments, MCP_PARAM_DEPTH);

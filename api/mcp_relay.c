@@ -16,13 +16,34 @@
 
 /* ---- threads ---- */
 
-static void job_enter(struct relay_job *job)
+/* Under the lock. */
+static bool is_full(const struct relay *relay)
+{
+    return relay->running + relay->listening >= RELAY_THREADS_MAX;
+}
+
+/* Under the lock. */
+static bool has_asked(const struct relay *relay)
+{
+    size_t i = 0;
+    while (i < RELAY_ASKED_MAX && relay->asked[i][0] == '\0') {
+        i++;
+    }
+    return i < RELAY_ASKED_MAX;
+}
+
+/* False: there is no room, and to wait for it would be to wait for what the client answers in
+ * lines that were not read yet. */
+static bool job_enter(struct relay_job *job)
 {
     struct relay *relay = job->relay;
     (void)pthread_mutex_lock(&relay->lock);
-    while (relay->running + relay->listening >= RELAY_THREADS_MAX &&
-           !atomic_load(&relay->stop)) {
+    while (is_full(relay) && !has_asked(relay) && !atomic_load(&relay->stop)) {
         (void)pthread_cond_wait(&relay->changed, &relay->lock);
+    }
+    if (is_full(relay) && !atomic_load(&relay->stop)) {
+        (void)pthread_mutex_unlock(&relay->lock);
+        return false;
     }
     if (job->ends_itself) {
         relay->running++;
@@ -36,6 +57,7 @@ static void job_enter(struct relay_job *job)
     relay->jobs = job;
     atomic_store(&job->stop, atomic_load(&relay->stop));
     (void)pthread_mutex_unlock(&relay->lock);
+    return true;
 }
 
 static void job_leave(struct relay_job *job)
@@ -74,11 +96,11 @@ static void *listen_thread(void *user)
     return NULL;
 }
 
+/* The job has entered. */
 static bool job_start(struct relay_job *job, void *(*run)(void *user))
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    job_enter(job);
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     bool ok = pthread_create(&thread, &attributes, run, job) == 0;
@@ -95,7 +117,10 @@ static void relay_listen(struct relay *relay)
     }
     relay->has_stream = true;
     relay_message_read(ng_str_of("{}"), &job->message);
-    if (!job_start(job, listen_thread)) {
+    if (!job_enter(job)) {
+        relay->has_stream = false;
+        relay_job_free(job);
+    } else if (!job_start(job, listen_thread)) {
         job_leave(job);
     }
 }
@@ -145,8 +170,13 @@ static void relay_line(struct relay *relay, struct ng_str line)
     }
     relay_message_read(buf_str(&job->body), &job->message);
     job->ends_itself = !job->message.is_listen;
-    if (job->message.id.len == 0 || job->message.is_initialize) {
+    if ((job->message.id.len == 0 && !job->message.is_batch) || job->message.is_initialize) {
         post_now(relay, job);
+    } else if (!job_enter(job)) {
+        relay_job_refuse(job,
+                         "too many requests are under way; answer what was asked, then send "
+                         "it again");
+        relay_job_free(job);
     } else if (!job_start(job, post_thread)) {
         post_thread(job);
     }
@@ -244,10 +274,14 @@ int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd)
     }
     relay->target = target;
     (void)pthread_mutex_init(&relay->lock, NULL);
+    (void)pthread_mutex_init(&relay->opening, NULL);
     (void)pthread_cond_init(&relay->changed, NULL);
+    buf_init(&relay->initialize, TARGET_ANSWER_MAX);
     relay_read(relay, stop_fd);
     relay_end(relay);
+    relay_session_done(relay);
     (void)pthread_cond_destroy(&relay->changed);
+    (void)pthread_mutex_destroy(&relay->opening);
     (void)pthread_mutex_destroy(&relay->lock);
     free(relay);
     return COMMAND_OK;

@@ -12,6 +12,7 @@
 
 #include "str.h"
 
+#define RELAY_ERROR_MAX 512
 #define RELAY_GONE "the client of this relay went away"
 
 void relay_stop_jobs(struct relay *relay)
@@ -68,6 +69,7 @@ static void note_asked(struct relay *relay, const char *id)
     }
     if (i < RELAY_ASKED_MAX) {
         (void)snprintf(relay->asked[i], RELAY_ASKED_ID_MAX, "%s", id);
+        (void)pthread_cond_broadcast(&relay->changed); /* who waits for room looks again */
     }
 }
 
@@ -133,9 +135,9 @@ static void job_take(void *user, struct ng_str text)
     }
     if (ended) {
         answer_for_client(relay, id);
-        return;
+    } else if (!job->is_own) {
+        job_write(job, text);
     }
-    job_write(job, text);
 }
 
 static int job_on_body(void *user, int status, const char *data, size_t len)
@@ -195,7 +197,14 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
         header_add(request, texts->name, sizeof(texts->name), "Mcp-Name", job->message.name);
         return;
     }
+    if (job->message.is_initialize) {
+        return; /* it is in no session, also where there was one before */
+    }
     (void)pthread_mutex_lock(&relay->lock);
+    if (strcmp(job->session, relay->session) != 0) {
+        memcpy(job->session, relay->session, sizeof(job->session));
+        job->events.last_id[0] = '\0'; /* it was the other session's */
+    }
     header_add(request, texts->version, sizeof(texts->version), "MCP-Protocol-Version",
                relay->version);
     header_add(request, texts->session, sizeof(texts->session), "Mcp-Session-Id",
@@ -222,7 +231,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.on_body = job_on_body;
     request.on_header = job_on_header;
     request.user = job;
-    request.stop = &job->stop;
+    request.stop = job->is_own ? &relay->stop : &job->stop;
     job->is_stream = false;
     job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
     return relay->target->client->send(&request, ret_status, error, error_size);
@@ -250,6 +259,60 @@ static bool job_pause(struct relay_job *job)
     return !atomic_load(&job->stop);
 }
 
+/* The gateway does not know the session, so it did nothing with the message. */
+static bool job_lost_session(const struct relay_job *job, enum client_outcome outcome,
+                             int status)
+{
+    return outcome == CLIENT_OK && status == 404 && job->message.version[0] == '\0' &&
+           !job->message.is_initialize && job->session[0] != '\0';
+}
+
+/* Sends it, in a new session where the one of before is gone. What belongs to that one (what it
+ * asked, what it runs) is not sent again. */
+static enum client_outcome job_post(struct relay_job *job, int *status, char *error,
+                                    size_t error_size)
+{
+    char lost[RELAY_HEADER_MAX];
+    enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
+    memcpy(lost, job->session, sizeof(lost));
+    if (job_lost_session(job, outcome, *status) && job->message.answers.len == 0 &&
+        job->message.cancels.len == 0 && relay_session_again(job->relay, lost)) {
+        buf_clear(&job->answer);
+        outcome = job_send(job, "POST", status, error, error_size);
+    }
+    return outcome;
+}
+
+static void job_agree(struct relay_job *job)
+{
+    (void)pthread_mutex_lock(&job->relay->lock);
+    relay_message_agreed(buf_str(&job->answer), job->relay->version);
+    (void)pthread_mutex_unlock(&job->relay->lock);
+}
+
+bool relay_job_try(struct relay_job *job)
+{
+    char error[RELAY_ERROR_MAX] = "";
+    int status = 0;
+    bool ok = job_send(job, "POST", &status, error, sizeof(error)) == CLIENT_OK && status < 300;
+    if (ok && job->message.is_initialize) {
+        job_agree(job);
+    }
+    return ok;
+}
+
+void relay_job_refuse(struct relay_job *job, const char *sentence)
+{
+    struct buf line;
+    buf_init(&line, TARGET_ANSWER_MAX);
+    if (job->message.id.len == 0) { /* of a batch */
+        buf_add_c(&job->message.id, "null");
+    }
+    relay_message_error(&job->message, 0, ng_str_of(sentence), &line);
+    job_write(job, buf_str(&line));
+    buf_done(&line);
+}
+
 /* The rest of an answer whose stream ended too soon. */
 static enum client_outcome job_resume(struct relay_job *job, enum client_outcome outcome,
                                       int *status, char *error, size_t error_size)
@@ -270,14 +333,24 @@ static enum client_outcome job_resume(struct relay_job *job, enum client_outcome
  * client took it back (202). */
 void relay_job_post(struct relay_job *job)
 {
-    char error[512] = "";
+    char error[RELAY_ERROR_MAX] = "";
     int status = 0;
-    enum client_outcome outcome = job_send(job, "POST", &status, error, sizeof(error));
+    enum client_outcome outcome = job_post(job, &status, error, sizeof(error));
+    bool began = outcome != CLIENT_NOBODY && status == 200;
     outcome = job_resume(job, outcome, &status, error, sizeof(error));
     if (outcome == CLIENT_OK && job->message.is_initialize && status == 200) {
-        (void)pthread_mutex_lock(&job->relay->lock);
-        relay_message_agreed(buf_str(&job->answer), job->relay->version);
-        (void)pthread_mutex_unlock(&job->relay->lock);
+        job_agree(job);
+    }
+    if (outcome == CLIENT_OK && status == 200) {
+        relay_session_note(job->relay, job);
+    }
+    if (began && !job->answered && job_lost_session(job, outcome, status)) {
+        relay_job_refuse(job, "the gateway was restarted, or ended the session, while it ran "
+                              "this; look whether it was done before you send it again");
+        return;
+    }
+    if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
+        return; /* nobody waits for it any more */
     }
     if (outcome == CLIENT_OK && !job->is_stream && job->answer.len > 0 &&
         (status < 400 || job->message.method[0] == '\0')) {
@@ -303,23 +376,26 @@ void relay_job_post(struct relay_job *job)
 /* The gateway's own messages in the older era: one long GET, begun again when it ends. */
 void relay_job_listen(struct relay_job *job)
 {
-    char error[512];
-    int status = 200;
-    enum client_outcome outcome = CLIENT_OK;
-    while ((outcome == CLIENT_OK || outcome == CLIENT_BROKEN) &&
-           (status == 200 || status == 503)) {
+    char error[RELAY_ERROR_MAX];
+    bool going = true;
+    while (going) {
+        int status = 0;
+        char lost[RELAY_HEADER_MAX];
         relay_events_restart(&job->events);
         buf_clear(&job->answer);
-        outcome = job_send(job, "GET", &status, error, sizeof(error));
-        if (!job_pause(job)) {
-            break;
-        }
+        enum client_outcome outcome = job_send(job, "GET", &status, error, sizeof(error));
+        memcpy(lost, job->session, sizeof(lost));
+        going =
+            outcome == CLIENT_BROKEN || outcome == CLIENT_NOBODY ||
+            (outcome == CLIENT_OK && (status == 200 || status == 503)) ||
+            (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost));
+        going = going && job_pause(job);
     }
 }
 
 void relay_job_delete(struct relay_job *job)
 {
-    char error[512];
+    char error[RELAY_ERROR_MAX];
     int status = 0;
     (void)job_send(job, "DELETE", &status, error, sizeof(error));
 }

@@ -17,8 +17,11 @@
  * of. */
 #define RELAY_ASKED_MAX 256
 #define RELAY_ASKED_ID_MAX 64
+/* What a client set in its session: said again where the session is opened again. */
+#define RELAY_SETTINGS_MAX 256
 
 struct relay_job;
+struct relay_setting;
 
 struct relay {
     struct target *target;
@@ -34,6 +37,10 @@ struct relay {
     bool ended;  /* nothing comes from the client any more */
     bool broken; /* stdout takes nothing any more */
     bool has_stream;
+    struct buf initialize;          /* the client's, as it came */
+    struct relay_setting *settings; /* mcp_relay_session.c */
+    size_t setting_count;
+    pthread_mutex_t opening; /* one at a time; taken before `lock` */
     atomic_bool stop;
 };
 
@@ -43,10 +50,12 @@ struct relay_job {
     struct relay_message message;
     struct buf answer; /* of the request, where it is not an event stream */
     struct relay_events events;
-    bool is_stream;   /* the answer is an event stream */
-    bool answered;    /* the answer went to stdout */
-    bool ends_itself; /* counted in running, else in listening */
-    atomic_bool stop; /* the client took it back, or the relay ends */
+    bool is_stream; /* the answer is an event stream */
+    bool answered;  /* the answer went to stdout */
+    bool is_own;    /* of the relay's own: the client does not hear the answer */
+    char session[RELAY_HEADER_MAX]; /* it was sent in */
+    bool ends_itself;               /* counted in running, else in listening */
+    atomic_bool stop;               /* the client took it back, or the relay ends */
     struct relay_job *prev, *next;
 };
 
@@ -54,10 +63,20 @@ struct relay_job *relay_job_new(struct relay *relay);
 void relay_job_free(struct relay_job *job);
 /* Sends it and writes what comes back, to the end; a request always gets an answer. */
 void relay_job_post(struct relay_job *job);
+/* The answer to a request that is not sent at all. */
+void relay_job_refuse(struct relay_job *job, const char *sentence);
+/* Sends it once, and nothing comes of it. True: the gateway took it. */
+bool relay_job_try(struct relay_job *job);
 /* The session's own stream, begun again whenever it ends. */
 void relay_job_listen(struct relay_job *job);
 /* Ends the session. */
 void relay_job_delete(struct relay_job *job);
+
+/* mcp_relay_session.c: the gateway took this message. */
+void relay_session_note(struct relay *relay, const struct relay_job *job);
+/* The gateway does not know the session `lost` (any more). True: there is another one now. */
+bool relay_session_again(struct relay *relay, const char *lost);
+void relay_session_done(struct relay *relay);
 
 /* Under the lock: all that have a thread come to their end. */
 void relay_stop_jobs(struct relay *relay);

@@ -86,7 +86,8 @@ static const char *name_member(const char *method)
     if (strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0) {
         return "name";
     }
-    if (strcmp(method, "resources/read") == 0) {
+    if (strcmp(method, "resources/read") == 0 || strcmp(method, "resources/subscribe") == 0 ||
+        strcmp(method, "resources/unsubscribe") == 0) {
         return "uri";
     }
     return strncmp(method, "tasks/", 6) == 0 ? "taskId" : NULL;
@@ -134,6 +135,7 @@ void relay_message_read(struct ng_str text, struct relay_message *ret)
         value->type == NG_TYPE_OBJECT) {
         read_value(value, ret);
     }
+    ret->is_batch = value != NULL && value->type == NG_TYPE_ARRAY;
     arena_done(&arena);
 }
 

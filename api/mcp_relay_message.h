@@ -17,6 +17,7 @@ struct relay_message {
     struct buf cancels; /* JSON of params.requestId of notifications/cancelled; or "" */
     bool is_initialize, is_initialized;
     bool is_listen; /* its answer is a stream without end */
+    bool is_batch;
 };
 
 /* Any text: what is no message is left to the gateway to refuse. */

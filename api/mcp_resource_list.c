@@ -20,7 +20,7 @@ static const struct ng_str no_text = {NULL, 0};
 enum skip {
     SKIP_NOTHING = 0,
     SKIP_TO_ID,    /* up to the entry the cursor names */
-    SKIP_BY_NUMBER /* as many as there were: that entry is gone */
+    SKIP_BY_NUMBER /* as many as were in front of it: that entry is gone */
 };
 
 /* A page being made. Memory of the call. */
@@ -112,8 +112,10 @@ static bool skip_entry(struct page *page, const struct listing_item *item)
     if (page->listing.seeks || page->skip == SKIP_NOTHING) {
         return false;
     }
-    if (page->skip == SKIP_TO_ID ? str_equal(item->id, page->from.id)
-                                 : page->position >= page->from.count) {
+    if (page->skip == SKIP_BY_NUMBER) {
+        return page->position < page->from.count;
+    }
+    if (str_equal(item->id, page->from.id)) {
         page->skip = SKIP_NOTHING;
     }
     return true;

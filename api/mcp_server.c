@@ -382,7 +382,6 @@ static void close_job(struct mcp_job *job)
             job->out->len = job->out_start;
             job->status = 500;
         }
-        (void)pthread_mutex_destroy(&job->lock);
     }
     if (job->status == 200 && job->out->len == job->out_start) {
         job->status = 202;
@@ -406,6 +405,11 @@ static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
     return NG_OK;
 }
 
+static void destroy_lock(void *object)
+{
+    (void)pthread_mutex_destroy(object);
+}
+
 static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 {
     enum mcp_version version = job->session != NULL
@@ -424,7 +428,9 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
         return refuse_job(job, MCP_INVALID_REQUEST, sentence);
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
-    if (job->many == NULL || pthread_mutex_init(&job->lock, NULL) != 0) {
+    /* The lock lasts as long as the call: who cancels may come after the answer. */
+    if (job->many == NULL || pthread_mutex_init(&job->lock, NULL) != 0 ||
+        call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
         return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
     }
     job->is_batch = true;

@@ -30,6 +30,7 @@
 /* What a client is asked at once. */
 #define MCP_SESSION_QUESTIONS_MAX 128
 
+struct key;
 struct mcp_sessions;
 struct mcp_session;
 struct mcp_watch;
@@ -67,6 +68,7 @@ struct mcp_flight {
 struct mcp_session {
     char id[MCP_SESSION_ID_LEN + 1]; /* "": of a stdio connection */
     char owner[MCP_SESSION_OWNER_MAX];
+    struct key *key;      /* its owner's, a reference, or NULL: the session ends with it */
     atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
     atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
@@ -100,9 +102,9 @@ struct mcp_session {
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner: who may use it. NG_EBUSY: the table is full of other callers' sessions. *ret has a
- * reference for the caller. */
-int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner,
+/* owner, key (or NULL): who may use it. NG_EBUSY: the table is full of other callers' sessions.
+ * *ret has a reference for the caller. */
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another
  * caller's. */
@@ -151,7 +153,8 @@ bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *ques
 bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message);
 
-/* Those gone silent go now, not only when the next one comes. */
+/* Now and then: those gone silent go now, not only when the next one comes, and those whose key
+ * was revoked or has expired; silence begins when the last call or stream ends. */
 void mcp_sessions_sweep(struct mcp_sessions *sessions);
 /* Every session ends. */
 void mcp_sessions_close_all(struct mcp_sessions *sessions);

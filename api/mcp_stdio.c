@@ -220,7 +220,11 @@ static void ask(struct mcp_job *job, struct ng_str message)
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
     (void)pthread_mutex_lock(&state->lock);
-    queue_line(state, &text);
+    if (stdio_job->finished) { /* answered meanwhile; the writer may have ended */
+        buf_done(&text);
+    } else {
+        queue_line(state, &text);
+    }
     (void)pthread_mutex_unlock(&state->lock);
 }
 

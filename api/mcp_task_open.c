@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "keys.h"
 #include "log.h"
 #include "mcp_task_table.h"
 #include "str.h"
@@ -50,21 +51,15 @@ static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], 
     return count;
 }
 
-/* Requests whose clients have left need not wait any longer. */
+/* Requests whose clients have left need not wait any longer, and what runs for a key that was
+ * taken away need not go on. */
 static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_waiters)
 {
     mcp_tasks_lock(tasks);
     for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
-        struct mcp_task_waiter **link = &at->waiters;
-        while (*link != NULL) {
-            struct mcp_task_waiter *waiter = *link;
-            if (!atomic_load(&waiter->call->cancelled)) {
-                link = &waiter->next;
-                continue;
-            }
-            *link = waiter->next;
-            waiter->next = *ret_waiters;
-            *ret_waiters = waiter;
+        (void)mcp_task_take_left(at, ret_waiters);
+        if (at->call != NULL && !key_live(at->call->key)) {
+            call_cancel(at->call);
         }
     }
     mcp_tasks_unlock(tasks);

@@ -17,11 +17,14 @@ struct mcp_task_request {
     struct call *prepared;
     struct ng_str asks_before, answers_before;
     bool is_complete; /* everything asked was answered */
+    int merge_rc;
     /* cancel */
     bool did_cancel;
     /* result */
     const struct ng_value *outcome;
     /* list */
+    bool has_place; /* the page begins behind it; then where the next one does */
+    struct mcp_task_place place;
     struct mcp_task *page;
     size_t count;
     bool has_more;

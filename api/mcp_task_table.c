@@ -31,16 +31,34 @@ static struct mcp_task_entry **bucket_of(struct mcp_tasks *tasks, const char *id
     return &tasks->buckets[str_hash(ng_str_of(id)) % TASK_BUCKETS];
 }
 
+/* Newest first; those of one millisecond by their ids, so that the order is the same after a
+ * restart. */
+static bool comes_before(const struct mcp_task_entry *entry, int64_t created_ms, const char *id)
+{
+    return entry->created_ms > created_ms ||
+           (entry->created_ms == created_ms && strcmp(entry->id, id) > 0);
+}
+
 void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
 {
     struct mcp_task_entry **bucket = bucket_of(tasks, entry->id);
+    struct mcp_task_entry *before = NULL;
     entry->hash_next = *bucket;
     *bucket = entry;
     entry->next = tasks->newest;
-    if (tasks->newest != NULL) {
-        tasks->newest->prev = entry;
+    while (entry->next != NULL && comes_before(entry->next, entry->created_ms, entry->id)) {
+        before = entry->next; /* few: most are newer than all that are there */
+        entry->next = before->next;
     }
-    tasks->newest = entry;
+    entry->prev = before;
+    if (entry->next != NULL) {
+        entry->next->prev = entry;
+    }
+    if (before != NULL) {
+        before->next = entry;
+    } else {
+        tasks->newest = entry;
+    }
     tasks->count++;
 }
 
@@ -204,24 +222,23 @@ void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
     free(entry);
 }
 
-bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str after,
-                    char (*ids)[MCP_TASK_ID_LEN + 1], size_t *count)
+void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
+                    const struct mcp_task_place *after, struct mcp_task_place *places,
+                    size_t *count)
 {
     size_t most = *count;
     int64_t now = clock_unix_ms();
     const struct mcp_task_entry *at = tasks->newest;
     *count = 0;
-    if (after.data != NULL) {
-        const struct mcp_task_entry *last = mcp_tasks_find(tasks, after, owner);
-        if (last == NULL) {
-            return false;
-        }
-        at = last->next;
+    while (at != NULL && after != NULL &&
+           (comes_before(at, after->created_ms, after->id) || strcmp(at->id, after->id) == 0)) {
+        at = at->next;
     }
     for (; at != NULL && *count < most; at = at->next) {
         if (is_owned(at, owner) && at->is_stored && !at->is_gone && at->expires_ms > now) {
-            memcpy(ids[(*count)++], at->id, sizeof(at->id));
+            struct mcp_task_place *place = &places[(*count)++];
+            place->created_ms = at->created_ms;
+            memcpy(place->id, at->id, sizeof(place->id));
         }
     }
-    return true;
 }

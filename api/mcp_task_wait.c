@@ -20,11 +20,29 @@ void mcp_task_wake(struct mcp_task_waiter *waiters)
     }
 }
 
+size_t mcp_task_take_left(struct mcp_task_entry *entry, struct mcp_task_waiter **ret_left)
+{
+    struct mcp_task_waiter **link = &entry->waiters;
+    size_t stay = 0;
+    while (*link != NULL) {
+        struct mcp_task_waiter *waiter = *link;
+        if (!atomic_load(&waiter->call->cancelled)) {
+            link = &waiter->next;
+            stay++;
+            continue;
+        }
+        *link = waiter->next;
+        waiter->next = *ret_left;
+        *ret_left = waiter;
+    }
+    return stay;
+}
+
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user)
 {
     struct mcp_task_waiter *waiter = arena_zalloc(&call->arena, sizeof(*waiter));
-    size_t waiting = 0;
+    struct mcp_task_waiter *left = NULL;
     int rc = NG_OK;
     if (waiter == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
@@ -39,9 +57,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
                call->client_asks != 0) {
         entry->is_asking = true;
     } else if (!mcp_task_is_over(entry->status)) {
-        for (const struct mcp_task_waiter *at = entry->waiters; at != NULL; at = at->next) {
-            waiting++;
-        }
+        size_t waiting = mcp_task_take_left(entry, &left);
         rc = waiting < MCP_TASK_WAITERS_MAX ? NG_PENDING : NG_EBUSY;
     }
     if (rc == NG_PENDING) {
@@ -54,6 +70,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
         entry->waiters = waiter;
     }
     mcp_tasks_unlock(tasks);
+    mcp_task_wake(left);
     if (rc == NG_ENOTFOUND) {
         return call_fail(call, rc, "there is no such task");
     }

@@ -384,7 +384,12 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     request->asks_before = arena_copy(&call->arena, task->asks);
     request->answers_before = arena_copy(&call->arena, task->answers);
-    if (merge(request, call, task) != NG_OK) {
+    request->merge_rc = request->asks_before.data == NULL ? NG_EINTERNAL : NG_OK;
+    if (request->merge_rc == NG_OK) {
+        request->merge_rc = merge(request, call, task);
+    }
+    if (request->merge_rc != NG_OK) {
+        request->is_complete = false;
         return false;
     }
     if (request->is_complete) {
@@ -441,6 +446,9 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
     }
     struct mcp_task_edit edit = {.fn = update_edit, .user = request};
     int rc = mcp_task_change(call, request->id, &edit);
+    if (rc == NG_OK && request->merge_rc != NG_OK) {
+        rc = call_fail(call, NG_EINTERNAL, "the answers could not be put to the task");
+    }
     if (rc != NG_OK || !request->is_complete) {
         return rc;
     }
@@ -511,6 +519,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
     struct mcp_task_request *request = user;
     (void)call;
     request->did_cancel = !mcp_task_is_over(task->status);
+    request->task.status = task->status; /* as it was found */
     if (!request->did_cancel) {
         return false;
     }
@@ -542,7 +551,7 @@ static int cancel_step(struct ng_call *pub, void *user)
     }
     if (!request->did_cancel) {
         return call_fail(call, NG_EINVAL, "the task has ended: it is %s",
-                         mcp_task_status_text(entry.status));
+                         mcp_task_status_text(request->task.status));
     }
     return mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
 }

@@ -143,10 +143,17 @@ void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id);
 /* Its progress, in words. */
 void mcp_tasks_say(struct mcp_tasks *tasks, struct ng_str id, const char *message);
 void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
-/* With the lock held: up to `count` ids of the owner that come after `after` (absent: from the
- * newest), newest first. False: `after` is not one of them. */
-bool mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner, struct ng_str after,
-                    char (*ids)[MCP_TASK_ID_LEN + 1], size_t *count);
+/* Where a task stands among all, whether it is still there or not. */
+struct mcp_task_place {
+    int64_t created_ms;
+    char id[MCP_TASK_ID_LEN + 1];
+};
+
+/* With the lock held: up to `count` tasks of the owner that come after `after` (NULL: from the
+ * newest), newest first. */
+void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
+                    const struct mcp_task_place *after, struct mcp_task_place *places,
+                    size_t *count);
 /* The status on disk changed, or a run ended (its task may be over since it was cancelled):
  * those who wait or watch are told. is_lost: the status could not be stored. */
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,

@@ -236,29 +236,55 @@ int mcp_tasks_result(struct mcp_exchange *exchange)
 
 /* ---- tasks/list ---- */
 
+/* A cursor: id and creation of the last task of the page before, "ID-MS". It holds also when
+ * that one has expired meanwhile. */
+#define CURSOR_DIGITS 15
+
+static void print_cursor(struct buf *out, const struct mcp_task_place *place)
+{
+    buf_printf(out, ",\"nextCursor\":\"%s-%lld\"", place->id, (long long)place->created_ms);
+}
+
+static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
+{
+    size_t digits = MCP_TASK_ID_LEN + 1; /* where they begin */
+    bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
+                text.data[MCP_TASK_ID_LEN] == '-' &&
+                memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;
+    *ret = (struct mcp_task_place){.created_ms = 0};
+    for (size_t i = digits; good && i < text.len; i++) {
+        good = text.data[i] >= '0' && text.data[i] <= '9';
+        ret->created_ms = ret->created_ms * 10 + (text.data[i] - '0');
+    }
+    if (good) {
+        memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
+    }
+    return good;
+}
+
 static int list_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
     struct arena *arena = &call->arena;
     size_t count = MCP_TASKS_PAGE + 1; /* one more tells whether there is a next page */
-    char(*ids)[MCP_TASK_ID_LEN + 1] = arena_alloc(arena, count * sizeof(*ids));
+    struct mcp_task_place *places = arena_alloc(arena, count * sizeof(*places));
     request->page = arena_zalloc(arena, MCP_TASKS_PAGE * sizeof(*request->page));
-    if (ids == NULL || request->page == NULL) {
+    if (places == NULL || request->page == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     mcp_tasks_lock(request->tasks);
-    bool is_known = mcp_tasks_page(request->tasks, request->owner, request->id, ids, &count);
+    mcp_tasks_page(request->tasks, request->owner, request->has_place ? &request->place : NULL,
+                   places, &count);
     mcp_tasks_unlock(request->tasks);
-    if (!is_known) {
-        return call_fail(call, NG_EINVAL,
-                         "`params.cursor` is not one of this gateway's, or it "
-                         "has expired: begin again without it");
-    }
     request->has_more = count > MCP_TASKS_PAGE;
+    if (request->has_more) {
+        request->place = places[MCP_TASKS_PAGE - 1];
+    }
     for (size_t i = 0; i < count && i < MCP_TASKS_PAGE; i++) {
         struct mcp_task *task = &request->page[request->count];
-        int rc = mcp_task_view(request->tasks, call, ng_str_of(ids[i]), request->owner, task);
+        int rc =
+            mcp_task_view(request->tasks, call, ng_str_of(places[i].id), request->owner, task);
         if (rc == NG_OK) {
             request->count++;
         } else if (rc != NG_ENOTFOUND) {
@@ -288,9 +314,8 @@ static void answer_list(struct mcp_exchange *exchange)
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');
-    if (request->has_more && request->count > 0) {
-        buf_add_c(out, ",\"nextCursor\":");
-        buf_add_json(out, request->page[request->count - 1].id);
+    if (request->has_more) {
+        print_cursor(out, &request->place);
     }
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
@@ -304,14 +329,14 @@ int mcp_tasks_list(struct mcp_exchange *exchange)
     if (request == NULL) {
         return NG_OK;
     }
-    if (cursor != NULL && cursor->type != NG_TYPE_STRING) {
+    request->has_place = cursor != NULL;
+    if (cursor != NULL &&
+        (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place))) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.cursor` must be a string, of an earlier page"),
+                         ng_str_of("`params.cursor` is not one of this gateway's; leave it out "
+                                   "to begin again"),
                          no_text);
         return NG_OK;
-    }
-    if (cursor != NULL) {
-        request->id = cursor->text;
     }
     exchange->call->step_user = request;
     return mcp_run(exchange, &run);

@@ -28,6 +28,7 @@ struct reload {
     const struct config_input *input;
     pthread_t thread;
     int64_t shutdown_ms;
+    size_t start_modules; /* those whose keys the start's configuration knows */
     struct config *known; /* the last one read that was good; NULL: that of the start */
     bool known_for_plugins;
     struct config *held[GATEWAY_MODULES_MAX]; /* earlier ones; each brought plugins in */
@@ -289,11 +290,14 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
     reload_tell(report, key, true, "the new value holds now");
 }
 
+/* started: the configuration that values which need a restart still have: they are told at each
+ * reload until then, and no more once they are as they were. */
 static void reload_options(struct reload *reload, const struct config *config,
-                           const char *prefix, const struct ng_option *options, size_t count,
+                           const struct config *started, const char *prefix,
+                           const struct ng_option *options, size_t count,
                            struct reload_report *report)
 {
-    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    const struct config *known = reload->known == NULL ? started : reload->known;
     bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
                     config_text(config, "tls.certificate").len > 0 &&
                     config_text(config, "tls.key").len > 0;
@@ -301,6 +305,7 @@ static void reload_options(struct reload *reload, const struct config *config,
         char key[128];
         (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
                        options[i].name);
+        const struct config *old = reload_kind_of(key) == RELOAD_RESTART ? started : known;
         if (!reload_equal(old, config, key, options[i].type)) {
             reload_option(reload, key, both_tls, config, report);
         }
@@ -418,12 +423,14 @@ static void reload_take(struct reload *reload, struct config *config,
                         struct gateway_added *added, struct reload_report *report)
 {
     struct gateway *gateway = reload->gateway;
-    reload_options(reload, config, "", gateway_options, gateway_option_count, report);
+    const struct config *started = gateway->config;
+    reload_options(reload, config, started, "", gateway_options, gateway_option_count, report);
     for (size_t i = 0; i < added->modules_before; i++) {
         const char *name = "";
         size_t count = 0;
         const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
-        reload_options(reload, config, name, options, count, report);
+        reload_options(reload, config, i < reload->start_modules ? started : reload->known,
+                       name, options, count, report);
     }
     gateway_take_limits(gateway, config);
     reload_fit_files(gateway);
@@ -548,6 +555,7 @@ int reload_new(struct gateway *gateway, const struct config_input *input, struct
     }
     reload->gateway = gateway;
     reload->input = input;
+    reload->start_modules = gateway->module_count;
     reload->thread = pthread_self();
     reload->shutdown_ms = config_int(gateway->config, "shutdown_timeout");
     (void)pthread_mutex_init(&reload->asked.lock, NULL);

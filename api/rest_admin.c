@@ -3,6 +3,7 @@
  * the Unix socket); and a reload, for every admin. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "archive.h"
@@ -11,6 +12,7 @@
 #include "http_access.h"
 #include "http_reply.h"
 #include "http_server.h"
+#include "keys.h"
 #include "reload.h"
 #include "routes.h"
 #include "str.h"
@@ -83,10 +85,11 @@ static int verify_step(struct ng_call *pub, void *user)
     return rc;
 }
 
-static int admin_refuse(struct http_request *request, int rc, const char *hint,
-                        const char *text)
+/* what: of the audit line. */
+static int admin_refuse(struct http_request *request, const char *what, int rc,
+                        const char *hint, const char *text)
 {
-    http_access_refused(request, rc);
+    http_access_refused(request, what, rc, str_make(NULL, 0));
     (void)http_reply_error(request, rc, hint, "%s", text);
     return NG_OK;
 }
@@ -94,7 +97,7 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
 static int admin_start(struct http_request *request, ng_step_fn *step)
 {
     if (!request->connection->auth.is_socket) {
-        return admin_refuse(request, NG_EFORBIDDEN,
+        return admin_refuse(request, "refused", NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");
     }
@@ -147,10 +150,14 @@ static int reload_step(struct ng_call *pub, void *user)
 int rest_admin_reload(struct http_request *request)
 {
     if (request->caller.role != NG_ROLE_ADMIN) {
-        return admin_refuse(request, NG_EFORBIDDEN, NULL, "A reload needs the role admin");
+        char text[128];
+        (void)snprintf(text, sizeof(text),
+                       "A reload needs the role admin; this caller's role is %s",
+                       key_role_name(request->caller.role));
+        return admin_refuse(request, "reload", NG_EFORBIDDEN, NULL, text);
     }
     if (request->caller.mode == NG_MODE_ASK) {
-        return admin_refuse(request, NG_EMODE, NULL,
+        return admin_refuse(request, "reload", NG_EMODE, NULL,
                             "A reload changes the gateway and the caller's mode is ask, which "
                             "only reads; it needs the mode edit or agent");
     }

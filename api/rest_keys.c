@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_keys.c - /v1/keys: the keys, for the role admin. */
 #include "dispatch.h"
+#include "http_access.h"
 #include "http_reply.h"
 #include "key_ops.h"
 #include "routes.h"
@@ -9,32 +10,43 @@
 #define STATUS_OK 200
 #define STATUS_CREATED 201
 
-/* "all=true"; *ret_bad: a parameter that means nothing. */
-static bool wants_all(struct ng_str query, struct ng_str *ret_bad)
+/* What a query asks for. */
+struct keys_query {
+    bool all;
+    struct ng_str name; /* in `text`, or absent */
+    struct ng_str bad;  /* a parameter that means nothing here; absent: none */
+    char text[HTTP_TARGET_MAX + 2];
+};
+
+static void parse_query(struct ng_str query, struct keys_query *ret)
 {
     struct ng_str name;
     struct ng_str value;
-    bool all = false;
-    *ret_bad = str_make(NULL, 0);
+    ret->all = false;
+    ret->name = str_make(NULL, 0);
+    ret->bad = str_make(NULL, 0);
     while (http_query_next(&query, &name, &value)) {
-        if (str_is(name, "all") && (str_is(value, "true") || str_is(value, "1"))) {
-            all = true;
-        } else if (!str_is(name, "all") || !(str_is(value, "false") || str_is(value, "0"))) {
-            *ret_bad = name;
+        bool good = false;
+        if (str_is(name, "all")) {
+            ret->all = str_is(value, "true") || str_is(value, "1");
+            good = ret->all || str_is(value, "false") || str_is(value, "0");
+        } else if (str_is(name, "name") && ret->name.data == NULL) {
+            ret->name = str_make(ret->text, 0);
+            good = http_decode(value, ret->text, &ret->name.len) == NG_OK;
         }
+        ret->bad = good ? ret->bad : name;
     }
-    return all;
 }
 
 static int start(struct http_request *request, enum key_op op)
 {
-    struct ng_str bad;
-    bool all = wants_all(request->target.query, &bad);
-    if (bad.data != NULL) {
+    struct keys_query query;
+    parse_query(request->target.query, &query);
+    if (query.bad.data != NULL) {
         (void)http_reply_error(
-            request, NG_EINVAL, "GET /v1/keys takes all=true",
+            request, NG_EINVAL, "GET /v1/keys takes all=true and name=AGENT or name=ID",
             "The parameter \"%.*s\" means nothing here, or has a wrong value",
-            (int)str_utf8_cut(bad, 60).len, bad.data);
+            (int)str_utf8_cut(query.bad, 60).len, query.bad.data);
         return NG_OK;
     }
     struct call *call = http_request_call(request);
@@ -48,7 +60,8 @@ static int start(struct http_request *request, enum key_op op)
         return NG_OK;
     }
     job->op = op;
-    job->all = all;
+    job->all = query.all;
+    job->name = arena_copy(&call->arena, query.name);
     job->id = arena_copy(&call->arena, request->param);
     call->args_text = http_request_text(request);
     call->on_user = job;
@@ -80,11 +93,25 @@ int rest_keys_revoke(struct http_request *request)
     return start(request, KEY_OP_REVOKE);
 }
 
+/* What went well has a line of its own, by the keys. Looking at what is not there is none. */
+static void audit_failure(struct http_request *request, const struct key_job *job, int rc)
+{
+    bool changes = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
+    const char *what = job->op == KEY_OP_ADD      ? "key_add"
+                       : job->op == KEY_OP_REVOKE ? "key_revoke"
+                                                  : "refused";
+    if (changes || rc == NG_EFORBIDDEN || rc == NG_ERATE) {
+        http_access_refused(request, what, rc,
+                            job->op == KEY_OP_REVOKE ? job->id : request->target.path);
+    }
+}
+
 void rest_keys_finish(struct http_request *request)
 {
     struct call *call = request->call;
     const struct key_job *job = call->on_user;
     if (call->result.rc != NG_OK) {
+        audit_failure(request, job, call->result.rc);
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = job->op == KEY_OP_ADD ? STATUS_CREATED : STATUS_OK;

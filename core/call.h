@@ -138,6 +138,7 @@ struct call {
     bool is_async;         /* dispatch() returned or will return NG_PENDING */
     bool held;             /* something was begun that outlives the run */
     atomic_bool cancelled;
+    atomic_bool timed;  /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
     atomic_int refs;    /* the face and the run */

@@ -181,7 +181,7 @@ static void dispatch_account(struct call *call, int rc)
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     }
     audit_call(call, rc, took);
-    if (log_enabled(NG_LOG_DEBUG)) {
+    if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
                   code, (long long)(took / 1000));
@@ -482,9 +482,11 @@ static int dispatch_admit(struct call *call)
     }
     int retry_s = 0;
     if (!call->no_rate && !key_take(call->key, &retry_s)) {
-        call_fail(call, NG_ERATE, "the caller's key allows %g calls a second, and this is more",
-                  call->key->rate);
+        bool slow = call->key->rate < 1;
+        call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+                  slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
         call->work.retry_after_s = retry_s;
+        call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
         return NG_ERATE;
     }
     return NG_OK;

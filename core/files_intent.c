@@ -230,6 +230,20 @@ static bool record_removes(const struct file_record *record)
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
 
+/* The file is gone. Where nobody recorded it before there is nothing to delete, but the event
+ * is due. */
+static int draft_gone(struct call *call, const struct file_record *record,
+                      const struct ng_doc *present, struct ng_draft *next)
+{
+    if (present->revision > 0 && !present->deleted) {
+        store_draft_delete(next);
+        return NG_OK;
+    }
+    struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
+                                       (int)record->op.len, record->op.data);
+    return empty.data == NULL ? fail_memory(call) : store_draft_json(next, empty);
+}
+
 /* The file is at `record->after` now (or under its new path). */
 static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                     void *user)
@@ -243,14 +257,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         return NG_OK;
     }
     if (record_removes(record)) {
-        if (present->revision == 0 || present->deleted) {
-            /* Nobody recorded it before: there is nothing to delete, but the event is due. */
-            struct ng_str empty = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"gone\":true}",
-                                               (int)record->op.len, record->op.data);
-            return empty.data == NULL ? fail_memory(self) : store_draft_json(next, empty);
-        }
-        store_draft_delete(next);
-        return NG_OK;
+        return draft_gone(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);
@@ -277,7 +284,8 @@ static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng
                    void *user)
 {
     const struct file_record *record = user;
-    if (present->revision == 0 || present->deleted) {
+    struct call *self = call_of(call);
+    if (same_op(self, present, record->op)) {
         return NG_OK;
     }
     struct buf data;
@@ -285,9 +293,8 @@ static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     (void)buf_add_c(&data, "{\"to\":");
     (void)buf_add_json(&data, record->to);
     (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? NG_OK : fail_memory(call_of(call));
+    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : fail_memory(self);
     if (rc == NG_OK) {
-        store_draft_delete(next);
         store_draft_event(next, buf_str(&data));
     }
     buf_done(&data);

@@ -21,6 +21,7 @@ struct walk {
     unsigned links;
     bool last_was_link; /* the last part given is a link: its target decides */
     bool any;           /* whoever is calling */
+    bool guarded;       /* there are roots that this caller may not see */
 };
 
 static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -97,6 +98,11 @@ static int fail_outside(struct call *call, struct file_place *place)
 static int fail_memory(struct call *call)
 {
     return call_fail(call, NG_EINTERNAL, "Out of memory while following a path.");
+}
+
+static bool may_see(const struct walk *walk, const struct file_root *root)
+{
+    return walk->any || files_root_visible(walk->call, root);
 }
 
 /* Goes on at an absolute path: the root it is in and what is left of it. */
@@ -225,7 +231,7 @@ static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
     }
     struct ng_str rest;
     place->root = root_of(place->roots, real, &rest);
-    if (place->root == NULL || (!walk->any && !files_root_visible(walk->call, place->root))) {
+    if (place->root == NULL || !may_see(walk, place->root)) {
         return fail_outside(walk->call, place);
     }
     place->dir = walk->dir;
@@ -262,6 +268,33 @@ static int walk_missing(struct walk *walk, struct ng_str part)
     return rc;
 }
 
+/* Is the part in a root that the caller may not see? Then it is not looked at: whether the walk
+ * goes on there, and how it fails, would tell what is there. Ways to a root that it may see are
+ * open. NG_OK, or the walk ends. */
+static int walk_guard(struct walk *walk, struct ng_str part)
+{
+    const struct file_roots *roots = walk->place->roots;
+    bool top = strcmp(walk->root->real, "/") == 0;
+    struct ng_str rest;
+    if (!walk->guarded) {
+        return NG_OK;
+    }
+    struct ng_str real =
+        arena_printf(&walk->call->arena, "%s%s%.*s/%.*s", top ? "" : walk->root->real,
+                     walk->at.len > 0 ? "/" : "", (int)walk->at.len,
+                     walk->at.len > 0 ? walk->at.data : "", (int)part.len, part.data);
+    if (real.data == NULL) {
+        return fail_memory(walk->call);
+    }
+    const struct file_root *root = root_of(roots, real, &rest);
+    bool open = root != NULL && may_see(walk, root);
+    for (size_t i = 0; i < roots->count && !open; i++) {
+        open = may_see(walk, &roots->items[i]) &&
+               path_below(ng_str_of(roots->items[i].real), real.data, &rest);
+    }
+    return open ? NG_OK : fail_outside(walk->call, walk->place);
+}
+
 /* One part. *ret_done: the place is known. */
 static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
 {
@@ -270,6 +303,10 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
     struct ng_str name = arena_copy(&call->arena, part);
     if (name.data == NULL) {
         return fail_memory(call);
+    }
+    int rc = walk_guard(walk, part);
+    if (rc != NG_OK) {
+        return rc;
     }
     bool last = walk->rest.len == 0;
     int fd = open_beneath(walk->dir, name.data, O_PATH | O_NOFOLLOW, 0);
@@ -285,7 +322,6 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         }
         return files_fail_os(call, error, "open", place->path);
     }
-    int rc = NG_OK;
     if (S_ISLNK(st.st_mode)) {
         rc = walk_link(walk, fd, last);
     } else if (last || !S_ISDIR(st.st_mode)) {
@@ -345,6 +381,9 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
     }
     ret->roots = files_roots_ref(files);
     struct walk walk = {.call = call, .place = ret, .dir = -1, .any = any};
+    for (size_t i = 0; i < ret->roots->count && !walk.guarded; i++) {
+        walk.guarded = !may_see(&walk, &ret->roots->items[i]);
+    }
     buf_init(&walk.at, (size_t)2 * FILES_PATH_MAX);
     int rc = walk_from_root(&walk, path);
     if (rc == NG_OK) {

@@ -225,8 +225,11 @@ static void host_progress(struct ng_call *pub, double done, double total, struct
 static bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
+    /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
+     * because of it would be taken for one that is done. */
     return atomic_load_explicit(&call->cancelled, memory_order_relaxed) ||
-           (call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns);
+           (!atomic_load_explicit(&call->timed, memory_order_relaxed) &&
+            call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns);
 }
 
 static int64_t host_remaining_ms(struct ng_call *pub)

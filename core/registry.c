@@ -238,6 +238,7 @@ static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct b
     plugin->tools[plugin->tool_count++] = tool; /* its schemas are freed with it */
     int rc =
         tool_schema(plugin, desc->name, desc->params, &tool->params, &tool->params_tree, error);
+    tool->marks_headers = strstr(desc->params, TOOL_HEADER_MARK) != NULL;
     if (rc == NG_OK && desc->result != NULL) {
         rc = tool_schema(plugin, desc->name, desc->result, &tool->result, &tool->result_tree,
                          error);

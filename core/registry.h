@@ -14,6 +14,9 @@
 #include "notegate/plugin.h"
 #include "schema.h"
 
+/* In a property of a tool's schema: the argument comes in a header of this name as well. */
+#define TOOL_HEADER_MARK "x-mcp-header"
+
 struct registry;
 struct module;
 struct tool;
@@ -40,6 +43,7 @@ struct tool {
     struct schema *result;        /* or NULL */
     struct ng_value *params_tree; /* the schema, parsed, for the tool formats */
     struct ng_value *result_tree; /* or NULL */
+    bool marks_headers; /* somewhere in `params` an argument is marked for a header too */
     size_t metrics_slot;
     size_t index; /* in registration order */
 };

@@ -263,7 +263,7 @@ static const struct ng_option sqlite_options[] = {
         .name = "memory",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
-        .help = "keep everything in memory; nothing survives the process",
+        .help = "Keep everything in memory; nothing survives the process.",
     },
 };
 

@@ -164,7 +164,7 @@ static const struct ng_option editor_options[] = {
         .fallback = "1MiB",
         .min = 1,
         .max = (int64_t)64 * 1024 * 1024,
-        .help = "largest file that is viewed whole, edited, created or produced",
+        .help = "Largest file that is viewed whole, edited, created or produced.",
     },
 };
 

@@ -904,6 +904,8 @@ static void test_resources(void **state)
     expect_resource(h, "b", 1, NG_OK, "one");
     expect_resource(h, "default", 0, NG_OK, "");
     expect_resource(h, "nope", 0, NG_ENOTFOUND, NULL);
+    expect_resource(h, "b", 99, NG_ENOTFOUND, NULL);
+    expect_resource(h, "default", 1, NG_ENOTFOUND, NULL);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)

@@ -153,7 +153,9 @@ def test_over_its_rate(start):
 def test_the_service_is_there(team):
     unit = (SOURCE / "packaging" / "systemd" / "notegate.service").read_text()
     started = block(SECURING, "sh", "systemctl enable")
-    assert "notegate check" in started and "ExecReload=" in unit and "[Install]" in unit
+    assert "sudo -u notegate notegate check" in started and "User=notegate" in unit
+    assert "systemctl restart" in started, "a service that runs keeps its address until then"
+    assert "ExecReload=" in unit and "[Install]" in unit
     assert "ok     configuration" in team.shell("notegate check")
 
 

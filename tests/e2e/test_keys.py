@@ -308,6 +308,26 @@ def test_revoking_holds_at_once_for_sessions_and_streams(start):
     assert rest_call(gateway, second, "notebook", READ) == "ok"
 
 
+def test_revoking_ends_what_waits_for_the_client(start):
+    gateway = start(sets=["plugins=+conformance"])
+    keep, key = add(gateway.data_dir, "keep", "--role", "admin"), add(gateway.data_dir, "ada")
+    headers = bearer(key) | {"Accept": "application/json, text/event-stream"}
+    opened = gateway.client.post("/mcp", headers=headers, json={
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"sampling": {}}, "clientInfo": {"name": "t", "version": "1"}}})
+    headers |= {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "test_sampling", "arguments": {"prompt": "x"}}}
+    with Stream(f"{gateway.url}/mcp", headers=headers, wait_open=False) as stream, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        # Without events this answer cannot end with its stream: it waits for the model's.
+        waits = pool.submit(gateway.client.post, "/mcp", json=call, headers=headers | {"Accept": "application/json"})
+        assert stream.events.get(timeout=20).data == ""  # the first one only has an id
+        assert stream.events.get(timeout=20).json()["method"] == "sampling/createMessage"
+        assert gateway.client.delete(f"/v1/keys/{key_id(key)}", headers=bearer(keep)).status_code == 200
+        answer = waits.result(20)
+        assert answer.json()["result"]["isError"], answer.text
+
+
 def test_expiry(start):
     gateway = start(sets=[PLUGINS])
     admin = add(gateway.data_dir, "root", "--role", "admin")
@@ -351,6 +371,11 @@ def test_a_call_that_runs_when_its_key_goes_is_finished(start):
 # ---- rates
 
 
+def test_a_new_key_says_all_that_it_may(tmp_path):
+    done = notegate(tmp_path / "data", "key", "add", "ada", "--rate", "30/min", "--tool", "notebook", "--space", "team")
+    assert "role writer, mode agent, spaces team, tools notebook, rate 0.5/s, expires never" in done.stderr
+    assert "rate" not in notegate(tmp_path / "data", "key", "add", "bob").stderr
+
 def test_rate(start):
     gateway = start(sets=[PLUGINS])
     key = add(gateway.data_dir, "ada", "--rate", "2/min")
@@ -359,8 +384,9 @@ def test_rate(start):
     limited = [answer for answer in answers if answer.status_code != 200]
     assert limited, "five calls at once are over 2 a minute"
     for answer in limited:
-        assert refused(answer, 429, "RATE_LIMITED")
+        assert "2 calls a minute" in refused(answer, 429, "RATE_LIMITED")["message"]
         assert 1 <= int(answer.headers["retry-after"]) <= 30
+        assert answer.json()["hint"] == f"Try again in {answer.headers['retry-after']} s"
     over_mcp = mcp(gateway, key, "tools/call", {"name": "notebook", "arguments": READ})
     assert over_mcp.status_code == 429 and "error" in over_mcp.json(), over_mcp.text
     assert int(over_mcp.headers["retry-after"]) >= 1
@@ -475,9 +501,17 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
                                    capture_output=True, text=True, timeout=60, env=environment(), check=False)
     assert refused_start.returncode == 1 and "notegate key add" in refused_start.stderr
     key = add(data_dir, "ada")
-    gateway = Gateway(data_dir, sets=[PLUGINS], listen="0.0.0.0:0")
+    gateway = Gateway(data_dir, sets=[PLUGINS, "allowed_hosts=notes.example.com"], listen="0.0.0.0:0")
     try:
         url = f"http://127.0.0.1:{gateway.port}"
+        assert gateway.logged("0.0.0.0", "without TLS"), "keys would cross the network in clear"
+        checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
+        assert checked.returncode == 1 and "no key exists" in checked.stdout
+        add(tmp_path / "other", "ada")
+        checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
+        assert checked.returncode == 0 and "0.0.0.0:0; warning: " in checked.stdout and "TLS" in checked.stdout
+        eventually(lambda: gateway.logged(f"try: curl -s http://notes.example.com:{gateway.port}/", "$NOTEGATE_KEY"),
+                   what="a call to try, by the name that clients use")
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
         assert notegate(data_dir, "key", "revoke", "ada").returncode == 0
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 401
@@ -525,14 +559,14 @@ def test_the_command(start, tmp_path, running):
                      "--tool", "notebook", "--rate", "5/s", "--expires", "2099-01-01T00:00:00Z")
     assert first.returncode == 0 and KEY.match(first.stdout.strip()) and first.stdout.count("\n") == 1
     assert "only this once" in first.stderr and first.stdout.strip() not in first.stderr
-    second = json.loads(notegate(data_dir, "key", "add", "ada", "--json").stdout)
+    second = json.loads(notegate(data_dir, "key", "add", "ada", "--rate", "6/min", "--json").stdout)
     assert KEY.match(second["key"]) and second["spaces"] == ["~ada", "shared"]
     bob = key_id(add(data_dir, "bob"))
     rows = table(notegate(data_dir, "key", "list"))
     assert rows == [
         [key_id(first.stdout.strip()), "ada", "reader", "ask", "team", "notebook", "5/s", "2099-01-01T00:00:00Z",
          "live"],
-        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "-", "never", "live"],
+        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "6/min", "never", "live"],
         [bob, "bob", "writer", "agent", "~bob,shared", "all", "-", "never", "live"]]
     wrong = notegate(data_dir, "key", "revoke", "bop")
     assert wrong.returncode == 1 and 'did you mean "bob"' in wrong.stderr
@@ -545,6 +579,38 @@ def test_the_command(start, tmp_path, running):
     assert table(notegate(data_dir, "key", "list")) == []
     assert [row[-1] for row in table(notegate(data_dir, "key", "list", "--all"))] == ["revoked"] * 3
     assert json.loads(notegate(data_dir, "key", "list", "--json").stdout) == {"keys": []}
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_key_is_revoked_by_its_text(start, tmp_path, running):
+    if running:
+        start(sets=[PLUGINS])
+    keep = add(tmp_path / "data", "ada")
+    leaked = add(tmp_path / "data", "ada")
+    done = notegate(tmp_path / "data", "key", "revoke", leaked)
+    assert done.returncode == 0 and leaked not in done.stdout + done.stderr
+    assert [row[0] for row in table(notegate(tmp_path / "data", "key", "list"))] == [key_id(keep)]
+    unknown = notegate(tmp_path / "data", "key", "revoke", f"ng_{'a' * 12}_secret")
+    assert unknown.returncode == 1 and "secret" not in unknown.stderr
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_the_command_reads_many_keys(start, tmp_path, running):
+    gateway = start(sets=[PLUGINS])
+    local = httpx.Client(transport=httpx.HTTPTransport(uds=gateway.socket_path), base_url="http://localhost")
+    spaces = [f"a-space-with-quite-a-long-name-for-the-team-number-{i}" for i in range(64)]
+    for i in range(600):
+        assert local.post("/v1/keys", json={"agent": f"agent{i}", "spaces": spaces}).status_code == 201
+    answer = local.get("/v1/keys", params={"name": "agent7"}).json()["keys"]
+    assert [key["agent"] for key in answer] == ["agent7"]
+    assert local.get("/v1/keys", params={"name": answer[0]["id"]}).json()["keys"] == answer
+    assert local.get("/v1/keys", params=[("name", "a"), ("name", "b")]).status_code == 400
+    if not running:
+        assert gateway.stop() == 0
+    assert len(table(notegate(gateway.data_dir, "key", "list"))) == 600
+    assert "1 key revoked" in notegate(gateway.data_dir, "key", "revoke", "agent7").stdout
+    near = notegate(gateway.data_dir, "key", "revoke", "agent77x")
+    assert near.returncode == 1 and "did you mean" in near.stderr
 
 
 @pytest.mark.parametrize("words,says", [

@@ -92,6 +92,40 @@ def test_the_query_is_not_told(gateway):
     assert line(gateway, "access", request_id="query")["path"] == "/v1/tools"
 
 
+def test_the_bytes_of_a_stream_and_of_an_answer_without_a_body(gateway):
+    assert gateway.call("notebook", WRITE).status_code == 200
+    with gateway.client.stream("GET", "/v1/events", params={"since": 0},
+                               headers={"X-Request-Id": "stream"}) as answer:
+        got = b""
+        for part in answer.iter_bytes():
+            got += part
+            if b"event: change" in got:
+                break
+    entry = line(gateway, "access", request_id="stream")
+    assert entry["bytes_out"] == len(got) and entry["status"] == 200 and entry["ended"] == "early"
+    assert gateway.client.head("/v1/tools", headers={"X-Request-Id": "head"}).status_code == 200
+    assert line(gateway, "access", request_id="head")["bytes_out"] == 0
+
+
+def test_bad_requests_are_told_with_who_sent_them(gateway):
+    with gateway.connect() as raw:
+        raw.request("GET /v1/tools HTTP/1.1", ["Content-Length: 1", "Transfer-Encoding: chunked",
+                                               "X-Request-Id: smuggled", "User-Agent: odd"])
+        assert raw.answer().status == 400
+    entry = line(gateway, "access", request_id="smuggled")
+    assert (entry["remote"], entry["user_agent"], entry["status"]) == ("127.0.0.1", "odd", 400)
+
+
+def test_a_key_in_the_path_is_not_told(start):
+    gateway = start(sets=BOTH + ["auth=on"])
+    key = f"ng_0123456789ab_{'s3cretS3CRET' * 3}"
+    for number, name in enumerate((key, key[:30], f"a{key}")):
+        gateway.client.delete(f"/v1/keys/{name}", headers={"X-Request-Id": f"key-{number}"})
+        assert line(gateway, "access", request_id=f"key-{number}")["path"].endswith("ng_...")
+    eventually(lambda: lines(gateway, "audit", event="refused"))
+    assert not gateway.logged("s3cret"), gateway.errors
+
+
 def test_callers_that_are_turned_away(start):
     gateway = start(sets=BOTH + ["auth=on"])
     answer = gateway.client.get("/v1/tools", headers={"Authorization": f"Bearer ng_{SECRET}", "X-Request-Id": "who"})
@@ -100,6 +134,58 @@ def test_callers_that_are_turned_away(start):
     assert (entry["event"], entry["outcome"], entry["remote"]) == ("refused", "UNAUTHENTICATED", "127.0.0.1")
     assert entry["target"] == "/v1/tools" and "agent" not in entry
     assert "agent" not in line(gateway, "access", request_id="who")
+
+
+def test_whose_good_key_was_refused_is_told(start):
+    gateway = start(sets=BOTH)
+    made = json.loads(notegate("key", "add", "ann", "--space", "team", "--mode", "edit", "--data-dir", gateway.data_dir,
+                               "--json").stdout)
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    asked = [("space", 403, {"X-Notegate-Space": "other"}, "FORBIDDEN"),
+             ("mode", 403, {"X-Notegate-Mode": "agent"}, "MODE_FORBIDDEN"),
+             ("agent", 400, {"X-Notegate-Agent": "bob"}, "INVALID_INPUT")]
+    for name, status, more, outcome in asked:
+        assert gateway.call("notebook", WRITE, headers | more | {"X-Request-Id": name}).status_code == status
+        entry = line(gateway, "audit", request_id=name)
+        assert (entry["event"], entry["outcome"]) == ("refused", outcome)
+        assert (entry["agent"], entry["key"]) == ("ann", made["id"])
+        access = line(gateway, "access", request_id=name)
+        assert (access["agent"], access["key"]) == ("ann", made["id"])
+
+
+def test_what_is_for_admins_is_told_when_refused(start):
+    gateway = start(sets=BOTH)
+    made = json.loads(notegate("key", "add", "ann", "--data-dir", gateway.data_dir, "--json").stdout)
+    client = gateway.client
+    asked = [("GET", "/v1/keys", "refused", "/v1/keys"), ("POST", "/v1/keys", "key_add", "/v1/keys"),
+             ("DELETE", f"/v1/keys/{made['id']}", "key_revoke", made["id"]), ("POST", "/v1/reload", "reload", "/v1/reload")]
+    for number, (method, path, event, target) in enumerate(asked):
+        headers = {"Authorization": f"Bearer {made['key']}", "X-Request-Id": f"asked-{number}"}
+        body = {"json": {"agent": "eve"}} if method == "POST" and path == "/v1/keys" else {}
+        assert client.request(method, path, headers=headers, **body).status_code == 403
+        entry = line(gateway, "audit", request_id=f"asked-{number}")
+        assert (entry["event"], entry["outcome"], entry["agent"]) == (event, "FORBIDDEN", "ann")
+        assert (entry["key"], entry["target"]) == (made["id"], target)
+
+
+def test_wrong_hosts_and_origins_are_told(gateway):
+    for header, value in (("Host", "evil.example"), ("Origin", "http://evil.example")):
+        answer = gateway.client.get("/v1/tools", headers={header: value, "X-Request-Id": header})
+        assert answer.status_code == 403
+        entry = line(gateway, "audit", request_id=header)
+        assert (entry["event"], entry["outcome"], entry["target"]) == ("refused", "FORBIDDEN", "/v1/tools")
+        assert gateway.logged("refused a caller from 127.0.0.1", f"The {header} header names", "evil.example")
+
+
+def test_the_bytes_of_a_stream_are_told(gateway):
+    assert gateway.call("notebook", WRITE).status_code == 200
+    with gateway.client.stream("GET", "/v1/events?since=0", headers={"X-Request-Id": "stream"}) as answer:
+        got = 0
+        for chunk in answer.iter_raw():
+            got += len(chunk)
+            if b"event: change" in chunk:
+                break
+    assert line(gateway, "access", request_id="stream")["bytes_out"] >= got > 0
 
 
 def test_the_trace_in_a_message_of_mcp(gateway):

@@ -449,3 +449,50 @@ def test_changes_of_files_and_of_tools_are_told(start):
             assert type(event).__name__ == "PromptsListChanged"
 
     with_client(gateway.url + "/mcp", MODERN, newer)
+
+
+def test_a_plugin_that_comes_in_is_told_once(start, tmp_path):
+    config = tmp_path / "notegate.yaml"
+    config.write_text("plugins: [notebook]\n")
+    gateway = start(args=["--config", str(config)])
+
+    def reload():
+        config.write_text("plugins: [notebook, file_editor]\n")
+        assert gateway.reload()["changes"][0]["holds"]
+
+    async def use(client):
+        async with client.listen(tools_list_changed=True, prompts_list_changed=True,
+                                 resources_list_changed=True) as changes:
+            await asyncio.to_thread(reload)
+            told = [type(await asyncio.wait_for(anext(changes), CALL_TIMEOUT)).__name__ for _ in range(3)]
+            assert sorted(told) == ["PromptsListChanged", "ResourcesListChanged", "ToolsListChanged"]
+            assert "fileEditor" in [tool.name for tool in (await client.list_tools()).tools]
+            await write(client, "new", "x")
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert type(event).__name__ == "ResourcesListChanged"
+
+    with_client(gateway.url + "/mcp", MODERN, use)
+
+
+def test_moves_are_told_of_both_names(start, tmp_path):
+    folder = tmp_path / "root 100%"
+    folder.mkdir()
+    gateway = start(args=["--root", str(folder)])
+    old, new = folder / "a b.txt", folder / "ü%20.txt"
+    old.write_text("x")
+    names = [uri("shared", str(old), "file"), uri("shared", str(new), "file")]
+
+    async def use(client):
+        async with client.listen(resource_subscriptions=names, resources_list_changed=True) as changes:
+            assert changes.honored.resource_subscriptions == names
+            move = {"command": "move", "path": str(old), "destination": str(new)}
+            assert not (await client.call_tool("fileEditor", move)).is_error
+            told = [await asyncio.wait_for(anext(changes), CALL_TIMEOUT) for _ in range(3)]
+            assert sorted(str(event.uri) for event in told if type(event).__name__ == "ResourceUpdated") == sorted(names)
+            assert sum(type(event).__name__ == "ResourcesListChanged" for event in told) == 1
+            edit = {"command": "str_replace", "path": str(new), "old_str": "x", "new_str": "y"}
+            assert not (await client.call_tool("fileEditor", edit)).is_error
+            event = await asyncio.wait_for(anext(changes), CALL_TIMEOUT)
+            assert (type(event).__name__, str(event.uri)) == ("ResourceUpdated", names[1])
+
+    with_client(gateway.url + "/mcp", MODERN, use)

@@ -667,6 +667,87 @@ def test_requests_of_a_relay_whose_gateway_dies(tmp_path):
     lines.end()
 
 
+def test_the_relay_goes_on_with_a_gateway_that_was_restarted(tmp_path):
+    running = Gateway(tmp_path / "data", FIXTURES)
+    lines = Lines(running.data_dir)
+    lines.initialize()
+    lines.send({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "error"}})
+    assert lines.next()["result"] == {}
+    assert running.stop() == 0
+    lines.send(call("test_simple_text", number=2))
+    assert lines.next()["error"]
+    running = Gateway(tmp_path / "data", FIXTURES)
+    try:
+        # In another session, where the level is the one that was set: nothing but the answer comes.
+        lines.send(call("test_tool_with_logging", number=3))
+        answer = lines.next()
+        assert answer["id"] == 3 and "result" in answer
+        # It listens again.
+        eventually(lambda: running.in_use("streams") == 1, CALL_SECONDS, "the relay's stream")
+        lines.send(call("test_trigger_tool_change", number=4))
+        seen = [lines.next(), lines.next()]
+        assert {message.get("method", message.get("id")) for message in seen} == {"notifications/tools/list_changed", 4}
+        # The client begins anew, whatever there was before.
+        lines.initialize()
+        lines.send(call("test_simple_text", number=5))
+        assert "result" in lines.next()
+        assert lines.end() == 0
+    finally:
+        assert running.stop() == 0
+
+
+def test_a_call_that_a_restart_ended(tmp_path):
+    running = Gateway(tmp_path / "data", FIXTURES)
+    lines = Lines(running.data_dir)
+    lines.initialize()
+    lines.send(call("test_sampling", {"prompt": "x"}, number=5))
+    asked = lines.next()
+    running.process.kill()
+    running.process.wait()
+    running.client.close()
+    assert "error" in lines.next()
+    running = Gateway(tmp_path / "data", FIXTURES)
+    try:
+        lines.send({"jsonrpc": "2.0", "id": asked["id"], "result": {}})  # nobody waits for it any more
+        lines.send(call("test_simple_text", number=6))
+        answer = lines.next()
+        assert answer["id"] == 6 and "result" in answer
+        assert lines.end() == 0
+    finally:
+        assert running.stop() == 0
+
+
+def test_the_relay_asks_about_more_than_it_has_room_for(relay):
+    relay.initialize()
+    count = 200
+    for number in range(1, count + 1):
+        relay.send(call("test_sampling", {"prompt": "x"}, number=number))
+    reply = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Paris"}}
+    answered = {}
+    while len(answered) < count:
+        message = relay.next()
+        if message.get("method") == "sampling/createMessage":
+            relay.send({"jsonrpc": "2.0", "id": message["id"], "result": reply})
+        elif "method" not in message:
+            assert message["id"] not in answered
+            answered[message["id"]] = message
+    assert any("result" in message for message in answered.values())
+    relay.send(call("test_simple_text", number=count + 1))
+    assert "result" in relay.next()
+
+
+def test_a_batch_that_asks_through_the_relay(relay):
+    relay.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-03-26", "capabilities": {"sampling": {}}, "clientInfo": {"name": "raw", "version": "1"}}})
+    assert relay.next()["id"] == 0
+    relay.send([call("test_sampling", {"prompt": "x"}, number=1), call("test_simple_text", number=2)])
+    asked = relay.next()
+    assert asked["method"] == "sampling/createMessage"
+    reply = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Paris"}}
+    relay.send({"jsonrpc": "2.0", "id": asked["id"], "result": reply})
+    assert sorted(message["id"] for message in relay.next()) == [1, 2]
+
+
 # ---- stdio by hand ----
 
 

@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 import pytest
+import yaml
 from conftest import LISTENING, SOURCE, Gateway, binary, environment
 from mcp import Client, StdioServerParameters
 
@@ -303,6 +304,26 @@ def test_the_sample_configuration(place, tmp_path):
     sample = SOURCE / "packaging" / "notegate.yaml"
     shown = place.shell(f"notegate check --config {sample}", NOTEGATE_DATA_DIR=str(tmp_path / "d"))
     assert "ok     configuration" in shown
+
+
+def flat(tree, prefix=""):
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_the_sample_has_every_key_with_its_default(place):
+    text = (SOURCE / "packaging" / "notegate.yaml").read_text()
+    given = dict(flat(yaml.safe_load("".join(re.findall(r"^#((?:  )?[a-z_.]+:(?: .*)?\n)", text, re.M)))))
+    shown = place.shell("notegate check --help-config", NOTEGATE_PLUGINS="file_editor,notebook")
+    keys = dict(re.findall(r"^([a-z_.]+) = .*\n.*\n    Type: .*? Default: (.*?)\. Environment: ", shown, re.M))
+    assert {"listen", "tls.key", "log.audit", "notebook.max_size"} <= set(keys)
+    assert set(given) == set(keys)
+    examples = {"data_dir", "log.format", "limits.workers"}  # their defaults depend on the machine
+    for key, default in keys.items():
+        assert key in examples or default in ("none", given[key]) or default.startswith("/"), key
 
 
 # ---- the other pages ----

@@ -6,6 +6,7 @@ import concurrent.futures
 import datetime
 import ipaddress
 import os
+import re
 import signal
 import socket
 import ssl
@@ -315,6 +316,9 @@ def test_check(authority):
     authority.issue(first=-3, last=-2)
     code, told = check(authority)
     assert code == 0 and "warning: the certificate expired on" in told
+    authority.issue(last=2)
+    code, told = check(authority)
+    assert code == 0 and re.search(r"warning: the certificate expires in 4[78] hours", told)
     authority.issue(first=2, last=3)
     code, told = check(authority)
     assert code == 0 and "warning: the certificate is valid only from" in told

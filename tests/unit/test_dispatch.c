@@ -106,6 +106,15 @@ static int block_run(void *self, struct ng_call *call, struct ng_str args)
     return ng_reply(call, args);
 }
 
+/* Ends as soon as it hears that it should. */
+static int obey_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    while (!call->host->cancelled(call)) {
+    }
+    return ng_reply(call, args);
+}
+
 static int append_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                      void *user)
 {
@@ -318,6 +327,11 @@ static const struct ng_tool tools[] = {
      .summary = "s",
      .params = ANY,
      .run = block_run,
+     .effect = NG_EFFECT_READS},
+    {.name = "d_obey",
+     .summary = "s",
+     .params = ANY,
+     .run = obey_run,
      .effect = NG_EFFECT_READS},
     {.name = "d_hold", .summary = "s", .params = ANY, .run = block_run},
     {.name = "d_write",
@@ -817,6 +831,23 @@ static void test_deferring(void **state)
     harness_close(&harness);
 }
 
+/* A tool that ends at its deadline is late all the same: its answer may be half of one. */
+static void test_ending_at_the_deadline(void **state)
+{
+    static const char *const sets[] = {"plugins=", "documents=memory",
+                                       "limits.call_timeout=5ms", NULL};
+    struct harness harness;
+    struct job job;
+    (void)state;
+    open_probe(&harness, sets);
+    for (int i = 0; i < 20; i++) {
+        job_new(&harness, &job, "a", "d_obey", "{}");
+        job_start(&job);
+        job_expect(&job, "TIMEOUT");
+    }
+    harness_close(&harness);
+}
+
 static void test_cancelled_in_line(void **state)
 {
     static const char *const sets[] = {"plugins=", "documents=memory", "limits.workers=1",
@@ -1142,6 +1173,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_asking),
         cmocka_unit_test(test_deferring),
+        cmocka_unit_test(test_ending_at_the_deadline),
         cmocka_unit_test(test_cancelled_in_line),
         cmocka_unit_test(test_cancelled_in_gate),
         cmocka_unit_test(test_one_at_a_time),

@@ -821,6 +821,10 @@ static void test_events(void **state)
     edit_works(harness, UNDO, "f");
     put(harness, "old", "x");
     edit_works(harness, APPEND, "old");
+    put(harness, "other", "x"); /* nobody has told of it yet */
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s/files/to\"",
+                   harness->dir);
+    edit_works(harness, args, "other");
     assert_int_equal(store_changes(harness->gateway->store, call, 0, 1000, tell, &told), NG_OK);
     assert_string_equal(told.text, "/f created with revision\n"
                                    "/f updated with revision\n"
@@ -828,7 +832,8 @@ static void test_events(void **state)
                                    "/f moved with revision\n/g deleted\n"
                                    "/f updated with revision\n"
                                    "/f deleted\n"
-                                   "/old updated with revision\n");
+                                   "/old updated with revision\n"
+                                   "/to moved with revision\n/other deleted\n");
     call_unref(call);
 }
 
@@ -860,11 +865,30 @@ static void test_roots_of_other_spaces(void **state)
     assert_int_equal(files_roots(files, call, &seen), 1);
     assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
     assert_int_equal(files_stat(files, call, ng_str_of(path), &file), NG_EOUTSIDE);
+    /* Nor does what is refused tell what is there, or go through it. */
+    static const char *const probes[] = {
+        "secret/none",       "secret/f/x",      "secret/./f",         "./secret/none",
+        "secret/none/../f",  "secret/f/../f",   "secret/../secret/f", "secret/f/../../link",
+        "secret/none/../..", "./secret/a/../f", "./secret/f/../f",
+    };
+    for (size_t i = 0; i < NG_COUNT(probes); i++) {
+        (void)in_root(harness, secret, probes[i]);
+        assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
+    }
     size_t count = 0;
     struct ng_file_list list = {.size = sizeof(list), .path = shared, .depth = 5};
     (void)in_root(harness, path, "");
     assert_int_equal(files_list(files, call, &list, count_entry, &count), NG_OK);
     assert_int_equal(count, 1); /* the link, shown and leading nowhere */
+    /* An open root in a closed one is reached however it is written. */
+    (void)snprintf(text, sizeof(text), "team:%s", path);
+    char inner[PATH_SIZE];
+    struct ng_str nested[] = {ng_str_of(text), in_root(harness, inner, "secret")};
+    assert_int_equal(files_set_roots(files, call, nested, 2), NG_OK);
+    (void)in_root(harness, secret, "./secret/f");
+    assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_OK);
+    (void)in_root(harness, secret, "./none");
+    assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_EOUTSIDE);
     call_unref(call);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "keys.h"
 #include "mcp_session.h"
 #include "str.h"
 
@@ -271,8 +272,8 @@ static void eras_without_headers(void **state)
 static struct mcp_session *open_for(struct mcp_sessions *sessions, const char *owner)
 {
     struct mcp_session *session = NULL;
-    assert_int_equal(mcp_sessions_open(sessions, ng_str_of(owner), MCP_2025_11_25, &session),
-                     NG_OK);
+    assert_int_equal(
+        mcp_sessions_open(sessions, ng_str_of(owner), NULL, MCP_2025_11_25, &session), NG_OK);
     return session;
 }
 
@@ -323,6 +324,65 @@ static void sessions_end_with_silence(void **state)
     mcp_sessions_free(sessions);
 }
 
+/* Silence begins when the last call or stream ended, not when it began. */
+static void a_busy_session_is_not_silent(void **state)
+{
+    struct mcp_sessions *sessions = NULL;
+    (void)state;
+    assert_int_equal(mcp_sessions_new(1000, &sessions), NG_OK);
+    struct mcp_session *busy = open_for(sessions, "a");
+    atomic_store(&busy->busy, 1);
+    mcp_sessions_age(sessions, 900);
+    mcp_sessions_sweep(sessions);
+    atomic_store(&busy->busy, 0);
+    mcp_sessions_age(sessions, 900);
+    struct mcp_session *found =
+        mcp_sessions_find(sessions, ng_str_of(busy->id), ng_str_of("a"));
+    assert_ptr_equal(found, busy);
+    mcp_session_unref(found);
+    mcp_session_unref(busy);
+    mcp_sessions_free(sessions);
+}
+
+static void a_session_ends_with_its_key(void **state)
+{
+    struct mcp_sessions *sessions = NULL;
+    struct mcp_session *session = NULL;
+    struct key key;
+    (void)state;
+    memset(&key, 0, sizeof(key));
+    atomic_init(&key.refs, 1);
+    assert_int_equal(mcp_sessions_new(1000, &sessions), NG_OK);
+    assert_int_equal(
+        mcp_sessions_open(sessions, ng_str_of("a k"), &key, MCP_2025_11_25, &session), NG_OK);
+    mcp_session_unref(open_for(sessions, "b"));
+    mcp_sessions_sweep(sessions);
+    assert_int_equal(mcp_sessions_count(sessions), 2);
+    atomic_store(&key.revoked, true);
+    mcp_sessions_sweep(sessions);
+    assert_int_equal(mcp_sessions_count(sessions), 1);
+    assert_true(mcp_session_has_ended(session));
+    mcp_session_unref(session);
+    assert_int_equal(atomic_load(&key.refs), 1);
+    mcp_sessions_free(sessions);
+}
+
+static void the_busy_stay_when_there_are_too_many(void **state)
+{
+    struct mcp_sessions *sessions = NULL;
+    (void)state;
+    assert_int_equal(mcp_sessions_new(60000, &sessions), NG_OK);
+    struct mcp_session *busy = open_for(sessions, "a");
+    atomic_store(&busy->busy, 1);
+    for (size_t i = 0; i < MCP_SESSIONS_PER_CALLER_MAX + 10; i++) {
+        mcp_session_unref(open_for(sessions, "a"));
+    }
+    assert_int_equal(mcp_sessions_count(sessions), MCP_SESSIONS_PER_CALLER_MAX);
+    assert_false(mcp_session_has_ended(busy));
+    mcp_session_unref(busy);
+    mcp_sessions_free(sessions);
+}
+
 static void sessions_are_bounded(void **state)
 {
     struct mcp_sessions *sessions = NULL;
@@ -341,8 +401,8 @@ static void sessions_are_bounded(void **state)
         mcp_session_unref(open_for(sessions, owner));
     }
     struct mcp_session *none = NULL;
-    assert_int_equal(mcp_sessions_open(sessions, ng_str_of("late"), MCP_2025_11_25, &none),
-                     NG_EBUSY);
+    assert_int_equal(
+        mcp_sessions_open(sessions, ng_str_of("late"), NULL, MCP_2025_11_25, &none), NG_EBUSY);
     /* Who has its full number still gets one: its own oldest goes. */
     mcp_session_unref(open_for(sessions, "greedy"));
     assert_int_equal(mcp_sessions_count(sessions), MCP_SESSIONS_MAX);
@@ -364,6 +424,9 @@ int main(void)
         cmocka_unit_test(eras_without_headers),
         cmocka_unit_test(sessions_belong_to_their_owner),
         cmocka_unit_test(sessions_end_with_silence),
+        cmocka_unit_test(a_busy_session_is_not_silent),
+        cmocka_unit_test(a_session_ends_with_its_key),
+        cmocka_unit_test(the_busy_stay_when_there_are_too_many),
         cmocka_unit_test(sessions_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

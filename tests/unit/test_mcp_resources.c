@@ -32,6 +32,7 @@ static struct auth_caller caller;
 static atomic_int inside;      /* calls in the serial plugin now, */
 static atomic_int most_inside; /* and at most */
 static atomic_int removed;     /* items from the front that are gone */
+static atomic_int hole;        /* one item that is gone; -1: none */
 
 /* ---- a plugin that takes one call at a time ---- */
 
@@ -57,6 +58,9 @@ static int item_list(void *self, struct ng_call *call, struct ng_str space,
     (void)space;
     enter();
     for (int i = atomic_load(&removed); i < ITEMS && rc == NG_OK; i++) {
+        if (i == atomic_load(&hole)) {
+            continue;
+        }
         rc = call->host->list_add(listing, call->host->format(call, "i%03d", i), none, none,
                                   NULL, 1, 0);
     }
@@ -232,6 +236,7 @@ static int set_up(void **state)
     caller.role = NG_ROLE_READER;
     caller.mode = NG_MODE_ASK;
     atomic_store(&removed, 0);
+    atomic_store(&hole, -1);
     atomic_store(&most_inside, 0);
     return 0;
 }
@@ -410,6 +415,21 @@ static void a_gone_entry_ends_no_list(void **state)
     atomic_store(&removed, 199);
     text = list_from(cursor);
     assert_non_null(strstr(text, "~tester/item/i449\""));
+    free(text);
+}
+
+static void a_gone_entry_hides_none(void **state)
+{
+    char cursor[512];
+    (void)state;
+    char *text = list_from(NULL);
+    assert_true(cursor_of(text, cursor, sizeof(cursor)));
+    assert_non_null(strstr(text, "~tester/item/i198\""));
+    free(text);
+    atomic_store(&hole, 198);
+    text = list_from(cursor);
+    assert_non_null(strstr(text, "~tester/item/i199\""));
+    assert_null(strstr(text, "~tester/item/i197\""));
     free(text);
 }
 
@@ -619,6 +639,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pages_are_whole),
         TEST(a_gone_entry_ends_no_list),
+        TEST(a_gone_entry_hides_none),
         TEST(serial_plugins_list_one_at_a_time),
         TEST(cursors_of_others_are_refused),
         TEST(resources_are_read),

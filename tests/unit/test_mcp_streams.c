@@ -512,6 +512,46 @@ static void leaving_a_batch_cancels_all_of_it(void **state)
     post_free(&post);
 }
 
+/* Its answer is there, and was not read. */
+static void leaving_an_answered_batch(void **state)
+{
+    struct post post;
+    (void)state;
+    post_init(&post, NULL, "[" CALL("1", "t_wait", PROGRESS) "," CALL("2", "t_wait", "") "]");
+    post_start(&post);
+    post_wait(&post);
+    wait_waiting(2);
+    int wakes = atomic_load(&post.response.stream->wakes);
+    test_tools_release(true);
+    for (int i = 0; i < PATIENCE_MS && atomic_load(&post.response.stream->wakes) == wakes;
+         i++) {
+        a_moment();
+    }
+    assert_true(atomic_load(&post.response.stream->wakes) > wakes);
+    hang_up_post(&post);
+    post_free(&post);
+}
+
+static void a_client_that_takes_only_events(void **state)
+{
+    struct post post;
+    struct buf out;
+    (void)state;
+    buf_init(&out, 65536);
+    post_init(&post, NULL, CALL("1", "t_wait", PROGRESS));
+    post.request.accept = ng_str_of("text/event-stream");
+    post_start(&post);
+    post_wait(&post);
+    assert_int_equal(post.response.kind, MCP_HTTP_STREAM);
+    wait_waiting(1);
+    test_tools_release(true);
+    read_until(post.response.stream, NULL, &out);
+    assert_non_null(strstr(buf_cstr(&out), "\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\""));
+    assert_null(strstr(buf_cstr(&out), "data: event"));
+    post_free(&post);
+    buf_done(&out);
+}
+
 static void leaving_a_plain_batch_cancels_all_of_it(void **state)
 {
     struct post post;
@@ -688,6 +728,35 @@ static void answer_cancel_and_leave_at_once(void **state)
     }
 }
 
+static void *delete_it(void *user)
+{
+    struct post post;
+    post_init(&post, user, "");
+    post.request.method = MCP_HTTP_DELETE;
+    post_start(&post);
+    post_free(&post);
+    return NULL;
+}
+
+/* A question is on its way to a session that ends: nothing of the answered call is used. */
+static void ask_and_end_at_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        char session[MCP_HTTP_SESSION_MAX];
+        struct post post;
+        pthread_t thread;
+        open_session(INITIALIZE("2025-11-25"), session);
+        post_init(&post, session, CALL("1", "t_ask", ""));
+        post.request.accept = ng_str_of(i % 2 == 0 ? "application/json" : "*/*");
+        assert_int_equal(pthread_create(&thread, NULL, delete_it, session), 0);
+        post_start(&post);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        post_wait(&post);
+        post_free(&post);
+    }
+}
+
 static void *hang_up_thread(void *user)
 {
     hang_up_post(user);
@@ -736,6 +805,9 @@ int main(void)
         cmocka_unit_test(event_ids),
         cmocka_unit_test_setup_teardown(leaving_a_stream_cancels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaving_a_batch_cancels_all_of_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaving_an_answered_batch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_client_that_takes_only_events, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ask_and_end_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaving_a_plain_batch_cancels_all_of_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(leaving_a_session_does_not_cancel, set_up, tear_down),

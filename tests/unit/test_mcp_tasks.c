@@ -53,6 +53,13 @@ static int set_up(void **state)
     return 0;
 }
 
+static void start_anew(void)
+{
+    mcp_http_free(fixture.mcp);
+    harness_reopen(&fixture.harness);
+    open_faces();
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -369,9 +376,7 @@ static void waiting_questions_survive_a_restart(void **state)
     make("k_slow", "{}", done);
     free(get_until(asks, "\"status\":\"input_required\""));
     free(get_until(done, "\"status\":\"completed\""));
-    mcp_http_free(fixture.mcp);
-    harness_reopen(&fixture.harness);
-    open_faces();
+    start_anew();
     expect_in(on_task("tasks/get", done, ""), "slept for tester");
     expect_in(on_task("tasks/get", asks, ""), "\"status\":\"input_required\"");
     free(on_task("tasks/update", asks,
@@ -386,9 +391,7 @@ static void a_stop_ends_what_runs(void **state)
     (void)state;
     make("k_slow", "{\"ms\":60000}", id);
     mcp_tasks_stop(fixture.harness.gateway, true);
-    mcp_http_free(fixture.mcp);
-    harness_reopen(&fixture.harness);
-    open_faces();
+    start_anew();
     char *answer = on_task("tasks/get", id, "");
     assert_non_null(strstr(answer, "\"status\":\"failed\""));
     expect_in(answer, "the gateway was stopped while the tool ran");
@@ -548,9 +551,81 @@ static void results_are_waited_for(void **state)
     }
 }
 
+static void await_waiting(size_t count)
+{
+    const struct timespec step = {0, 2000000};
+    struct mcp_tasks *tasks = mcp_tasks_of(fixture.harness.gateway);
+    for (int i = 0; i < PATIENCE_MS / 2 && mcp_tasks_waiting(tasks) != count; i++) {
+        (void)nanosleep(&step, NULL);
+    }
+    assert_int_equal(mcp_tasks_waiting(tasks), count);
+}
+
+/* Clients that gave up take no place from those that come after them. */
+static void who_left_does_not_wait(void **state)
+{
+    char id[MCP_TASK_ID_LEN + 1];
+    char body[256];
+    struct exchange waits[MCP_TASK_WAITERS_MAX];
+    struct exchange last;
+    (void)state;
+    take_id(call_older("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
+    (void)snprintf(body, sizeof(body),
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/result\",\"params\":{"
+                   "\"taskId\":\"%s\"}}",
+                   id);
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        exchange_start(&waits[i], false, NULL, NULL, body);
+    }
+    await_waiting(NG_COUNT(waits));
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        call_cancel(waits[i].response.call);
+    }
+    exchange_start(&last, false, NULL, NULL, body);
+    for (size_t i = 0; i < NG_COUNT(waits); i++) {
+        (void)exchange_wait(&waits[i]);
+        exchange_free(&waits[i]);
+    }
+    await_waiting(1);
+    expect_in(on_older("tasks/cancel", id), "\"status\":\"cancelled\"");
+    assert_non_null(strstr(exchange_wait(&last), "the task was cancelled"));
+    exchange_free(&last);
+}
+
+/* What runs for a key ends when the key does. */
+static void a_revoked_key_ends_its_runs(void **state)
+{
+    char id[MCP_TASK_ID_LEN + 1];
+    struct gateway *gateway = fixture.harness.gateway;
+    struct call *call = harness_new_call(&fixture.harness);
+    (void)state;
+    struct key key = {.id = "2"};
+    atomic_init(&key.refs, 1);
+    fixture.caller.key = &key;
+    make("k_slow", "{\"ms\":600000}", id);
+    assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
+    expect_in(on_task("tasks/get", id, ""), "\"status\":\"working\"");
+    atomic_store(&key.revoked, true);
+    assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
+    free(get_until(id, "\"status\":\"completed\""));
+    call_unref(call);
+    const struct timespec step = {0, 2000000};
+    while (atomic_load(&key.refs) > 1) {
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 static void older_tasks_are_listed(void **state)
 {
     static char ids[MCP_TASKS_PAGE + 3][MCP_TASK_ID_LEN + 1];
+    static const char *const wrong[] = {
+        "\"cursor\":\"none\"",
+        "\"cursor\":7",
+        "\"cursor\":\"\"",
+        "\"cursor\":\"000000000000000000000000000000000000000000000000-\"",
+        "\"cursor\":\"000000000000000000000000000000000000000000000000-1x\"",
+        "\"cursor\":\"000000000000000000000000000000000000000000000000-1234567890123456\"",
+    };
     (void)state;
     expect_in(ask(false, "tasks/list", NULL, ""), "\"tasks\":[]");
     for (size_t i = 0; i < NG_COUNT(ids); i++) {
@@ -563,8 +638,9 @@ static void older_tasks_are_listed(void **state)
     assert_non_null(strstr(answer, ids[NG_COUNT(ids) - 1]));
     assert_null(strstr(answer, ids[2]));
     char params[256];
-    (void)snprintf(params, sizeof(params), "\"cursor\":\"%.48s\"",
-                   cursor + strlen("\"nextCursor\":\""));
+    cursor += strlen("\"nextCursor\":\"");
+    (void)snprintf(params, sizeof(params), "\"cursor\":\"%.*s\"", (int)strcspn(cursor, "\""),
+                   cursor);
     free(answer);
     answer = ask(false, "tasks/list", NULL, params);
     for (size_t i = 0; i < 3; i++) {
@@ -572,9 +648,52 @@ static void older_tasks_are_listed(void **state)
     }
     assert_null(strstr(answer, ids[3]));
     expect_not_in(answer, "nextCursor");
-    expect_in(ask(false, "tasks/list", NULL, "\"cursor\":\"none\""), "-32602");
+    for (size_t i = 0; i < NG_COUNT(wrong); i++) {
+        expect_in(ask(false, "tasks/list", NULL, wrong[i]), "-32602");
+    }
     fixture.caller.agent = ng_str_of("other");
     expect_in(ask(false, "tasks/list", NULL, ""), "\"tasks\":[]");
+}
+
+/* The task that a page ended with may expire before the next page is asked for, and the gateway
+ * may have been started anew. */
+static void a_page_goes_on_behind_a_gone_task(void **state)
+{
+    static char ids[MCP_TASKS_PAGE + 2][MCP_TASK_ID_LEN + 1];
+    char params[256];
+    struct gateway *gateway = fixture.harness.gateway;
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(ids); i++) {
+        take_id(call_older("k_slow", "{}", ",\"task\":{}"), ids[i]);
+        free(on_older("tasks/result", ids[i]));
+    }
+    char *answer = ask(false, "tasks/list", NULL, "");
+    char *cursor = strstr(answer, "\"nextCursor\":\"");
+    assert_non_null(cursor);
+    cursor += strlen("\"nextCursor\":\"");
+    (void)snprintf(params, sizeof(params), "\"cursor\":\"%.*s\"", (int)strcspn(cursor, "\""),
+                   cursor);
+    free(answer);
+    struct mcp_tasks *tasks = mcp_tasks_of(gateway);
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry =
+        mcp_tasks_find(tasks, ng_str_of(ids[2]), ng_str_of("tester\n"));
+    assert_non_null(entry);
+    entry->expires_ms = 1;
+    mcp_tasks_unlock(tasks);
+    struct call *call = harness_new_call(&fixture.harness);
+    assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
+    call_unref(call);
+    for (int round = 0; round < 2; round++) {
+        answer = ask(false, "tasks/list", NULL, params);
+        for (size_t i = 0; i < NG_COUNT(ids); i++) {
+            assert_int_equal(strstr(answer, ids[i]) != NULL, i < 2);
+        }
+        free(answer);
+        if (round == 0) {
+            start_anew();
+        }
+    }
 }
 
 static void expired_tasks_are_removed(void **state)
@@ -640,7 +759,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(asking_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_tasks_are_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(results_are_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_left_does_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_revoked_key_ends_its_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_tasks_are_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_page_goes_on_behind_a_gone_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(expired_tasks_are_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tools_tell_that_they_run_as_tasks, set_up, tear_down),
     };
