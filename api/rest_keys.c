@@ -101,8 +101,8 @@ static void audit_failure(struct http_request *request, const struct key_job *jo
                        : job->op == KEY_OP_REVOKE ? "key_revoke"
                                                   : "refused";
     if (changes || rc == NG_EFORBIDDEN || rc == NG_ERATE) {
-        http_access_refused(request, what, rc,
-                            job->op == KEY_OP_REVOKE ? job->id : request->target.path);
+        /* The path and not the id: that may be a key's whole text, which the path hides. */
+        http_access_refused(request, what, rc, str_make(NULL, 0));
     }
 }
 
