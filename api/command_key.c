@@ -276,9 +276,11 @@ static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
         key_join(value, "", ",", out);
+    } else if (value != NULL && strcmp(names[column], "rate") == 0) {
+        double rate = json_double(value);
+        (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
     } else if (value != NULL) {
         (void)buf_add_str(out, value->text);
-        (void)buf_add_c(out, strcmp(names[column], "rate") == 0 ? "/s" : "");
     } else {
         (void)buf_add_c(out, strcmp(names[column], "tools") == 0     ? "all"
                              : strcmp(names[column], "expires") == 0 ? "never"

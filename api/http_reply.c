@@ -41,12 +41,13 @@ void http_reply_clear(struct http_request *request)
     reply->body = body;
 }
 
-/* {"error":true,"code","message","hint"?} or what MCP has for it. */
+/* {"error":true,"code","message","hint"?} or what MCP has for it. By the path: what is refused
+ * for its headers, its Host or its Origin has no route. */
 static void print_error(struct http_request *request, int rc, const char *hint,
                         const char *message)
 {
     struct buf *body = &request->reply.body;
-    if (request->route != NULL && (request->route->flags & ROUTE_MCP) != 0) {
+    if (str_is(request->target.path, MCP_PATH)) {
         (void)mcp_http_print_refusal(rc, ng_str_of(message), ng_str_of(hint), body);
         return;
     }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "archive.h"

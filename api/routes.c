@@ -31,7 +31,7 @@ static const struct route options_route = {
 static const struct route table[] = {
     {HTTP_POST, ROUTE_BODY, "/v1/tools/" PARAM, rest_tools_call, rest_tools_finish},
     {HTTP_GET, 0, "/v1/tools/" PARAM, rest_tools_show, NULL},
-    {HTTP_POST | HTTP_GET | HTTP_DELETE, ROUTE_MCP, "/mcp", mcp_route, mcp_route_finish},
+    {HTTP_POST | HTTP_GET | HTTP_DELETE, ROUTE_MCP, MCP_PATH, mcp_route, mcp_route_finish},
     {HTTP_GET, 0, "/v1/tools", rest_tools_list, NULL},
     {HTTP_GET, ROUTE_OPEN, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN, "/readyz", rest_ops_readyz, rest_ops_finish},

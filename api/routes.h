@@ -5,6 +5,8 @@
 
 #include "http_request.h"
 
+#define MCP_PATH "/mcp"
+
 enum route_flags {
     ROUTE_OPEN = 1, /* answers without a key, on connections that may ask at all */
     ROUTE_BODY = 2, /* a body must be JSON */

@@ -482,8 +482,9 @@ static int dispatch_admit(struct call *call)
     }
     int retry_s = 0;
     if (!call->no_rate && !key_take(call->key, &retry_s)) {
-        call_fail(call, NG_ERATE, "the caller's key allows %g calls a second, and this is more",
-                  call->key->rate);
+        bool slow = call->key->rate < 1;
+        call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+                  slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
         call->work.retry_after_s = retry_s;
         call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
         return NG_ERATE;

@@ -308,6 +308,26 @@ def test_revoking_holds_at_once_for_sessions_and_streams(start):
     assert rest_call(gateway, second, "notebook", READ) == "ok"
 
 
+def test_revoking_ends_what_waits_for_the_client(start):
+    gateway = start(sets=["plugins=+conformance"])
+    keep, key = add(gateway.data_dir, "keep", "--role", "admin"), add(gateway.data_dir, "ada")
+    headers = bearer(key) | {"Accept": "application/json, text/event-stream"}
+    opened = gateway.client.post("/mcp", headers=headers, json={
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"sampling": {}}, "clientInfo": {"name": "t", "version": "1"}}})
+    headers |= {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "test_sampling", "arguments": {"prompt": "x"}}}
+    with Stream(f"{gateway.url}/mcp", headers=headers, wait_open=False) as stream, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        # Without events this answer cannot end with its stream: it waits for the model's.
+        waits = pool.submit(gateway.client.post, "/mcp", json=call, headers=headers | {"Accept": "application/json"})
+        assert stream.events.get(timeout=20).data == ""  # the first one only has an id
+        assert stream.events.get(timeout=20).json()["method"] == "sampling/createMessage"
+        assert gateway.client.delete(f"/v1/keys/{key_id(key)}", headers=bearer(keep)).status_code == 200
+        answer = waits.result(20)
+        assert answer.json()["result"]["isError"], answer.text
+
+
 def test_expiry(start):
     gateway = start(sets=[PLUGINS])
     admin = add(gateway.data_dir, "root", "--role", "admin")
@@ -364,7 +384,7 @@ def test_rate(start):
     limited = [answer for answer in answers if answer.status_code != 200]
     assert limited, "five calls at once are over 2 a minute"
     for answer in limited:
-        assert refused(answer, 429, "RATE_LIMITED")
+        assert "2 calls a minute" in refused(answer, 429, "RATE_LIMITED")["message"]
         assert 1 <= int(answer.headers["retry-after"]) <= 30
         assert answer.json()["hint"] == f"Try again in {answer.headers['retry-after']} s"
     over_mcp = mcp(gateway, key, "tools/call", {"name": "notebook", "arguments": READ})
@@ -539,14 +559,14 @@ def test_the_command(start, tmp_path, running):
                      "--tool", "notebook", "--rate", "5/s", "--expires", "2099-01-01T00:00:00Z")
     assert first.returncode == 0 and KEY.match(first.stdout.strip()) and first.stdout.count("\n") == 1
     assert "only this once" in first.stderr and first.stdout.strip() not in first.stderr
-    second = json.loads(notegate(data_dir, "key", "add", "ada", "--json").stdout)
+    second = json.loads(notegate(data_dir, "key", "add", "ada", "--rate", "6/min", "--json").stdout)
     assert KEY.match(second["key"]) and second["spaces"] == ["~ada", "shared"]
     bob = key_id(add(data_dir, "bob"))
     rows = table(notegate(data_dir, "key", "list"))
     assert rows == [
         [key_id(first.stdout.strip()), "ada", "reader", "ask", "team", "notebook", "5/s", "2099-01-01T00:00:00Z",
          "live"],
-        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "-", "never", "live"],
+        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "6/min", "never", "live"],
         [bob, "bob", "writer", "agent", "~bob,shared", "all", "-", "never", "live"]]
     wrong = notegate(data_dir, "key", "revoke", "bop")
     assert wrong.returncode == 1 and 'did you mean "bob"' in wrong.stderr

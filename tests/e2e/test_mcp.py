@@ -221,7 +221,9 @@ def test_http_rules(gateway):
     assert "POST" in refused.headers["allow"]
     assert post(gateway, request("ping"), {"Accept": "text/html"}).status_code == 406
     assert post(gateway, request("ping"), {"Content-Type": "text/plain"}).status_code == 415
-    assert post(gateway, request("ping"), {"Origin": "http://evil.example"}).status_code == 403
+    refused = post(gateway, request("ping"), {"Origin": "http://evil.example"})
+    assert refused.status_code == 403 and refused.json()["jsonrpc"] == "2.0"
+    assert refused.json()["error"]["data"]["code"] == "FORBIDDEN"
     assert post(gateway, request("ping"), {"Host": "evil.example"}).status_code >= 400
     assert post(gateway, "{").json()["error"]["code"] == -32700
 

@@ -8,6 +8,7 @@ import rig  # noqa: E402
 
 
 def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed():
-    acknowledged, kills = rig.run(seed=20261121, rounds=12)
-    assert kills == 12
-    assert acknowledged > 100
+    done = rig.run(seed=20261121, rounds=12)
+    assert done.kills == 12
+    assert done.acknowledged > 100
+    assert all(told.updates > 0 for told in done.told)
