@@ -240,9 +240,9 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
                    call->work.message.data == NULL ? "" : call->work.message.data);
         tasks_close(tasks);
     } else {
-        gateway->tasks.self = tasks;
         gateway->tasks.upkeep = tasks_upkeep;
         gateway->tasks.close = tasks_close;
+        atomic_store(&gateway->tasks.self, tasks);
     }
     if (rc == NG_OK && found.count > 0) {
         log_write(NG_LOG_INFO, "mcp", "%zu tasks had ended or expired", found.count);

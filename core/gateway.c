@@ -258,10 +258,11 @@ static int upkeep_step(struct ng_call *pub, void *user)
     int rc = store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
     rc = rc != NG_OK ? rc : keys_rc;
-    if (gateway->tasks.self == NULL) {
+    void *tasks = atomic_load(&gateway->tasks.self);
+    if (tasks == NULL) {
         return rc;
     }
-    int tasks_rc = gateway->tasks.upkeep(gateway->tasks.self, call);
+    int tasks_rc = gateway->tasks.upkeep(tasks, call);
     return rc != NG_OK ? rc : tasks_rc;
 }
 
@@ -396,6 +397,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         rc = gateway_start_plugins(gateway, error);
+    }
+    if (rc == NG_OK) {
+        timers_begin_upkeep(gateway->timers);
     }
     return rc;
 }

@@ -56,9 +56,10 @@ struct gateway {
         _Atomic int64_t call_timeout_ms;
         unsigned workers, stream_backlog;
     } limits;
-    /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. */
+    /* Tasks of MCP (api/mcp_tasks.h); self NULL: nobody runs any. It is set last: upkeep may
+     * run by then. */
     struct {
-        void *self;
+        void *_Atomic self;
         int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
         void (*close)(void *self);                    /* when no call is left */
     } tasks;

@@ -77,7 +77,7 @@ struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep
     timers->upkeep = upkeep;
     timers->user = user;
     timers->upkeep_ns = upkeep_ms * 1000000;
-    timers->next_upkeep_ns = clock_monotonic_ns() + timers->upkeep_ns;
+    timers->next_upkeep_ns = INT64_MAX;
     pthread_mutex_init(&timers->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -91,6 +91,14 @@ struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep
         return NULL;
     }
     return timers;
+}
+
+void timers_begin_upkeep(struct timers *timers)
+{
+    pthread_mutex_lock(&timers->lock);
+    timers->next_upkeep_ns = clock_monotonic_ns() + timers->upkeep_ns;
+    pthread_cond_signal(&timers->wake);
+    pthread_mutex_unlock(&timers->lock);
 }
 
 void timers_stop(struct timers *timers)

@@ -17,9 +17,9 @@ from wire import META, MODERN, OLDER, Gone, Wire, events, stopped
 
 FOLLOWERS = ("all", "shared", "slow", "listen", "session")
 URI = "notegate://shared/notebook/torture"
-# After one event in so many the slow follower sleeps, so that it falls more than the backlog behind.
-SLEEPS = 1500
-SLEEP_SECONDS = 4
+# The slow follower sleeps again and again, so that it falls more than the backlog behind.
+AWAKE_SECONDS = 6
+SLEEP_SECONDS = 3
 SMALL_BUFFER = 4096
 # One event in so many is the last before a follower hangs up by itself.
 HANGS_UP = 150
@@ -34,6 +34,7 @@ class Follower:
                          SMALL_BUFFER if name == "slow" else None)
         self.log = open(f"{settings['folder']}/follower-{name}.log", "a", buffering=1)
         self.last = None
+        self.tired = time.monotonic() + self.rng.random() * AWAKE_SECONDS
 
     def hangs_up(self):
         return self.name in ("slow", "session") and self.rng.randrange(HANGS_UP) == 0
@@ -58,8 +59,9 @@ class Follower:
             assert str(body["seq"]) == number, data
             self.log.write(json.dumps([body[part] for part in ("seq", "collection", "space", "id", "revision", "agent")]) + "\n")
             self.last = number
-            if self.name == "slow" and self.rng.randrange(SLEEPS) == 0:
+            if self.name == "slow" and time.monotonic() > self.tired:
                 time.sleep(SLEEP_SECONDS)
+                self.tired = time.monotonic() + AWAKE_SECONDS
             if self.hangs_up():
                 break
         self.wire.close()
