@@ -869,7 +869,9 @@ static void test_sample(void **state)
     assert_non_null(file);
     buf_init(&text, 1 << 20);
     buf_init(&uncommented, 1 << 20);
-    while (fgets(line, sizeof(line), file) != NULL) {
+    /* The modules' keys come last; tests/e2e/test_readme.py has those too. */
+    while (fgets(line, sizeof(line), file) != NULL &&
+           strstr(line, "tools and storage") == NULL) {
         bool key = line[0] == '#' && (strncmp(line, "#  ", 3) == 0 || line[1] != ' ');
         (void)buf_add_c(&text, line);
         (void)buf_add_c(&uncommented, key ? line + 1 : line);
