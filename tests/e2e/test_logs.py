@@ -230,7 +230,7 @@ def test_a_reload_in_mode_ask_is_told(start):
     answer = gateway.client.post("/v1/reload", headers=headers)
     assert answer.status_code == 403 and answer.json()["code"] == "MODE_FORBIDDEN"
     entry = line(gateway, "audit", request_id="asking")
-    assert (entry["event"], entry["outcome"], entry["agent"]) == ("reload", "MODE_FORBIDDEN", "root")
+    assert (entry["event"], entry["outcome"], entry["agent"]) == ("refused", "MODE_FORBIDDEN", "root")
     del headers["X-Notegate-Mode"]
     headers["X-Request-Id"] = "doing"
     assert gateway.client.post("/v1/reload", headers=headers).status_code == 200
