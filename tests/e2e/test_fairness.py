@@ -10,7 +10,9 @@ from test_limits import stuck, workers  # noqa: F401 - fixtures
 
 FLOOD = 60
 POLITE = 20
-SLOW_MS = 20
+# Long against what a busy machine adds to a polite call, which is short.
+FLOOD_MS = 500
+POLITE_MS = 10
 TIMEOUT = 60
 
 
@@ -19,7 +21,7 @@ def flood(gateway, stop, done, number):
     headers = {"X-Notegate-Agent": "flood"}
     with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
         while not stop.is_set():
-            answer = client.post("/v1/tools/stuck", json={"ms": SLOW_MS}, headers=headers)
+            answer = client.post("/v1/tools/stuck", json={"ms": FLOOD_MS}, headers=headers)
             assert answer.status_code in (200, 503), answer.text
             if answer.status_code == 200:
                 done[number] += 1
@@ -40,14 +42,14 @@ def test_a_flood_of_slow_calls(workers):  # noqa: F811
             with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
                 for _ in range(POLITE):
                     before = sum(done)
-                    answer = client.post("/v1/tools/stuck", json={"ms": SLOW_MS}, headers=headers)
+                    answer = client.post("/v1/tools/stuck", json={"ms": POLITE_MS}, headers=headers)
                     assert answer.status_code == 200, answer.text
                     turns.append(sum(done) - before)
                     assert client.post("/v1/tools/notebook", json={"mode": "list"},
                                        headers=headers).status_code == 200
                     assert client.get("/readyz").status_code == 200
-            # The flood has 60 calls in the air; in a fair turn a polite one waits for a handful, never for all of them.
-            assert sorted(turns)[POLITE // 2] <= 8, turns
+            # Behind the eight of the flood that wait, a polite call would see about as many end; in a fair turn it waits for none.
+            assert sorted(turns)[POLITE // 2] <= 3, turns
         finally:
             stop.set()
         assert all(call.exception() is None for call in flooding)
