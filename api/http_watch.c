@@ -10,6 +10,7 @@
 
 #include "auth_peer.h"
 #include "http_request.h"
+#include "http_server.h"
 #include "http_stream_face.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
@@ -210,7 +211,10 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
     if (connection->stream == NULL) {
         return;
     }
-    bool shut = http_stream_look(connection->stream, now) || (ask && has_left(connection));
+    /* The first key that is made holds for streams that came before it, too. */
+    bool needs_key = !connection->auth.is_socket && auth_needs_key(connection->server->auth);
+    bool shut =
+        http_stream_look(connection->stream, now, needs_key) || (ask && has_left(connection));
     if (shut) {
         http_stream_cut(connection->stream);
         (void)shutdown(connection->fd, SHUT_RDWR);
