@@ -10,6 +10,8 @@
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
+#include "json.h"
+#include "keys.h"
 #include "places.h"
 #include "routes.h"
 #include "str.h"
@@ -18,6 +20,8 @@
 #define SHOWN_MAX 80
 /* First memory of a body. */
 #define BODY_FIRST 1024
+/* A body so short is not weighed: as a tree it is not large either. */
+#define BODY_UNWEIGHED 256
 
 /* ---- the body's memory ---- */
 
@@ -87,6 +91,18 @@ static int body_room(struct http_request *request, size_t need)
     return body_count(request, body, cap);
 }
 
+/* As a tree a body takes far more memory than as a text: `1,` becomes a value. That counts as
+ * well, before it is parsed. */
+static int body_weigh(struct http_request *request)
+{
+    struct http_body *body = request->body;
+    if (body == NULL || body->len <= BODY_UNWEIGHED) {
+        return NG_OK;
+    }
+    size_t values = json_count_values(http_request_text(request));
+    return body_count(request, body, body->cap + values * sizeof(struct ng_value));
+}
+
 static void body_drop(struct http_request *request)
 {
     body_unref(request->body);
@@ -120,6 +136,17 @@ static void fault_too_large(struct http_request *request)
           (size_t)request->gateway->limits.body);
 }
 
+static void fault_no_room(struct http_request *request, int rc)
+{
+    if (rc == NG_EBUSY) {
+        fault(request, rc,
+              "Too many bytes of bodies and answers are in memory just now "
+              "(limits.buffered, of which one agent has half); try again");
+    } else {
+        fault(request, rc, "Out of memory");
+    }
+}
+
 bool http_request_body(struct http_request *request, const char *data, size_t len)
 {
     request->received += len;
@@ -131,12 +158,8 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
         return true;
     }
     int rc = body_room(request, (size_t)request->received);
-    if (rc == NG_EBUSY) {
-        fault(request, rc,
-              "Too many bytes of bodies and answers are in memory just now "
-              "(limits.buffered, of which one agent has half); try again");
-    } else if (rc != NG_OK) {
-        fault(request, rc, "Out of memory");
+    if (rc != NG_OK) {
+        fault_no_room(request, rc);
     } else {
         memcpy(request->body->data + request->body->len, data, len);
         request->body->len += len;
@@ -321,6 +344,7 @@ static int check_caller(struct http_request *request)
             request->caller.traceparent = request->headers.traceparent;
         }
         http_access_caller(request, NULL);
+        atomic_store_explicit(&request->connection->trusted, true, memory_order_relaxed);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
@@ -418,8 +442,35 @@ struct call *http_request_call(struct http_request *request)
     return call;
 }
 
+/* Who sends the headers and then takes time over the body may have lost the key meanwhile, or
+ * the gateway may have got its first one. */
+static void check_caller_again(struct http_request *request)
+{
+    struct key *key = request->caller.key;
+    bool keyless = key == NULL && !request->connection->auth.is_socket &&
+                   auth_needs_key(request->server->auth);
+    bool open = request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0;
+    if (request->fault.rc != NG_OK || open || (key_live(key) && !keyless)) {
+        return;
+    }
+    http_access_refused(request, "refused", NG_EUNAUTHENTICATED, str_make(NULL, 0));
+    metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
+    request->authenticated = false;
+    request->bad_token = key != NULL;
+    fault(request, NG_EUNAUTHENTICATED, "%s",
+          keyless ? "This gateway wants a key by now, and none was sent"
+                  : "The key that was sent was revoked or has expired while the request came");
+}
+
 int http_request_run(struct http_request *request)
 {
+    check_caller_again(request);
+    if (request->fault.rc == NG_OK) {
+        int rc = body_weigh(request);
+        if (rc != NG_OK) {
+            fault_no_room(request, rc);
+        }
+    }
     if (request->fault.rc != NG_OK) {
         request->reply.close = request->fault.fatal;
         (void)http_reply_error(request, request->fault.rc, request->fault_hint, "%s",
@@ -487,8 +538,8 @@ void http_request_end(struct http_request *request)
     }
     struct http_body *body = request->body;
     bool last = atomic_load(&request->connection->refs) == 0;
-    if (body != NULL &&
-        (last || body->cap > HTTP_KEEP_BYTES || atomic_load(&body->refs) != 1)) {
+    if (body != NULL && (last || body->cap > HTTP_KEEP_BYTES || body->counted > 0 ||
+                         atomic_load(&body->refs) != 1)) {
         body_drop(request);
     }
     if (request->reply_counted > 0) {

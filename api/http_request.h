@@ -125,6 +125,7 @@ struct http_connection {
     atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
     atomic_int phase;           /* enum http_phase */
     atomic_bool asked;          /* a request line came */
+    atomic_bool trusted;        /* one of its requests was let in */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
     struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
     struct call *watched;       /* under the watch's lock: cancelled when the client leaves */

@@ -271,9 +271,9 @@ void http_stream_finish(struct http_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-bool http_stream_look(struct http_stream *stream, long long now_ms)
+bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key)
 {
-    bool live = key_live(stream->key);
+    bool live = stream->key != NULL ? key_live(stream->key) : !needs_key;
     bool late = false;
     pthread_mutex_lock(&stream->lock);
     if (!live && stream->ending_ms == 0) {

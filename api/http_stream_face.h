@@ -25,7 +25,8 @@ void http_stream_finish(struct http_stream *stream);
 /* Ends it without another byte. Any thread. */
 void http_stream_cut(struct http_stream *stream);
 /* A few times a second: comments that are due, keys that are no longer good. True: the client
- * has not taken the end in time, the connection is to be shut down. */
-bool http_stream_look(struct http_stream *stream, long long now_ms);
+ * has not taken the end in time, the connection is to be shut down. needs_key: whoever asked on
+ * this connection without one would be refused now. */
+bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key);
 
 #endif

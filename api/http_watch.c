@@ -10,6 +10,7 @@
 
 #include "auth_peer.h"
 #include "http_request.h"
+#include "http_server.h"
 #include "http_stream_face.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
@@ -163,6 +164,16 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
 }
 
+/* Are so many connections open that those of strangers keep others out? */
+static bool is_crowded(const struct http_watch *watch)
+{
+    if (watch->first == NULL) {
+        return false;
+    }
+    size_t limit = atomic_load(&watch->first->request.gateway->limits.connections);
+    return watch->count > limit - limit / 8;
+}
+
 static bool dawdles(struct http_connection *connection, long long now)
 {
     long long since = atomic_load(&connection->since_ms);
@@ -186,13 +197,24 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
+/* Nobody has shown a right on it, and it has had its time. */
+static bool is_stranger(struct http_connection *connection, long long now)
+{
+    return now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS &&
+           !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
+           !connection->auth.is_socket;
+}
+
 /* A stream may be open for days; its client, its key and what lies between are looked after. */
 static void look_at_stream(struct http_connection *connection, long long now, bool ask)
 {
     if (connection->stream == NULL) {
         return;
     }
-    bool shut = http_stream_look(connection->stream, now) || (ask && has_left(connection));
+    /* The first key that is made holds for streams that came before it, too. */
+    bool needs_key = !connection->auth.is_socket && auth_needs_key(connection->server->auth);
+    bool shut =
+        http_stream_look(connection->stream, now, needs_key) || (ask && has_left(connection));
     if (shut) {
         http_stream_cut(connection->stream);
         (void)shutdown(connection->fd, SHUT_RDWR);
@@ -204,6 +226,7 @@ static size_t look(struct http_watch *watch, struct call **calls)
 {
     size_t count = 0;
     long long now = http_now_ms();
+    bool crowded = is_crowded(watch);
     unsigned looks = watch->looks++;
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
@@ -219,7 +242,7 @@ static size_t look(struct http_watch *watch, struct call **calls)
                 calls[count++] = connection->watched;
             }
         } else if ((phase != HTTP_PHASE_WAITING || turn % HTTP_WATCH_WAITING_TURNS == 0) &&
-                   dawdles(connection, now)) {
+                   (dawdles(connection, now) || (crowded && is_stranger(connection, now)))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
         }
     }

@@ -29,6 +29,9 @@ struct call;
  * handshake), and then the body, must be in within these. */
 #define HTTP_HEAD_MAX_MS 20000
 #define HTTP_RECEIVE_MAX_MS 60000
+/* When few places are left (an eighth of limits.connections), so long for whatever it does is
+ * what a connection has that nobody with a right has used yet. */
+#define HTTP_STRANGER_MAX_MS 2000
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is
  * cut by libmicrohttpd. */
 #define HTTP_SEND_MAX_MS 300000

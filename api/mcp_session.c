@@ -28,6 +28,13 @@ struct mcp_session *mcp_session_new(void)
     return session;
 }
 
+void mcp_share_unref(struct mcp_share *share)
+{
+    if (share != NULL && atomic_fetch_sub(&share->refs, 1) == 1) {
+        free(share);
+    }
+}
+
 void mcp_session_unref(struct mcp_session *session)
 {
     if (session == NULL || atomic_fetch_sub(&session->refs, 1) != 1) {
@@ -38,6 +45,7 @@ void mcp_session_unref(struct mcp_session *session)
     if (session->say_release != NULL) {
         session->say_release(session->say_user);
     }
+    mcp_share_unref(session->share);
     free(session);
 }
 

@@ -33,6 +33,13 @@
 struct key;
 struct mcp_sessions;
 struct mcp_session;
+
+/* What all sessions of one caller have together; counted references. */
+struct mcp_share {
+    atomic_int refs;
+    size_t sessions; /* under the table's lock */
+    struct mcp_kept kept;
+};
 struct mcp_watch;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
@@ -86,7 +93,7 @@ struct mcp_session {
     struct mcp_stream *own; /* the one that GET opens; made when it is first needed */
     struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX]; /* of POSTs */
     unsigned stream_number;                              /* of the last one */
-    atomic_size_t *kept_sum;
+    struct mcp_share *share;                             /* of a session in the table */
     /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
     void (*say)(struct mcp_session *session, struct ng_str message);
     void *say_user;
@@ -102,8 +109,8 @@ struct mcp_session {
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner, key (or NULL): who may use it. NG_EBUSY: the table is full of other callers' sessions.
- * *ret has a reference for the caller. */
+/* owner, key (or NULL): who may use it. In a full table the caller with the most sessions loses
+ * one; NG_EBUSY: nobody has more than this one. *ret has a reference for the caller. */
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another
@@ -119,6 +126,7 @@ void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms);
 /* One outside of any table, with one reference. NULL: out of memory. */
 struct mcp_session *mcp_session_new(void);
 void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
+void mcp_share_unref(struct mcp_share *share);       /* NULL is a no-op */
 
 void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
 /* True: it was cancelled by the client meanwhile. */

@@ -17,7 +17,7 @@ static struct mcp_stream *make_stream(struct mcp_session *session, unsigned numb
         .primes = version >= MCP_2025_11_25,
         .keeps_unread = true,
         .number = number,
-        .kept_sum = session->kept_sum,
+        .kept = session->share == NULL ? NULL : &session->share->kept,
         .user = session,
         .release = release_session,
     };

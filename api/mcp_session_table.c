@@ -71,6 +71,7 @@ static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
     *at = session->hash_next;
     unlink_order(sessions, session);
     sessions->count--;
+    session->share->sessions--;
 }
 
 /* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
@@ -123,24 +124,61 @@ static void end_all(struct mcp_session *gone)
     }
 }
 
-/* The owner's session that was silent longest, if it has its full number; one that is busy only
- * where all are. */
-static struct mcp_session *over_share(struct mcp_sessions *sessions, const char *owner)
+/* Of this share the session that was silent longest; one that is busy only where all are. */
+static struct mcp_session *first_of(struct mcp_sessions *sessions,
+                                    const struct mcp_share *share)
 {
     struct mcp_session *first = NULL;
-    struct mcp_session *idle = NULL;
-    size_t count = 0;
     for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
-        if (strcmp(at->owner, owner) == 0) {
-            first = first == NULL ? at : first;
-            idle = idle == NULL && atomic_load(&at->busy) == 0 ? at : idle;
-            count++;
+        if (at->share == share && atomic_load(&at->busy) == 0) {
+            return at;
+        }
+        first = first == NULL && at->share == share ? at : first;
+    }
+    return first;
+}
+
+static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *at = sessions->oldest;
+    while (at != NULL && strcmp(at->owner, owner) != 0) {
+        at = at->newer;
+    }
+    return at == NULL ? NULL : at->share;
+}
+
+/* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
+ * own if it has its full number, one of the caller with the most if the table is full. */
+static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
+                     struct mcp_session **ret)
+{
+    size_t has = own == NULL ? 0 : own->sessions;
+    const struct mcp_share *most = own;
+    *ret = NULL;
+    if (has < MCP_SESSIONS_PER_CALLER_MAX) {
+        if (sessions->count < MCP_SESSIONS_MAX) {
+            return NG_OK;
+        }
+        for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+            most = most == NULL || at->share->sessions > most->sessions ? at->share : most;
+        }
+        if (most->sessions <= has + 1) {
+            return NG_EBUSY;
         }
     }
-    if (count < MCP_SESSIONS_PER_CALLER_MAX) {
-        return NULL;
+    *ret = first_of(sessions, most);
+    return NG_OK;
+}
+
+static struct mcp_share *share_new(struct mcp_sessions *sessions)
+{
+    struct mcp_share *share = alloc_zeroed(1, sizeof(*share));
+    if (share != NULL) {
+        atomic_init(&share->refs, 1);
+        atomic_init(&share->kept.own, 0);
+        share->kept.all = &sessions->kept_sum;
     }
-    return idle != NULL ? idle : first;
+    return share;
 }
 
 static int make_id(char id[MCP_SESSION_ID_LEN + 1])
@@ -226,6 +264,37 @@ static void say(struct mcp_session *session, struct ng_str message)
     }
 }
 
+/* Under the lock. *gone: who gives way to it. */
+static int add_session(struct mcp_sessions *sessions, struct mcp_session *session,
+                       struct mcp_session **gone)
+{
+    struct mcp_session *over = NULL;
+    *gone = take_silent(sessions);
+    struct mcp_share *own = share_of(sessions, session->owner);
+    int rc = find_over(sessions, own, &over);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (own != NULL) { /* the one it came with is not needed */
+        (void)atomic_fetch_add(&own->refs, 1);
+        mcp_share_unref(session->share);
+        session->share = own;
+    }
+    if (over != NULL) {
+        take_out(sessions, over);
+        over->older = *gone;
+        *gone = over;
+    }
+    struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
+    session->hash_next = *bucket;
+    *bucket = session;
+    link_newest(sessions, session);
+    sessions->count++;
+    session->share->sessions++;
+    (void)atomic_fetch_add(&session->refs, 1);
+    return NG_OK;
+}
+
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret)
 {
@@ -234,7 +303,9 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct
     if (session == NULL) {
         return NG_EINTERNAL;
     }
-    if (owner.len >= sizeof(session->owner) || make_id(session->id) != NG_OK) {
+    session->share = share_new(sessions);
+    if (session->share == NULL || owner.len >= sizeof(session->owner) ||
+        make_id(session->id) != NG_OK) {
         mcp_session_unref(session);
         return NG_EINTERNAL;
     }
@@ -246,27 +317,8 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct
     if (key != NULL) {
         key_ref(key);
     }
-    session->kept_sum = &sessions->kept_sum;
-
-    int rc = NG_OK;
     (void)pthread_mutex_lock(&sessions->lock);
-    gone = take_silent(sessions);
-    struct mcp_session *share = over_share(sessions, session->owner);
-    if (share != NULL) {
-        take_out(sessions, share);
-        share->older = gone;
-        gone = share;
-    }
-    if (sessions->count >= MCP_SESSIONS_MAX) {
-        rc = NG_EBUSY;
-    } else {
-        struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
-        session->hash_next = *bucket;
-        *bucket = session;
-        link_newest(sessions, session);
-        sessions->count++;
-        (void)atomic_fetch_add(&session->refs, 1);
-    }
+    int rc = add_session(sessions, session, &gone);
     (void)pthread_mutex_unlock(&sessions->lock);
     end_all(gone);
     if (rc != NG_OK) {

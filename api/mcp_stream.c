@@ -86,8 +86,9 @@ static void drop_event(struct mcp_stream *stream, struct event **at)
     }
     stream->count--;
     stream->bytes -= event->len;
-    if (stream->options.kept_sum != NULL) {
-        (void)atomic_fetch_sub(stream->options.kept_sum, event->len);
+    if (stream->options.kept != NULL) {
+        (void)atomic_fetch_sub(&stream->options.kept->own, event->len);
+        (void)atomic_fetch_sub(stream->options.kept->all, event->len);
     }
     free(event->data);
     free(event);
@@ -123,10 +124,17 @@ void mcp_stream_unref(struct mcp_stream *stream)
     free(stream);
 }
 
+/* Its caller has more than half, or all together have too much: then who has little may still
+ * have that, or one caller could silence everybody's streams. */
 static bool over_total(const struct mcp_stream *stream)
 {
-    return stream->options.kept_sum != NULL &&
-           atomic_load(stream->options.kept_sum) > MCP_STREAM_KEPT_TOTAL;
+    const struct mcp_kept *kept = stream->options.kept;
+    if (kept == NULL) {
+        return false;
+    }
+    size_t own = atomic_load(&kept->own);
+    return own > MCP_STREAM_KEPT_TOTAL / 2 ||
+           (own > MCP_STREAM_KEPT_FREE && atomic_load(kept->all) > MCP_STREAM_KEPT_TOTAL);
 }
 
 /* What was sent goes when there is too much of it. */
@@ -182,8 +190,9 @@ static bool append(struct mcp_stream *stream, char *data, size_t len, bool may_d
     stream->count++;
     stream->bytes += len;
     stream->queued += may_drop ? len : 0;
-    if (stream->options.kept_sum != NULL) {
-        (void)atomic_fetch_add(stream->options.kept_sum, len);
+    if (stream->options.kept != NULL) {
+        (void)atomic_fetch_add(&stream->options.kept->own, len);
+        (void)atomic_fetch_add(stream->options.kept->all, len);
     }
     return true;
 }

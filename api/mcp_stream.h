@@ -16,9 +16,11 @@
 
 /* Progress and log messages that wait for the client; over this the oldest are lost. */
 #define MCP_STREAM_QUEUE_MAX ((size_t)1024 * 1024)
-/* What was sent, kept for a resuming client: of one stream, and of all of a gateway. */
+/* What was sent, kept for a resuming client: of one stream, and of all of a gateway, of which
+ * one caller has at most half. So much each caller has in any case. */
 #define MCP_STREAM_KEPT_MAX ((size_t)1024 * 1024)
 #define MCP_STREAM_KEPT_TOTAL ((size_t)64 * 1024 * 1024)
+#define MCP_STREAM_KEPT_FREE ((size_t)64 * 1024)
 /* Messages queued or kept, however small. */
 #define MCP_STREAM_EVENTS_MAX 4096
 /* When a client that was cut off shall come back. */
@@ -26,17 +28,23 @@
 
 struct mcp_stream;
 
+/* Bytes of all resumable streams of one caller, and of everybody. */
+struct mcp_kept {
+    atomic_size_t own;
+    atomic_size_t *all;
+};
+
 enum mcp_stream_need {
     MCP_STREAM_MAY_DROP = 0, /* progress, logs, notifications */
     MCP_STREAM_MUST_SEND     /* questions, answers */
 };
 
 struct mcp_stream_options {
-    bool resumable;          /* events have ids NUMBER-SEQ, and are kept */
-    bool primes;             /* begins with an empty event that has an id (from 2025-11-25) */
-    bool keeps_unread;       /* messages wait also while nobody reads */
-    unsigned number;         /* in its session */
-    atomic_size_t *kept_sum; /* bytes of all resumable streams; NULL where not resumable */
+    bool resumable;        /* events have ids NUMBER-SEQ, and are kept */
+    bool primes;           /* begins with an empty event that has an id (from 2025-11-25) */
+    bool keeps_unread;     /* messages wait also while nobody reads */
+    unsigned number;       /* in its session */
+    struct mcp_kept *kept; /* counts its bytes; NULL where not resumable */
     /* The connection that read it went away, and it has not come to its end. No lock held. */
     void (*left)(void *user);
     void *user;                  /* must outlive the stream's connections: see `release` */

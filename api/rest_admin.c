@@ -85,11 +85,10 @@ static int verify_step(struct ng_call *pub, void *user)
     return rc;
 }
 
-/* what: of the audit line. */
-static int admin_refuse(struct http_request *request, const char *what, int rc,
-                        const char *hint, const char *text)
+static int admin_refuse(struct http_request *request, int rc, const char *hint,
+                        const char *text)
 {
-    http_access_refused(request, what, rc, str_make(NULL, 0));
+    http_access_refused(request, "refused", rc, str_make(NULL, 0));
     (void)http_reply_error(request, rc, hint, "%s", text);
     return NG_OK;
 }
@@ -97,7 +96,7 @@ static int admin_refuse(struct http_request *request, const char *what, int rc,
 static int admin_start(struct http_request *request, ng_step_fn *step)
 {
     if (!request->connection->auth.is_socket) {
-        return admin_refuse(request, "refused", NG_EFORBIDDEN,
+        return admin_refuse(request, NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");
     }
@@ -154,10 +153,10 @@ int rest_admin_reload(struct http_request *request)
         (void)snprintf(text, sizeof(text),
                        "A reload needs the role admin; this caller's role is %s",
                        key_role_name(request->caller.role));
-        return admin_refuse(request, "reload", NG_EFORBIDDEN, NULL, text);
+        return admin_refuse(request, NG_EFORBIDDEN, NULL, text);
     }
     if (request->caller.mode == NG_MODE_ASK) {
-        return admin_refuse(request, "reload", NG_EMODE, NULL,
+        return admin_refuse(request, NG_EMODE, NULL,
                             "A reload changes the gateway and the caller's mode is ask, which "
                             "only reads; it needs the mode edit or agent");
     }

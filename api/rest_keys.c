@@ -93,16 +93,15 @@ int rest_keys_revoke(struct http_request *request)
     return start(request, KEY_OP_REVOKE);
 }
 
-/* What went well has a line of its own, by the keys. Looking at what is not there is none. */
+/* A change that failed; what went well, or was refused, has its line by now. */
 static void audit_failure(struct http_request *request, const struct key_job *job, int rc)
 {
     bool changes = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
-    const char *what = job->op == KEY_OP_ADD      ? "key_add"
-                       : job->op == KEY_OP_REVOKE ? "key_revoke"
-                                                  : "refused";
-    if (changes || rc == NG_EFORBIDDEN || rc == NG_ERATE) {
-        http_access_refused(request, what, rc,
-                            job->op == KEY_OP_REVOKE ? job->id : request->target.path);
+    bool refused = rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERATE;
+    if (changes && !refused) {
+        /* The path and not the id: that may be a key's whole text, which the path hides. */
+        http_access_refused(request, job->op == KEY_OP_ADD ? "key_add" : "key_revoke", rc,
+                            str_make(NULL, 0));
     }
 }
 

@@ -96,6 +96,11 @@ static void metrics_stat(void *user, const char *name, double value)
                      name, value);
 }
 
+static bool sees_tool(void *user, const char *tool)
+{
+    return key_allows_tool(user, tool);
+}
+
 /* Right here and not on a worker: it has to be readable above all when these are all busy. It
  * only reads counters. */
 int rest_ops_metrics(struct http_request *request)
@@ -104,7 +109,9 @@ int rest_ops_metrics(struct http_request *request)
     struct http_reply *reply = &request->reply;
     struct buf out;
     buf_init(&out, METRICS_TEXT_MAX);
-    (void)metrics_print(gateway->metrics, &out);
+    struct metrics_reader reader = {request->caller.agent, sees_tool, request->caller.key};
+    bool admin = request->caller.role == NG_ROLE_ADMIN;
+    (void)metrics_print(gateway->metrics, admin ? NULL : &reader, &out);
     (void)buf_printf(&out,
                      "# HELP notegate_log_dropped_total Log lines that nobody read in time.\n"
                      "# TYPE notegate_log_dropped_total counter\n"

@@ -59,31 +59,12 @@ static void add_changes(struct log_record *record, const struct call *call)
     }
 }
 
-/* Keys, resources, prompts: a face's own work, with a line only where it was refused. */
-static void audit_step(const struct call *call, int rc)
-{
-    if (is_refusal(rc)) {
-        audit_event(&(struct audit_event){
-            .what = "refused",
-            .outcome = error_name(NULL, rc),
-            .agent = call->caller.agent,
-            .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
-            .request_id = call->caller.request_id,
-            .traceparent = call->caller.traceparent,
-        });
-    }
-}
-
 void audit_call(const struct call *call, int rc, int64_t took_ns)
 {
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *work = &call->work;
-    if (call->tool == NULL) {
-        audit_step(call, rc);
-        return;
-    }
-    if (!log_switched_on(LOG_AUDIT) ||
+    if (!log_switched_on(LOG_AUDIT) || call->tool == NULL ||
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }

@@ -348,6 +348,14 @@ static bool dispatch_idem(struct call *call)
     }
 }
 
+/* Calls that have begun go on when their key goes; no further one begins. */
+static int dispatch_key_ended(struct call *call)
+{
+    return key_live(call->key) ? NG_OK
+                               : call_fail(call, NG_EUNAUTHENTICATED,
+                                           "the caller's key was revoked or has expired");
+}
+
 static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
@@ -355,6 +363,11 @@ static void dispatch_on_worker(struct task *task)
     if (atomic_load(&call->cancelled)) {
         dispatch_leave_gate(call, dispatch_gate(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
+        call_release(call);
+        return;
+    }
+    if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
+        dispatch_leave_gate(call, dispatch_gate(call));
         call_release(call);
         return;
     }
@@ -479,6 +492,10 @@ static int dispatch_admit(struct call *call)
     call->counted = true;
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");
+    }
+    int rc = dispatch_key_ended(call);
+    if (rc != NG_OK) {
+        return rc;
     }
     int retry_s = 0;
     if (!call->no_rate && !key_take(call->key, &retry_s)) {

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "files_state.h"
@@ -25,7 +27,15 @@ struct listing {
     void *user;
     struct folder *first, **last;
     uint32_t count, max;
-    bool stopped;
+    bool sorted, stopped;
+};
+
+/* The first names of a folder: a heap, the last of them on top, so that a page of a large
+ * folder costs its names and nothing else. */
+struct names {
+    char (*items)[NAME_MAX + 1];
+    size_t count, max;
+    bool more;
 };
 
 static bool is_temp(struct ng_str name)
@@ -122,6 +132,130 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
                                              : NG_OK;
 }
 
+static bool is_skipped(const struct listing *listing, const char *leaf)
+{
+    bool dots = strcmp(leaf, ".") == 0 || strcmp(leaf, "..") == 0;
+    return dots || (leaf[0] == '.' && !listing->list->hidden) || is_temp(ng_str_of(leaf));
+}
+
+static int list_stream(struct listing *listing, const struct folder *folder, DIR *stream)
+{
+    int rc = NG_OK;
+    const struct dirent *found = NULL;
+    while (rc == NG_OK && !listing->stopped && (found = readdir(stream)) != NULL) {
+        if (is_skipped(listing, found->d_name)) {
+            continue;
+        }
+        rc = list_entry(listing, folder, dirfd(stream), found->d_name);
+        if (rc == NG_OK && files_cancelled(listing->call)) {
+            rc = files_check_cancelled(listing->call);
+        }
+    }
+    return rc;
+}
+
+/* ---- by name ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void names_swap(struct names *names, size_t a, size_t b)
+{
+    char kept[NAME_MAX + 1];
+    memcpy(kept, names->items[a], sizeof(kept));
+    memcpy(names->items[a], names->items[b], sizeof(kept));
+    memcpy(names->items[b], kept, sizeof(kept));
+}
+
+static void names_rise(struct names *names, size_t at)
+{
+    while (at > 0 && strcmp(names->items[at], names->items[(at - 1) / 2]) > 0) {
+        names_swap(names, at, (at - 1) / 2);
+        at = (at - 1) / 2;
+    }
+}
+
+static void names_sink(struct names *names)
+{
+    size_t at = 0;
+    size_t next = 1;
+    while (next < names->count) {
+        if (next + 1 < names->count && strcmp(names->items[next + 1], names->items[next]) > 0) {
+            next++;
+        }
+        if (strcmp(names->items[at], names->items[next]) >= 0) {
+            return;
+        }
+        names_swap(names, at, next);
+        at = next;
+        next = 2 * at + 1;
+    }
+}
+
+static void names_add(struct names *names, const char *leaf)
+{
+    size_t bytes = strlen(leaf) + 1;
+    if (bytes > sizeof(*names->items)) {
+        return;
+    }
+    if (names->count < names->max) {
+        memcpy(names->items[names->count], leaf, bytes);
+        names_rise(names, names->count++);
+        return;
+    }
+    names->more = true;
+    if (strcmp(leaf, names->items[0]) < 0) {
+        memcpy(names->items[0], leaf, bytes);
+        names_sink(names);
+    }
+}
+
+static bool is_before(const char *leaf, struct ng_str from)
+{
+    size_t len = strlen(leaf);
+    int order = from.len == 0 ? 1 : memcmp(leaf, from.data, len < from.len ? len : from.len);
+    return order < 0 || (order == 0 && len < from.len);
+}
+
+static int list_names(struct listing *listing, const struct folder *folder, DIR *stream,
+                      struct names *names)
+{
+    const struct dirent *found = NULL;
+    int rc = NG_OK;
+    while (rc == NG_OK && (found = readdir(stream)) != NULL) {
+        if (!is_skipped(listing, found->d_name) &&
+            !is_before(found->d_name, listing->list->from)) {
+            names_add(names, found->d_name);
+        }
+        rc = files_cancelled(listing->call) ? files_check_cancelled(listing->call) : NG_OK;
+    }
+    qsort(names->items, names->count, sizeof(*names->items), compare_names);
+    for (size_t i = 0; i < names->count && rc == NG_OK && !listing->stopped; i++) {
+        rc = list_entry(listing, folder, dirfd(stream), names->items[i]);
+    }
+    if (rc == NG_OK && names->more && !listing->stopped) {
+        rc = call_fail(listing->call, NG_ETOOLARGE, "The folder %.*s holds more than that.",
+                       (int)listing->list->path.len, listing->list->path.data);
+    }
+    return rc;
+}
+
+static int list_sorted(struct listing *listing, const struct folder *folder, DIR *stream)
+{
+    struct names names = {.max = listing->max};
+    names.items = alloc_zeroed(names.max, sizeof(*names.items));
+    if (names.items == NULL) {
+        return call_fail(listing->call, NG_EINTERNAL, "Out of memory for a list of files.");
+    }
+    int rc = list_names(listing, folder, stream, &names);
+    free(names.items);
+    return rc;
+}
+
+/* ---- a folder ---- */
+
 static int list_folder(struct listing *listing, const struct folder *folder, int top)
 {
     struct call *call = listing->call;
@@ -137,19 +271,8 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
         return folder->name.len > 0 ? NG_OK
                                     : files_fail_os(call, error, "list", listing->list->path);
     }
-    int rc = NG_OK;
-    const struct dirent *found = NULL;
-    while (rc == NG_OK && !listing->stopped && (found = readdir(stream)) != NULL) {
-        const char *leaf = found->d_name;
-        bool dots = strcmp(leaf, ".") == 0 || strcmp(leaf, "..") == 0;
-        if (dots || (leaf[0] == '.' && !listing->list->hidden) || is_temp(ng_str_of(leaf))) {
-            continue;
-        }
-        rc = list_entry(listing, folder, fd, leaf);
-        if (rc == NG_OK && files_cancelled(call)) {
-            rc = files_check_cancelled(call);
-        }
-    }
+    int rc = listing->sorted ? list_sorted(listing, folder, stream)
+                             : list_stream(listing, folder, stream);
     (void)closedir(stream);
     return rc;
 }
@@ -162,7 +285,7 @@ static int list_all(struct listing *listing)
         return files_fail_os(listing->call, errno, "list", listing->list->path);
     }
     listing->last = &listing->first;
-    uint32_t depth = listing->list->depth > 0 ? listing->list->depth : 1;
+    uint32_t depth = listing->list->depth > 0 && !listing->sorted ? listing->list->depth : 1;
     int rc = add_folder(listing, ng_str_of(""), depth);
     for (const struct folder *folder = listing->first;
          rc == NG_OK && folder != NULL && !listing->stopped; folder = folder->next) {
@@ -191,6 +314,7 @@ int files_list(struct files *files, struct call *call, const struct ng_file_list
             .place = &place,
             .entry = entry,
             .user = user,
+            .sorted = list->size >= sizeof(*list) && list->sorted,
             .max = list->max_entries > 0 && list->max_entries < NG_FILE_ENTRIES_MAX
                        ? list->max_entries
                        : NG_FILE_ENTRIES_MAX,

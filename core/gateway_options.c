@@ -76,7 +76,8 @@ const struct ng_option gateway_options[] = {
         .fallback = "auto",
         .choices = "auto on off",
         .help = "Who needs a key. auto: while no key exists nobody on this machine who runs as "
-                "the gateway's user, everyone once one does; on: everyone; off: nobody (loopback only).",
+                "the gateway's user, everyone once one does; on: everyone; off: nobody "
+                "(loopback only).",
     },
     {
         .name = "allowed_hosts",

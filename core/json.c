@@ -496,3 +496,20 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
     }
     return parser.fault.code;
 }
+
+size_t json_count_values(struct ng_str text)
+{
+    size_t count = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (c == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            i += c == '\\' ? 1 : 0;
+        } else {
+            count += c == ',' || c == '[' || c == '{' ? 1 : 0;
+        }
+    }
+    return count;
+}

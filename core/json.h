@@ -30,6 +30,10 @@ struct json_error {
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
 
+/* How many values the text has at most, for what it will need as a tree; it need not be JSON.
+ */
+size_t json_count_values(struct ng_str text);
+
 /*
  * One JSON text (RFC 8259), nothing after it but white space. Refused: doubled members, bad or
  * overlong UTF-8, lone surrogates (raw or escaped), a byte order mark, form feed, deeper than

@@ -231,7 +231,7 @@ static void log_entry(enum ng_level level, const char *where, struct ng_str mess
     } else {
         log_entry_text(&line, level, where, message, json);
     }
-    log_queue_put(line.data, line.len);
+    log_queue_put(line.data, line.len, false);
     errno = saved;
 }
 
@@ -252,7 +252,7 @@ void log_kind_write(enum log_kind kind, const char *message, struct ng_str value
         (void)log_add(&line, values.data, values.len);
         log_close(&line, cut ? " ...\n" : "\n");
     }
-    log_queue_put(line.data, line.len);
+    log_queue_put(line.data, line.len, kind == LOG_ACCESS);
     errno = saved;
 }
 

@@ -24,16 +24,15 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t filled;  /* for the thread */
-    pthread_cond_t drained; /* for who waits: `taken` moved on, or the thread ended */
+    pthread_cond_t drained; /* for who waits: `written` moved on, or the thread ended */
+    bool has_drained;       /* it was made, with the clock that nobody sets */
     char *bytes;            /* LOG_QUEUE_BYTES; NULL: not started */
     uint64_t put, taken;    /* bytes ever; what lies between waits */
     uint64_t written;
     bool waits; /* the thread waits for lines */
     bool stopping, ended;
     pthread_t thread;
-} queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
-           .filled = PTHREAD_COND_INITIALIZER,
-           .drained = PTHREAD_COND_INITIALIZER};
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
 static atomic_uint_fast64_t dropped;
 
@@ -117,6 +116,20 @@ static int start_thread(char *piece)
     return failed == 0 ? NG_OK : NG_EINTERNAL;
 }
 
+/* With the lock. A clock that is set back must not make a stop wait for longer. */
+static void make_drained(void)
+{
+    pthread_condattr_t attributes;
+    if (queue.has_drained) {
+        return;
+    }
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&queue.drained, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    queue.has_drained = true;
+}
+
 int log_queue_start(void)
 {
     int rc = NG_EINTERNAL;
@@ -124,6 +137,7 @@ int log_queue_start(void)
     char *piece = alloc_bytes(LOG_PIECE);
     pthread_mutex_lock(&queue.lock);
     if (bytes != NULL && piece != NULL && queue.bytes == NULL) {
+        make_drained();
         queue.bytes = bytes;
         queue.put = queue.taken = queue.written = 0;
         queue.stopping = queue.ended = false;
@@ -145,7 +159,7 @@ int log_queue_start(void)
 static bool wait_written(uint64_t until, int64_t wait_ms)
 {
     struct timespec at;
-    (void)clock_gettime(CLOCK_REALTIME, &at);
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_sec += (time_t)(wait_ms / 1000);
     at.tv_nsec += (long)(wait_ms % 1000) * 1000000;
     if (at.tv_nsec >= 1000000000) {
@@ -191,14 +205,15 @@ void log_queue_stop(void)
     /* Else it hangs in write(2) and the process ends without it: its memory stays. */
 }
 
-void log_queue_put(const char *line, size_t len)
+void log_queue_put(const char *line, size_t len, bool minor)
 {
+    const size_t room = minor ? LOG_QUEUE_MINOR_BYTES : LOG_QUEUE_BYTES;
     bool direct = false;
     pthread_mutex_lock(&queue.lock);
     if (queue.bytes == NULL) {
         direct = true;
         (void)write_all(line, len);
-    } else if (queue.put - queue.taken + len > LOG_QUEUE_BYTES) {
+    } else if (queue.put - queue.taken + len > room) {
         (void)atomic_fetch_add(&dropped, 1);
     } else {
         size_t at = (size_t)(queue.put % LOG_QUEUE_BYTES);

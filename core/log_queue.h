@@ -12,6 +12,9 @@
 
 /* Bytes that wait to be written. */
 #define LOG_QUEUE_BYTES ((size_t)1024 * 1024)
+/* Of these, what the lines of the access log may fill: who floods the gateway with requests
+ * does not thereby keep its errors and changes out of the log. */
+#define LOG_QUEUE_MINOR_BYTES (LOG_QUEUE_BYTES / 4 * 3)
 /* How long log_queue_stop() waits for a reader that does not read. */
 #define LOG_QUEUE_STOP_MS 1000
 
@@ -23,8 +26,8 @@ int log_queue_start(void);
 void log_queue_stop(void);
 /* Waits until what is queued now is written, at most wait_ms. */
 void log_queue_flush(int64_t wait_ms);
-/* One whole line, written or queued or dropped. Any thread. */
-void log_queue_put(const char *line, size_t len);
+/* One whole line, written or queued or dropped. minor: of the access log. Any thread. */
+void log_queue_put(const char *line, size_t len, bool minor);
 /* Lines that were dropped since the start of the process. */
 uint64_t log_queue_dropped(void);
 

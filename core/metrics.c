@@ -313,13 +313,22 @@ static void metrics_print_outcome(struct buf *out, const char *tool, const char 
     (void)buf_printf(out, "} %llu\n", (unsigned long long)count);
 }
 
-static void metrics_print_calls(struct metrics *metrics, struct buf *out)
+static bool metrics_shows(const struct metrics_reader *reader, const char *tool)
+{
+    return reader == NULL || tool == NULL || reader->sees(reader->user, tool);
+}
+
+static void metrics_print_calls(struct metrics *metrics, const struct metrics_reader *reader,
+                                struct buf *out)
 {
     metrics_head(out, "notegate_calls_total", "counter", "Finished calls by tool and outcome.");
     size_t count = atomic_load(&metrics->tool_count);
     for (size_t i = 0; i < count && i < METRICS_TOOLS_MAX; i++) {
         struct metrics_tool *tool = &metrics->tools[i];
         const char *called = atomic_load_explicit(&tool->name, memory_order_acquire);
+        if (!metrics_shows(reader, called)) {
+            continue;
+        }
         for (size_t j = 0; called != NULL && j < METRICS_OUTCOMES_MAX; j++) {
             const char *name = atomic_load(&tool->outcomes[j].name);
             if (name == NULL) {
@@ -340,7 +349,8 @@ static void metrics_print_agent(struct buf *out, const char *series, struct ng_s
     (void)buf_printf(out, "} %llu\n", (unsigned long long)count);
 }
 
-static void metrics_print_agents(struct metrics *metrics, struct buf *out, bool errors)
+static void metrics_print_agents(struct metrics *metrics, const struct metrics_reader *reader,
+                                 struct buf *out, bool errors)
 {
     const char *series = errors ? "notegate_agent_errors_total" : "notegate_agent_calls_total";
     uint64_t other = atomic_load(errors ? &metrics->other_errors : &metrics->other_agents);
@@ -354,7 +364,8 @@ static void metrics_print_agents(struct metrics *metrics, struct buf *out, bool 
         }
         struct ng_str name = str_make(place->name, place->len);
         uint64_t count = atomic_load(errors ? &place->errors : &place->count);
-        if (str_is(name, METRICS_OTHER)) {
+        bool hidden = reader != NULL && !str_equal(name, reader->agent);
+        if (hidden || str_is(name, METRICS_OTHER)) {
             other += count; /* one series, also for an agent of that name */
         } else {
             metrics_print_agent(out, series, name, count);
@@ -400,7 +411,8 @@ static bool metrics_was_called(struct metrics_tool *tool)
     return false;
 }
 
-static void metrics_print_durations(struct metrics *metrics, struct buf *out)
+static void metrics_print_durations(struct metrics *metrics,
+                                    const struct metrics_reader *reader, struct buf *out)
 {
     metrics_head(out, "notegate_call_duration_seconds", "histogram",
                  "Time from a call's arrival to its end, by tool.");
@@ -408,7 +420,7 @@ static void metrics_print_durations(struct metrics *metrics, struct buf *out)
     for (size_t i = 0; i < count && i < METRICS_TOOLS_MAX; i++) {
         struct metrics_tool *tool = &metrics->tools[i];
         const char *name = atomic_load_explicit(&tool->name, memory_order_acquire);
-        if (name != NULL && metrics_was_called(tool)) {
+        if (name != NULL && metrics_was_called(tool) && metrics_shows(reader, name)) {
             metrics_print_histogram(&tool->durations, out, "notegate_call_duration_seconds",
                                     name);
         }
@@ -455,16 +467,16 @@ static void metrics_print_limits(struct metrics *metrics, struct buf *out)
     }
 }
 
-int metrics_print(struct metrics *metrics, struct buf *out)
+int metrics_print(struct metrics *metrics, const struct metrics_reader *reader, struct buf *out)
 {
     metrics_head(out, "notegate_build_info", "gauge", "The version that is running.");
     (void)buf_add_c(out, "notegate_build_info{");
     metrics_label(out, "version", ng_str_of(NOTEGATE_VERSION));
     (void)buf_add_c(out, "} 1\n");
-    metrics_print_calls(metrics, out);
-    metrics_print_agents(metrics, out, false);
-    metrics_print_agents(metrics, out, true);
-    metrics_print_durations(metrics, out);
+    metrics_print_calls(metrics, reader, out);
+    metrics_print_agents(metrics, reader, out, false);
+    metrics_print_agents(metrics, reader, out, true);
+    metrics_print_durations(metrics, reader, out);
     metrics_print_counters(metrics, out);
     metrics_print_limits(metrics, out);
     return out->rc;

@@ -51,8 +51,17 @@ void metrics_count(struct metrics *metrics, enum metrics_counter counter);
 void metrics_http(struct metrics *metrics, int status);
 /* A commit has ended, so long after it was handed to the backend. */
 void metrics_commit(struct metrics *metrics, bool good, int64_t duration_ns);
-/* All of the above as text; the caller adds what it knows (store, backlog) behind it. */
-int metrics_print(struct metrics *metrics, struct buf *out);
+/* Who reads it, if not everything is for its eyes: of other agents only the sum, and of tools
+ * only those that `sees` says yes to. */
+struct metrics_reader {
+    struct ng_str agent;
+    bool (*sees)(void *user, const char *tool);
+    void *user;
+};
+/* All of the above as text; the caller adds what it knows (store, backlog) behind it. reader
+ * NULL: all of it. */
+int metrics_print(struct metrics *metrics, const struct metrics_reader *reader,
+                  struct buf *out);
 /* process_...: memory, processor time, descriptors, since when (metrics_process.c). */
 void metrics_print_process(struct buf *out);
 /* "# HELP" and "# TYPE". */

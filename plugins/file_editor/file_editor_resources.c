@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_resources.c - files as resources: listed folder by folder in the order of their
  * names, so that a page begins where the one before ended, whatever came or went. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "file_editor.h"
 
+/* Names read at a time, first and at most: a page has a few hundred files. */
+#define EDITOR_LIST_NAMES 256
+#define EDITOR_LIST_NAMES_MAX 4096
 /* Folders in folders that are listed; deeper files can be read all the same. */
 #define EDITOR_LIST_DEPTH 64
 
@@ -16,11 +18,14 @@ struct name {
     bool folder;
 };
 
-/* Names of one folder, in call memory. */
+/* Names of one folder, some at a time, in call memory. */
 struct folder {
     struct ng_call *call;
     struct name *names;
     size_t count, room;
+    struct ng_str last; /* what comes next is behind it; absent: nothing was read yet */
+    struct ng_str seen; /* while reading */
+    bool more;
     int rc;
 };
 
@@ -105,10 +110,27 @@ static const char *mime_type_of(struct ng_str path)
 
 /* ---- one folder ---- */
 
+static int compare(struct ng_str a, struct ng_str b)
+{
+    size_t least = a.len < b.len ? a.len : b.len;
+    int order = least == 0 ? 0 : memcmp(a.data, b.data, least);
+    return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
 static int keep_name(void *user, const struct ng_file_entry *entry)
 {
     struct folder *folder = user;
     bool folder_entry = entry->type == NG_FILE_DIRECTORY;
+    if (folder->last.data != NULL && compare(entry->name, folder->last) <= 0) {
+        return 0;
+    }
+    char *text = ng_alloc(folder->call, entry->name.len + 1);
+    if (text == NULL) {
+        folder->rc = NG_EINTERNAL;
+        return 1;
+    }
+    memcpy(text, entry->name.data, entry->name.len);
+    folder->seen = (struct ng_str){text, entry->name.len};
     if (entry->link || (!folder_entry && entry->type != NG_FILE_REGULAR)) {
         return 0; /* what a link leads to is listed where it is */
     }
@@ -125,14 +147,8 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
         folder->names = names;
         folder->room = room;
     }
-    char *text = ng_alloc(folder->call, entry->name.len + 1);
-    if (text == NULL) {
-        folder->rc = NG_EINTERNAL;
-        return 1;
-    }
-    memcpy(text, entry->name.data, entry->name.len);
     folder->names[folder->count++] = (struct name){
-        .text = {text, entry->name.len},
+        .text = folder->seen,
         .bytes = entry->bytes,
         .modified_ms = entry->modified_ms,
         .folder = folder_entry,
@@ -140,26 +156,23 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
     return 0;
 }
 
-static int compare(struct ng_str a, struct ng_str b)
-{
-    size_t least = a.len < b.len ? a.len : b.len;
-    int order = least == 0 ? 0 : memcmp(a.data, b.data, least);
-    return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const struct name *left = a;
-    const struct name *right = b;
-    return compare(left->text, right->text);
-}
-
-/* A folder that cannot be read, or is gone, has nothing to list. */
-static int read_folder(struct walk *walk, struct ng_str path, struct folder *folder)
+/* The next names, from `from` on. A folder that cannot be read, or is gone, has nothing to
+ * list.
+ */
+static int read_folder(struct walk *walk, struct ng_str path, struct ng_str from,
+                       uint32_t names, struct folder *folder)
 {
     struct ng_call *call = walk->call;
-    const struct ng_file_list list = {.size = sizeof(list), .path = path, .depth = 1};
-    *folder = (struct folder){.call = call};
+    const struct ng_file_list list = {
+        .size = sizeof(list),
+        .path = path,
+        .depth = 1,
+        .max_entries = names,
+        .sorted = true,
+        .from = folder->last.data != NULL ? folder->last : from,
+    };
+    folder->call = call;
+    folder->count = 0;
     int rc = call->host->file_list(call, &list, keep_name, folder);
     if (folder->rc != NG_OK) {
         return ng_fail(call, folder->rc, "Out of memory for the list of files.");
@@ -167,14 +180,9 @@ static int read_folder(struct walk *walk, struct ng_str path, struct folder *fol
     if (call->host->cancelled(call)) {
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled while listing.");
     }
-    if (rc == NG_ETOOLARGE) {
-        call->host->log(call, NG_LOG_WARNING,
-                        "%.*s holds more files than are listed as resources", (int)path.len,
-                        path.data);
-    }
-    if (folder->count > 1) {
-        qsort(folder->names, folder->count, sizeof(*folder->names), compare_names);
-    }
+    folder->more = rc == NG_ETOOLARGE && folder->seen.data != NULL;
+    folder->last = folder->seen;
+    folder->seen.data = NULL;
     return NG_OK;
 }
 
@@ -225,33 +233,50 @@ static struct ng_str first_part(struct ng_str path, struct ng_str *ret_rest)
     return (struct ng_str){path.data, len};
 }
 
+static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str after,
+                       unsigned depth);
+
+/* One name; after: as in walk_folder. */
+static int walk_name(struct walk *walk, struct ng_str path, const struct name *name,
+                     struct ng_str after, unsigned depth)
+{
+    struct ng_str none = {NULL, 0};
+    struct ng_str rest = none;
+    struct ng_str part = first_part(after, &rest);
+    int order = after.data == NULL ? 1 : compare(name->text, part);
+    struct ng_str full =
+        walk->call->host->format(walk->call, "%.*s/%.*s", path.len > 1 ? (int)path.len : 0,
+                                 path.data, (int)name->text.len, name->text.data);
+    if (full.data == NULL) {
+        return ng_fail(walk->call, NG_EINTERNAL, "Out of memory for the list of files.");
+    }
+    if (order < 0 || !may_match(walk, full, name->folder)) {
+        return NG_OK;
+    }
+    if (!name->folder) {
+        return order > 0 ? add_file(walk, full, name) : NG_OK;
+    }
+    return depth > 1 && !is_root(walk, full)
+               ? walk_folder(walk, full, order == 0 ? rest : none, depth - 1)
+               : NG_OK;
+}
+
 /* after: what is behind the folder in the path that the page begins behind; {NULL, 0}: all. */
 static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str after,
                        unsigned depth)
 {
-    struct folder folder;
+    struct folder folder = {.count = 0};
     struct ng_str rest = {NULL, 0};
     struct ng_str part = first_part(after, &rest);
-    int rc = read_folder(walk, path, &folder);
-    for (size_t i = 0; i < folder.count && rc == NG_OK && !walk->full; i++) {
-        const struct name *name = &folder.names[i];
-        int order = after.data == NULL ? 1 : compare(name->text, part);
-        struct ng_str full =
-            walk->call->host->format(walk->call, "%.*s/%.*s", path.len > 1 ? (int)path.len : 0,
-                                     path.data, (int)name->text.len, name->text.data);
-        if (full.data == NULL) {
-            return ng_fail(walk->call, NG_EINTERNAL, "Out of memory for the list of files.");
+    uint32_t names = EDITOR_LIST_NAMES;
+    int rc = NG_OK;
+    do {
+        rc = read_folder(walk, path, part, names, &folder);
+        for (size_t i = 0; i < folder.count && rc == NG_OK && !walk->full; i++) {
+            rc = walk_name(walk, path, &folder.names[i], after, depth);
         }
-        if (order < 0 || !may_match(walk, full, name->folder)) {
-            continue;
-        }
-        if (!name->folder) {
-            rc = order > 0 ? add_file(walk, full, name) : NG_OK;
-        } else if (depth > 1 && !is_root(walk, full)) {
-            struct ng_str none = {NULL, 0};
-            rc = walk_folder(walk, full, order == 0 ? rest : none, depth - 1);
-        }
-    }
+        names = names < EDITOR_LIST_NAMES_MAX ? names * 4 : names;
+    } while (rc == NG_OK && folder.more && !walk->full);
     return rc;
 }
 

@@ -869,7 +869,7 @@ static void test_resources(void **state)
         assert_int_equal(answer.rc, NG_OK);
         answer_free(&answer);
     }
-    struct shown shown = {.listing = {shown_add}};
+    struct shown shown = {.listing = {.add = shown_add}};
     buf_init(&shown.text, 4096);
     struct call *call = harness_new_call(h);
     call->may_block = true;

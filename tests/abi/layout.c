@@ -172,7 +172,9 @@ AT(ng_file_list, path, 8);
 AT(ng_file_list, depth, 24);
 AT(ng_file_list, hidden, 28);
 AT(ng_file_list, max_entries, 32);
-SIZE(ng_file_list, 40);
+AT(ng_file_list, sorted, 36);
+AT(ng_file_list, from, 40);
+SIZE(ng_file_list, 56);
 
 AT(ng_file_transfer, size, 0);
 AT(ng_file_transfer, from, 8);

@@ -515,6 +515,18 @@ def bearer(key):
     return {"Authorization": f"Bearer {key}"}
 
 
+def test_the_first_key_ends_streams_that_have_none(start):
+    """Once a key exists everyone needs one, also who came before; the owner's socket apart."""
+    gateway = start()
+    keyless = Stream(events_url(gateway))
+    gateway.call("notebook", {"mode": "create", "name": "open", "newStr": "x"})
+    assert keyless.take(1)[0].json()["id"] == "open"
+    add_key(gateway, "ada")
+    keyless.rest()
+    assert keyless.error is None
+    assert gateway.client.get("/v1/events").status_code == 401
+
+
 def test_a_revoked_key_ends_its_streams(start):
     """Also that of a client which takes nothing; those of other keys go on."""
     gateway = start()

@@ -6,7 +6,6 @@ import concurrent.futures
 import json
 import re
 import signal
-import socket
 import subprocess
 import time
 
@@ -347,25 +346,6 @@ def test_expiry(start):
     refused(gateway.call("notebook", READ), 401, "UNAUTHENTICATED")
     assert notegate(gateway.data_dir, "key", "revoke", "brief").returncode == 0
     assert gateway.call("notebook", READ).status_code == 200
-
-
-def test_a_call_that_runs_when_its_key_goes_is_finished(start):
-    gateway = start(sets=["plugins=notebook,conformance"])
-    add(gateway.data_dir, "root", "--role", "admin")
-    key = add(gateway.data_dir, "ada")
-    body = json.dumps({"mode": "create", "name": "n", "newStr": "x" * 100})
-    with socket.create_connection((gateway.host, gateway.port), timeout=20) as plain:
-        head = (f"POST /v1/tools/notebook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                f"Authorization: Bearer {key}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n"
-                "Connection: close\r\n\r\n")
-        plain.sendall(head.encode())
-        assert plain.recv(100).startswith(b"HTTP/1.1 100")  # the caller is known by now
-        assert notegate(gateway.data_dir, "key", "revoke", "ada").returncode == 0
-        plain.sendall(body.encode())
-        data = b""
-        while part := plain.recv(65536):
-            data += part
-    assert b"HTTP/1.1 200" in data, data
 
 
 # ---- rates

@@ -457,6 +457,33 @@ def test_changes_of_files_and_of_tools_are_told(start):
     with_client(gateway.url + "/mcp", MODERN, newer)
 
 
+def test_a_large_folder_is_listed_whole_while_it_changes(start, tmp_path):
+    folder = tmp_path / "large"
+    (folder / "f0500.d").mkdir(parents=True)
+    stays = [folder / f"f{number:04}" for number in range(0, 2000, 2)] + [folder / "f0500.d" / "in"]
+    comes = [folder / f"f{number:04}" for number in range(1, 2000, 2)]
+    for path in [*stays, *comes[::2]]:
+        path.write_text("")
+    gateway = start(args=["--root", str(folder)])
+    agent = Rpc(gateway, "ann")
+    found, cursor = [], None
+    for turn in range(1000):
+        page = agent.result("resources/list", {} if cursor is None else {"cursor": cursor})
+        found += [item["uri"] for item in page["resources"]]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            break
+        for number, path in enumerate(comes):  # every page the other half, the last of the page among them
+            if number % 2 == turn % 2:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_text("")
+    assert turn >= 5
+    wanted = {uri("shared", str(path), "file") for path in stays}
+    assert sorted(name for name in found if name in wanted) == sorted(wanted)
+    assert len(set(found)) == len(found)
+
+
 def test_a_plugin_that_comes_in_is_told_once(start, tmp_path):
     config = tmp_path / "notegate.yaml"
     config.write_text("plugins: [notebook]\n")

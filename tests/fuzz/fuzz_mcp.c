@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_mcp.c - one byte that picks the headers, then a body: every request is answered, and
- * every answer is JSON-RPC. */
+ * every answer is JSON-RPC, or a stream of events. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "http_stream_face.h"
 #include "mcp_http.h"
 #include "str.h"
 #include "test_gateway.h"
@@ -122,7 +123,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         (void)pthread_mutex_unlock(&waiter.lock);
     }
-    check_answer(&response);
+    if (response.kind == MCP_HTTP_STREAM) {
+        must(response.status == 200 && response.body.len == 0);
+        http_stream_drop(response.stream); /* the client leaves */
+    } else {
+        check_answer(&response);
+    }
     call_unref(response.call);
     buf_done(&response.body);
     (void)pthread_cond_destroy(&waiter.changed);

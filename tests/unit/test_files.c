@@ -892,6 +892,59 @@ static void test_roots_of_other_spaces(void **state)
     call_unref(call);
 }
 
+struct sorted {
+    char text[256];
+};
+
+static int tell_sorted(void *user, const struct ng_file_entry *entry)
+{
+    struct sorted *sorted = user;
+    size_t len = strlen(sorted->text);
+    (void)snprintf(sorted->text + len, sizeof(sorted->text) - len, "%.*s ",
+                   (int)entry->name.len, entry->name.data);
+    return 0;
+}
+
+/* A large folder is listed in the order of its names, some at a time. */
+static void test_sorted_lists(void **state)
+{
+    static const struct {
+        const char *from;
+        uint32_t max;
+        int rc;
+        const char *told;
+    } lists[] = {
+        {NULL, 3, NG_ETOOLARGE, "B a a.b "},
+        {"a", 3, NG_ETOOLARGE, "a a.b ab "},
+        {"a.", 2, NG_ETOOLARGE, "a.b ab "},
+        {"b", 9, NG_OK, "b c d "},
+        {"c", 2, NG_OK, "c d "},
+        {"dd", 1, NG_OK, ""},
+    };
+    static const char *const names[] = {"c", "a.b", "d", "ab", "B", "b", "a", ".hidden"};
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        put(harness, names[i], "x");
+    }
+    for (size_t i = 0; i < NG_COUNT(lists); i++) {
+        struct sorted sorted = {""};
+        struct ng_file_list list = {.size = sizeof(list),
+                                    .path = in_root(harness, path, ""),
+                                    .depth = 5,
+                                    .max_entries = lists[i].max,
+                                    .sorted = true};
+        list.from.data = lists[i].from;
+        list.from.len = lists[i].from == NULL ? 0 : strlen(lists[i].from);
+        assert_int_equal(files_list(harness->gateway->files, call, &list, tell_sorted, &sorted),
+                         lists[i].rc);
+        assert_string_equal(sorted.text, lists[i].told);
+    }
+    call_unref(call);
+}
+
 /* A root that is named through a link is known by both names. */
 static void test_root_behind_a_link(void **state)
 {
@@ -983,6 +1036,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stat_and_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sorted_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_behind_a_link, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_splices, setup, teardown),
         cmocka_unit_test(test_history_is_bounded),

@@ -79,7 +79,7 @@ static void test_who_comes_late(void **state)
     http_stream_wake(stream);
     http_stream_finish(stream);
     http_stream_cut(stream);
-    assert_false(http_stream_look(stream, 1000));
+    assert_false(http_stream_look(stream, 1000, false));
     http_stream_unref(stream);
     assert_int_equal(source.closed, 1);
 }
@@ -104,11 +104,11 @@ static void test_a_revoked_key(void **state)
     atomic_init(&key.refs, 1);
     struct http_stream *stream = make(&source, false, &key);
     assert_int_equal(atomic_load(&key.refs), 2);
-    assert_false(http_stream_look(stream, 1000));
+    assert_false(http_stream_look(stream, 1000, false));
     atomic_store(&key.revoked, true);
-    assert_false(http_stream_look(stream, 2000));
-    assert_false(http_stream_look(stream, 2000 + HTTP_STREAM_FAREWELL_MS - 1));
-    assert_true(http_stream_look(stream, 2000 + HTTP_STREAM_FAREWELL_MS));
+    assert_false(http_stream_look(stream, 2000, false));
+    assert_false(http_stream_look(stream, 2000 + HTTP_STREAM_FAREWELL_MS - 1, false));
+    assert_true(http_stream_look(stream, 2000 + HTTP_STREAM_FAREWELL_MS, false));
     http_stream_unref(stream);
     assert_int_equal(source.closed, 1);
     assert_int_equal(atomic_load(&key.refs), 1);

@@ -568,16 +568,38 @@ static void test_no_memory(void **state)
     buf_done(&text);
 }
 
+static void counts_values(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+    } cases[] = {
+        {"", 1},
+        {"1", 1},
+        {"[1,2,3]", 4},
+        {"{\"a\":[{}]}", 4},
+        {"\"a,[{\"", 1},
+        {"[\"\\\",[\"]", 2},
+        {"\"unended [[[", 1},
+        {"\"\\", 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        assert_int_equal(json_count_values(ng_str_of(cases[i].text)), cases[i].count);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suite),        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_many_members), cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_compare),      cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_doubles),      cmocka_unit_test(test_multiples),
-        cmocka_unit_test(test_writer),       cmocka_unit_test(test_writer_misuse),
-        cmocka_unit_test(test_writer_full),  cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(counts_values),      cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_depth),         cmocka_unit_test(test_many_members),
+        cmocka_unit_test(test_equal),         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_multiples),     cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_writer_full),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

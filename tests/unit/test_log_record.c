@@ -251,6 +251,17 @@ static void test_queue_with_a_full_pipe(void **state)
     assert_int_equal(log_queue_start(), NG_OK);
     size_t sent = 0;
     while (log_queue_dropped() == before) {
+        log_kind_write(LOG_ACCESS, "test", ng_str_of("values"), false);
+        sent++;
+    }
+    /* The access log is full, what else is told is not. */
+    before++;
+    log_write(NG_LOG_ERROR, "test", "an error");
+    log_kind_write(LOG_AUDIT, "test", ng_str_of("values"), false);
+    sent += 2;
+    assert_int_equal(log_queue_dropped(), before);
+    before--;
+    while (log_queue_dropped() == before + 1) {
         log_write(NG_LOG_INFO, "test", "%0900d.", (int)sent++);
     }
     assert_true(sent > LOG_QUEUE_BYTES / 1024);

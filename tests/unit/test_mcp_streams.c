@@ -127,6 +127,7 @@ static void read_until(struct http_stream *stream, const char *part, struct buf 
 /* ---- streams alone ---- */
 
 static atomic_size_t kept_sum;
+static struct mcp_kept kept = {.all = &kept_sum};
 static int left_count;
 
 static void count_left(void *user)
@@ -142,7 +143,7 @@ static struct mcp_stream *resumable(bool primes)
         .primes = primes,
         .keeps_unread = true,
         .number = 3,
-        .kept_sum = &kept_sum,
+        .kept = &kept,
         .left = count_left,
     };
     left_count = 0;
@@ -327,6 +328,39 @@ static void event_ids(void **state)
     for (size_t i = 0; i < NG_COUNT(bad); i++) {
         assert_false(mcp_stream_parse_id(ng_str_of(bad[i]), &number, &seq));
     }
+}
+
+/* One caller's streams are full of what nobody reads; another one's go on. */
+static void one_caller_does_not_silence_others(void **state)
+{
+    (void)state;
+    enum { ROOM = 4, EVENT = 128 * 1024 };
+    static char text[EVENT + 1];
+    static struct mcp_kept greedy = {.all = &kept_sum};
+    struct mcp_stream *streams[2 * MCP_STREAM_KEPT_TOTAL / MCP_STREAM_QUEUE_MAX];
+    struct mcp_stream_options options = {
+        .resumable = true, .keeps_unread = true, .kept = &greedy};
+    memset(text, ' ', EVENT);
+    for (size_t i = 0; i < NG_COUNT(streams); i++) {
+        streams[i] = mcp_stream_new(&options);
+        assert_non_null(streams[i]);
+        for (size_t j = 0; j < ROOM; j++) {
+            (void)mcp_stream_add(streams[i], str_make(text, EVENT), MCP_STREAM_MAY_DROP);
+        }
+    }
+    assert_true(atomic_load(&greedy.own) <= MCP_STREAM_KEPT_TOTAL / 2 + EVENT);
+    /* Whatever else fills the rest: who has little may have that. */
+    (void)atomic_fetch_add(&kept_sum, MCP_STREAM_KEPT_TOTAL);
+    assert_false(mcp_stream_add(streams[0], ng_str_of("{}"), MCP_STREAM_MAY_DROP));
+    struct mcp_stream *polite = resumable(false);
+    add(polite, "{}");
+    mcp_stream_unref(polite);
+    (void)atomic_fetch_sub(&kept_sum, MCP_STREAM_KEPT_TOTAL);
+    for (size_t i = 0; i < NG_COUNT(streams); i++) {
+        mcp_stream_unref(streams[i]);
+    }
+    assert_int_equal(atomic_load(&greedy.own), 0);
+    assert_int_equal(atomic_load(&kept_sum), 0);
 }
 
 /* ---- requests ---- */
@@ -798,6 +832,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_in_order),
         cmocka_unit_test(replays_what_was_missed),
+        cmocka_unit_test(one_caller_does_not_silence_others),
         cmocka_unit_test(the_newest_reader_reads),
         cmocka_unit_test(pauses),
         cmocka_unit_test(news_give_way_answers_do_not),

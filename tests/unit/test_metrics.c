@@ -23,7 +23,7 @@ static char *print(struct metrics *metrics)
 {
     struct buf out;
     buf_init(&out, 1 << 20);
-    assert_int_equal(metrics_print(metrics, &out), NG_OK);
+    assert_int_equal(metrics_print(metrics, NULL, &out), NG_OK);
     assert_non_null(buf_cstr(&out));
     return buf_take(&out, &(size_t){0});
 }
@@ -32,7 +32,7 @@ static void expect_line(struct metrics *metrics, const char *line)
 {
     struct buf out;
     buf_init(&out, 1 << 20);
-    assert_int_equal(metrics_print(metrics, &out), NG_OK);
+    assert_int_equal(metrics_print(metrics, NULL, &out), NG_OK);
     const char *at = strstr(buf_cstr(&out), line);
     if (at == NULL) {
         print_error("not there: %s\nin:\n%s", line, buf_cstr(&out));
@@ -210,7 +210,7 @@ static void test_full_buffer(void **state)
     assert_non_null(metrics);
     struct buf out;
     buf_init(&out, 100);
-    assert_int_equal(metrics_print(metrics, &out), NG_ETOOLARGE);
+    assert_int_equal(metrics_print(metrics, NULL, &out), NG_ETOOLARGE);
     buf_done(&out);
     metrics_free(metrics);
 }

@@ -97,6 +97,9 @@ struct ng_file_list {
     uint32_t depth;       /* 1: the folder's own entries */
     bool hidden;          /* also entries that begin with '.', and what is below them */
     uint32_t max_entries; /* more: NG_ETOOLARGE; 0: NG_FILE_ENTRIES_MAX */
+    bool sorted;        /* the folder's own entries in the order of their names (as bytes): the
+                           first max_entries, then NG_ETOOLARGE if there are more */
+    struct ng_str from; /* sorted: of those that are not before it; absent: of all */
 };
 
 #define NG_FILE_ENTRIES_MAX 100000
