@@ -18,7 +18,7 @@ from wire import META, MODERN, OLDER, Gone, Wire, events, stopped
 FOLLOWERS = ("all", "shared", "slow", "listen", "session")
 URI = "notegate://shared/notebook/torture"
 # The slow follower sleeps again and again, so that it falls more than the backlog behind.
-AWAKE_SECONDS = 6
+AWAKE_SECONDS = 2
 SLEEP_SECONDS = 3
 SMALL_BUFFER = 4096
 # One event in so many is the last before a follower hangs up by itself.

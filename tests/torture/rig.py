@@ -30,6 +30,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 PATIENCE = 120
 # Writes while nothing is killed, each of which the MCP followers must be told of once.
 QUIET_WRITES = 20
+# One gateway in so many lives long enough for the slow follower to fall behind.
+LONG_EVERY = 10
+LONG_LIFE = 5
 
 
 def default_binary():
@@ -154,7 +157,9 @@ class Rig:
     # ---- rounds
 
     def kill_round(self):
-        time.sleep(self.rng.uniform(0.05, 1.0))
+        time.sleep(LONG_LIFE if self.kills % LONG_EVERY == LONG_EVERY - 1 else self.rng.uniform(0.05, 1.0))
+        if self.process.poll() is not None:
+            raise AssertionError(f"the gateway ended by itself, with {self.process.returncode}; see gateway.log")
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
@@ -187,6 +192,8 @@ class Rig:
             error = client.communicate(timeout=PATIENCE)[1]
             if client.returncode != 0:
                 raise AssertionError(f"a client failed: {error}")
+        with open(os.path.join(self.folder, "tasker.log")) as file:
+            self.tasks = json.loads(file.read().splitlines()[-1].removeprefix("all "))
         self.check_followers()
         for seen in self.seen:
             seen.check_whole()

@@ -12,3 +12,4 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed():
     assert done.kills == 12
     assert done.acknowledged > 100
     assert all(told.updates > 0 for told in done.told)
+    assert all(done.tasks[status] > 0 for status in ("completed", "failed", "cancelled")), done.tasks
