@@ -139,7 +139,7 @@ static void test_long_and_bad(void **state)
     log_write(NG_LOG_INFO, "x", "bad \xff byte");
     memset(longer, 1, 100000);       /* six bytes each, escaped: longer than a line */
     for (size_t i = 0; i < 6; i++) { /* the last of them ends at any of their bytes */
-        log_fields(NG_LOG_INFO, "xxxxxx" + i, longer, "\"a\":1");
+        log_fields(NG_LOG_INFO, &"xxxxxx"[i], longer, "\"a\":1");
     }
     /* Logging needs no memory of its own. */
     alloc_fail_after(0);
