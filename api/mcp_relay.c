@@ -63,6 +63,7 @@ static bool job_enter(struct relay_job *job)
 static void job_leave(struct relay_job *job)
 {
     struct relay *relay = job->relay;
+    bool has_thread = job->has_thread;
     (void)pthread_mutex_lock(&relay->lock);
     if (job->next != NULL) {
         job->next->prev = job->prev;
@@ -77,9 +78,20 @@ static void job_leave(struct relay_job *job)
     } else {
         relay->listening--;
     }
+    /* Each thread waits for the one that ended before it, relay_end() for the last: none is
+     * left when the process exits and libraries take down what threads still use. */
+    pthread_t before = relay->last;
+    bool has_before = has_thread && relay->has_last;
+    if (has_thread) {
+        relay->last = pthread_self();
+        relay->has_last = true;
+    }
     (void)pthread_cond_broadcast(&relay->changed);
     (void)pthread_mutex_unlock(&relay->lock);
     relay_job_free(job);
+    if (has_before) {
+        (void)pthread_join(before, NULL);
+    }
 }
 
 static void *post_thread(void *user)
@@ -100,11 +112,11 @@ static void *listen_thread(void *user)
 static bool job_start(struct relay_job *job, void *(*run)(void *user))
 {
     pthread_t thread;
-    pthread_attr_t attributes;
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    bool ok = pthread_create(&thread, &attributes, run, job) == 0;
-    (void)pthread_attr_destroy(&attributes);
+    job->has_thread = true;
+    bool ok = pthread_create(&thread, NULL, run, job) == 0;
+    if (!ok) {
+        job->has_thread = false;
+    }
     return ok;
 }
 
@@ -256,6 +268,9 @@ static void relay_end(struct relay *relay)
         (void)pthread_cond_wait(&relay->changed, &relay->lock);
     }
     (void)pthread_mutex_unlock(&relay->lock);
+    if (relay->has_last) {
+        (void)pthread_join(relay->last, NULL);
+    }
     struct relay_job *job = relay->session[0] == '\0' || stopped ? NULL : relay_job_new(relay);
     if (job != NULL) {
         relay_message_read(ng_str_of("{}"), &job->message);

@@ -31,6 +31,8 @@ struct relay {
     struct relay_job *jobs; /* all that have a thread */
     size_t running;         /* requests that will end */
     size_t listening;       /* streams that will not */
+    pthread_t last;         /* the thread that ended last, to be joined */
+    bool has_last;
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
@@ -55,6 +57,7 @@ struct relay_job {
     bool is_own;    /* of the relay's own: the client does not hear the answer */
     char session[RELAY_HEADER_MAX]; /* it was sent in */
     bool ends_itself;               /* counted in running, else in listening */
+    bool has_thread;                /* of its own */
     atomic_bool stop;               /* the client took it back, or the relay ends */
     struct relay_job *prev, *next;
 };
