@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "keys.h"
 #include "mcp_http.h"
 #include "mcp_tasks.h"
@@ -618,6 +619,19 @@ static void a_revoked_key_ends_its_runs(void **state)
     }
 }
 
+/* A task that is over. Those of one millisecond are listed by their ids: this one is the first
+ * of its own, so that it is listed before those made earlier. */
+static void make_listed(char *ret_id)
+{
+    const struct timespec step = {0, 100000};
+    int64_t now = clock_unix_ms();
+    while (clock_unix_ms() == now) {
+        (void)nanosleep(&step, NULL);
+    }
+    take_id(call_older("k_slow", "{}", ",\"task\":{}"), ret_id);
+    free(on_older("tasks/result", ret_id));
+}
+
 static void older_tasks_are_listed(void **state)
 {
     static char ids[MCP_TASKS_PAGE + 3][MCP_TASK_ID_LEN + 1];
@@ -632,8 +646,7 @@ static void older_tasks_are_listed(void **state)
     (void)state;
     expect_in(ask(false, "tasks/list", NULL, ""), "\"tasks\":[]");
     for (size_t i = 0; i < NG_COUNT(ids); i++) {
-        take_id(call_older("k_slow", "{}", ",\"task\":{}"), ids[i]);
-        free(on_older("tasks/result", ids[i]));
+        make_listed(ids[i]);
     }
     char *answer = ask(false, "tasks/list", NULL, "");
     char *cursor = strstr(answer, "\"nextCursor\":\"");
@@ -667,8 +680,7 @@ static void a_page_goes_on_behind_a_gone_task(void **state)
     struct gateway *gateway = fixture.harness.gateway;
     (void)state;
     for (size_t i = 0; i < NG_COUNT(ids); i++) {
-        take_id(call_older("k_slow", "{}", ",\"task\":{}"), ids[i]);
-        free(on_older("tasks/result", ids[i]));
+        make_listed(ids[i]);
     }
     char *answer = ask(false, "tasks/list", NULL, "");
     char *cursor = strstr(answer, "\"nextCursor\":\"");
