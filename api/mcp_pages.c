@@ -2,62 +2,22 @@
 /* mcp_pages.c - cursors: a version and netstrings, in the alphabet of URLs (base64url). */
 #include "mcp_pages.h"
 
+#include "base64url.h"
 #include "str.h"
 
 #define MCP_CURSOR_VERSION '1'
 /* Digits of a length or a count. */
 #define MCP_CURSOR_DIGITS 18
 
-static const char alphabet[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void encode(struct buf *out, struct ng_str bytes)
-{
-    const unsigned char *from = (const unsigned char *)bytes.data;
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t left = bytes.len - i;
-        unsigned group = (unsigned)from[i] << 16;
-        group |= left > 1 ? (unsigned)from[i + 1] << 8 : 0;
-        group |= left > 2 ? (unsigned)from[i + 2] : 0;
-        const char digits[4] = {alphabet[group >> 18 & 63], alphabet[group >> 12 & 63],
-                                alphabet[group >> 6 & 63], alphabet[group & 63]};
-        (void)buf_add(out, digits, left > 2 ? 4 : left + 1);
-    }
-}
-
-static int digit_value(char c)
-{
-    const char *at = c == '\0' ? NULL : strchr(alphabet, c);
-    return at == NULL ? -1 : (int)(at - alphabet);
-}
-
 static int decode(struct arena *arena, struct ng_str text, struct ng_str *ret)
 {
-    char *out = text.len % 4 == 1 ? NULL : arena_alloc(arena, text.len);
-    size_t len = 0;
-    unsigned bits = 0;
-    unsigned group = 0;
+    size_t len = base64url_size(text.len);
+    char *out = arena_alloc(arena, len + 1);
     if (out == NULL) {
-        return text.len % 4 == 1 ? NG_EINVAL : NG_EINTERNAL;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        int value = digit_value(text.data[i]);
-        if (value < 0) {
-            return NG_EINVAL;
-        }
-        group = (group << 6 | (unsigned)value) & 0xffff;
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            out[len++] = (char)(group >> bits & 255);
-        }
-    }
-    /* Left over bits are zero: one text for one cursor. */
-    if ((group & ((1U << bits) - 1)) != 0) {
-        return NG_EINVAL;
+        return NG_EINTERNAL;
     }
     *ret = str_make(out, len);
-    return NG_OK;
+    return base64url_decode(text, out) ? NG_OK : NG_EINVAL;
 }
 
 static int take_number(struct ng_str *rest, char stop, uint64_t *ret)
@@ -106,7 +66,7 @@ int mcp_cursor_print(struct buf *out, const struct mcp_cursor *cursor)
     add_text(&plain, cursor->space);
     add_text(&plain, cursor->id);
     if (plain.rc == NG_OK) {
-        encode(out, buf_str(&plain));
+        base64url_encode(out, buf_str(&plain));
     }
     int rc = plain.rc == NG_OK ? out->rc : plain.rc;
     buf_done(&plain);

@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base64url.h"
 #include "str.h"
 
 #define SEAL_VERSION 1
@@ -164,45 +165,6 @@ static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *bindi
     return ok ? NG_OK : NG_EINTERNAL;
 }
 
-/* ---- base64url, without padding ---- */
-
-static const char letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void encode(const unsigned char *bytes, size_t len, struct buf *out)
-{
-    for (size_t i = 0; i < len; i += 3) {
-        size_t count = len - i < 3 ? len - i : 3;
-        uint32_t bits = (uint32_t)bytes[i] << 16;
-        bits |= count > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
-        bits |= count > 2 ? (uint32_t)bytes[i + 2] : 0;
-        for (size_t k = 0; k <= count; k++) {
-            buf_add_char(out, letters[bits >> (18 - 6 * k) & 63]);
-        }
-    }
-}
-
-/* One value has one spelling: bits that are left over must be zero. */
-static bool decode(struct ng_str text, unsigned char *out)
-{
-    uint32_t bits = 0;
-    unsigned have = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char *at =
-            text.data[i] == '\0' ? NULL : memchr(letters, text.data[i], sizeof(letters) - 1);
-        if (at == NULL) {
-            return false;
-        }
-        bits = (bits << 6 | (uint32_t)(at - letters)) & 0xffffff;
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            *out++ = (unsigned char)(bits >> have & 0xff);
-        }
-    }
-    return text.len % 4 != 1 && (bits & ((1U << have) - 1U)) == 0;
-}
-
 /* ---- sealing ---- */
 
 int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *binding,
@@ -223,7 +185,7 @@ int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *bindin
     }
     int rc = make_mac(seal, binding, bytes, len, bytes + len);
     if (rc == NG_OK) {
-        encode(bytes, len + SEAL_MAC, out);
+        base64url_encode(out, str_make((const char *)bytes, len + SEAL_MAC));
         rc = out->rc;
     }
     free(bytes);
@@ -244,7 +206,7 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
         "is not what this gateway gave for this request: it was altered, or belongs to another "
         "caller or to other arguments; send the request without it to begin again";
     unsigned char mac[SEAL_MAC];
-    size_t len = text.len / 4 * 3 + (text.len % 4 == 0 ? 0 : text.len % 4 - 1);
+    size_t len = base64url_size(text.len);
     if (text.len % 4 == 1 || len < SEAL_HEAD + SEAL_MAC ||
         len > SEAL_HEAD + MCP_SEAL_PAYLOAD_MAX + SEAL_MAC) {
         return refuse(ret_why, altered);
@@ -255,7 +217,8 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
         return NG_EINTERNAL;
     }
     size_t body = len - SEAL_MAC;
-    if (!decode(text, bytes) || make_mac(seal, binding, bytes, body, mac) != NG_OK ||
+    if (!base64url_decode(text, (char *)bytes) ||
+        make_mac(seal, binding, bytes, body, mac) != NG_OK ||
         CRYPTO_memcmp(mac, bytes + body, SEAL_MAC) != 0 || bytes[0] != SEAL_VERSION) {
         return refuse(ret_why, altered);
     }
