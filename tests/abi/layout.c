@@ -307,7 +307,8 @@ AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
-SIZE(ng_host, 664);
+AT(ng_host, day, 664);
+SIZE(ng_host, 672);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

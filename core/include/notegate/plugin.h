@@ -313,6 +313,10 @@ struct ng_host {
      * start. A listing that asks must begin there (also where that entry is gone); one that
      * does not is read from its start for every page. */
     struct ng_str (*list_after)(struct ng_listing *listing);
+
+    /* The day, YYYY-MM-DD, at a Unix time in the zone that `timezone` names. Call memory;
+     * {NULL, 0}: out of memory. Not in open() and start(), which come before the zone. */
+    struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
 };
 
 /* ---- what a plugin declares
