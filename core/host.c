@@ -684,6 +684,14 @@ static struct ng_str host_list_after(struct ng_listing *listing)
     return listing->after;
 }
 
+static struct ng_str host_day(struct ng_call *pub, int64_t time_ms)
+{
+    struct call *call = call_of(pub);
+    char date[ZONE_DATE_SIZE];
+    journal_date(call->gateway->journal, time_ms, date);
+    return arena_copy(&call->arena, ng_str_of(date));
+}
+
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
     .version = NOTEGATE_VERSION,
@@ -769,4 +777,5 @@ const struct ng_host call_host = {
     .list_add = host_list_add,
     .list_after = host_list_after,
     .file_folder = host_file_folder,
+    .day = host_day,
 };

@@ -127,6 +127,11 @@ bool journal_degraded(struct journal_front *front)
     return degraded;
 }
 
+void journal_date(const struct journal_front *front, int64_t time_ms, char date[ZONE_DATE_SIZE])
+{
+    zone_date(front == NULL ? NULL : front->zone, time_ms, date);
+}
+
 int journal_flush(struct journal_front *front, struct call *call)
 {
     if (!call->may_block) {

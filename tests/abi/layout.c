@@ -308,7 +308,8 @@ AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
 AT(ng_host, file_folder, 664);
-SIZE(ng_host, 672);
+AT(ng_host, day, 672);
+SIZE(ng_host, 680);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
