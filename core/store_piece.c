@@ -60,6 +60,7 @@ static struct version *piece_version(struct operation *op, struct piece *piece, 
     }
     const struct ng_doc *base = &piece->base->doc;
     bool creates = base->revision == 0 || base->deleted;
+    next->ticket = atomic_fetch_add(&op->store->tickets, 1) + 1;
     next->doc.revision = base->revision + 1;
     next->doc.deleted = draft->deleted;
     next->doc.updated_ms = clock_unix_ms();
@@ -87,9 +88,11 @@ int piece_put(struct operation *op, struct piece *piece, struct ng_put *put)
     put->key = next->doc.key;
     put->base_revision = base->doc.revision;
     put->revision = next->doc.revision;
+    put->base_ticket = base->ticket;
     if (piece->next == NULL) {
         return NG_OK;
     }
+    put->ticket = next->ticket;
     bool creates = base->doc.revision == 0 || base->doc.deleted;
     put->deleted = next->doc.deleted;
     put->quiet = (collection->flags & NG_COLLECTION_QUIET) != 0;

@@ -33,6 +33,7 @@ struct version {
     struct blob *key;  /* collection, space and id, one behind the other */
     struct blob *json;
     struct blob *text;
+    uint64_t ticket;        /* of the put that makes it; 0: it is committed */
     struct arena arena;     /* the parsed body, author, action */
     struct version *origin; /* of a committed form: the version it shares with; a reference */
     struct version
@@ -155,6 +156,7 @@ struct store {
     pthread_mutex_t order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
     struct store_again again;
+    atomic_uint_fast64_t tickets;     /* the last one given */
     atomic_uint_fast64_t round_trips; /* what the backend was asked */
     atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */
     pthread_rwlock_t collections_lock;
