@@ -462,6 +462,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);

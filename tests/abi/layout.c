@@ -417,7 +417,9 @@ AT(ng_put, tool, 232);
 AT(ng_put, action, 248);
 AT(ng_put, event_data, 264);
 AT(ng_put, seq, 280);
-SIZE(ng_put, 288);
+AT(ng_put, ticket, 288);
+AT(ng_put, base_ticket, 296);
+SIZE(ng_put, 304);
 
 AT(ng_answer, size, 0);
 AT(ng_answer, scope, 8);
