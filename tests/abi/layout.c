@@ -308,7 +308,8 @@ AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
 AT(ng_host, file_folder, 664);
-SIZE(ng_host, 672);
+AT(ng_host, change_wait, 672);
+SIZE(ng_host, 680);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -530,7 +531,9 @@ AT(ng_journal, checkpoint_put, 104);
 AT(ng_journal, checkpoint_get, 112);
 AT(ng_journal, checkpoint_list, 120);
 AT(ng_journal, health, 128);
-SIZE(ng_journal, 136);
+AT(ng_journal, flush, 136);
+AT(ng_journal, restore_over, 144);
+SIZE(ng_journal, 152);
 
 /* ---- values that modules were compiled with ---- */
 

@@ -319,6 +319,11 @@ struct ng_host {
      * and nothing is made. Other plugins reach its files only where a root holds them too; a
      * caller who may not see its space reaches them nowhere. */
     int (*file_folder)(struct ng_call *call, struct ng_str folder);
+
+    /* As `change`, but a step inside longer work: returns when the commit is on disk (NG_OK) or
+     * has failed. The answer does not wait for it, and functions must not reply. Only where the
+     * call may block, else NG_EWOULDBLOCK. */
+    int (*change_wait)(struct ng_call *call, const struct ng_change *changes, size_t count);
 };
 
 /* ---- what a plugin declares
