@@ -52,4 +52,7 @@ bool journal_degraded(struct journal_front *front);
  * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
+/* Before store_maintain: reads which versions the checkpoints name, and tells the store. */
+int journal_pins_load(struct journal_front *front, struct call *call);
+
 #endif
