@@ -615,6 +615,13 @@ static int host_change(struct ng_call *pub, const struct ng_change *changes, siz
     return store_change(call_of(pub)->gateway->store, call_of(pub), changes, count);
 }
 
+static int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
+{
+    struct call *call = call_of(pub);
+    return call->may_block ? store_write_wait(call->gateway->store, call, changes, count)
+                           : NG_EWOULDBLOCK;
+}
+
 static int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
     return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
@@ -778,4 +785,5 @@ const struct ng_host call_host = {
     .list_after = host_list_after,
     .file_folder = host_file_folder,
     .day = host_day,
+    .change_wait = host_change_wait,
 };

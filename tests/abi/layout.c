@@ -309,7 +309,8 @@ AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
 AT(ng_host, file_folder, 664);
 AT(ng_host, day, 672);
-SIZE(ng_host, 680);
+AT(ng_host, change_wait, 680);
+SIZE(ng_host, 688);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -533,7 +534,9 @@ AT(ng_journal, checkpoint_put, 104);
 AT(ng_journal, checkpoint_get, 112);
 AT(ng_journal, checkpoint_list, 120);
 AT(ng_journal, health, 128);
-SIZE(ng_journal, 136);
+AT(ng_journal, flush, 136);
+AT(ng_journal, restore_over, 144);
+SIZE(ng_journal, 152);
 
 /* ---- values that modules were compiled with ---- */
 
