@@ -659,6 +659,11 @@ static size_t host_file_roots(struct ng_call *pub, const struct ng_str **ret_roo
     return files_roots(call_of(pub)->gateway->files, call_of(pub), ret_roots);
 }
 
+static int host_file_folder(struct ng_call *pub, struct ng_str folder)
+{
+    return files_add_folder(call_of(pub)->gateway->files, call_of(pub), folder);
+}
+
 static const struct ng_journal *host_journal(struct ng_call *pub, void **ret_journal)
 {
     return journal_vtable(call_of(pub)->gateway->journal, ret_journal);
@@ -763,4 +768,5 @@ const struct ng_host call_host = {
     .journal = host_journal,
     .list_add = host_list_add,
     .list_after = host_list_after,
+    .file_folder = host_file_folder,
 };

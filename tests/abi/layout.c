@@ -307,7 +307,8 @@ AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
-SIZE(ng_host, 664);
+AT(ng_host, file_folder, 664);
+SIZE(ng_host, 672);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -377,7 +378,9 @@ AT(ng_plugin, resource_count, 112);
 AT(ng_plugin, prompts, 120);
 AT(ng_plugin, prompt_count, 128);
 AT(ng_plugin, health, 136);
-SIZE(ng_plugin, 144);
+AT(ng_plugin, name_prefix, 144);
+AT(ng_plugin, invalid_input, 152);
+SIZE(ng_plugin, 160);
 
 /* ---- backend.h ---- */
 

@@ -313,6 +313,12 @@ struct ng_host {
      * start. A listing that asks must begin there (also where that entry is gone); one that
      * does not is read from its start for every page. */
     struct ng_str (*list_after)(struct ng_listing *listing);
+
+    /* Only in start(): a folder beyond the roots that the plugin's own file calls may use as
+     * one, as "PATH" or "SPACE:/PATH" (default space: shared). It must be there: NG_ENOTFOUND,
+     * and nothing is made. Other plugins reach its files only where a root holds them too; a
+     * caller who may not see its space reaches them nowhere. */
+    int (*file_folder)(struct ng_call *call, struct ng_str folder);
 };
 
 /* ---- what a plugin declares
@@ -461,6 +467,13 @@ struct ng_plugin {
     const struct ng_prompt *prompts;
     size_t prompt_count;
     int (*health)(void *self, struct ng_call *call);
+    /* What the names of its tools begin with in the table: where the plugin's key "prefix"
+     * (declare it as a TEXT) is set, its value stands in the place of that. NULL: names are
+     * fixed. */
+    const char *name_prefix;
+    /* What failures of its tools are called that are INVALID_INPUT (400) elsewhere; NULL: that.
+     */
+    const char *invalid_input;
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \
