@@ -615,6 +615,13 @@ static int host_change(struct ng_call *pub, const struct ng_change *changes, siz
     return store_change(call_of(pub)->gateway->store, call_of(pub), changes, count);
 }
 
+static int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
+{
+    struct call *call = call_of(pub);
+    return call->may_block ? store_write_wait(call->gateway->store, call, changes, count)
+                           : NG_EWOULDBLOCK;
+}
+
 static int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
     return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
@@ -657,6 +664,11 @@ static int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
 static size_t host_file_roots(struct ng_call *pub, const struct ng_str **ret_roots)
 {
     return files_roots(call_of(pub)->gateway->files, call_of(pub), ret_roots);
+}
+
+static int host_file_folder(struct ng_call *pub, struct ng_str folder)
+{
+    return files_add_folder(call_of(pub)->gateway->files, call_of(pub), folder);
 }
 
 static const struct ng_journal *host_journal(struct ng_call *pub, void **ret_journal)
@@ -771,5 +783,7 @@ const struct ng_host call_host = {
     .journal = host_journal,
     .list_add = host_list_add,
     .list_after = host_list_after,
+    .file_folder = host_file_folder,
     .day = host_day,
+    .change_wait = host_change_wait,
 };

@@ -56,4 +56,7 @@ void journal_date(const struct journal_front *front, int64_t time_ms,
  * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
+/* Before store_maintain: reads which versions the checkpoints name, and tells the store. */
+int journal_pins_load(struct journal_front *front, struct call *call);
+
 #endif

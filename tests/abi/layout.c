@@ -307,8 +307,10 @@ AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
-AT(ng_host, day, 664);
-SIZE(ng_host, 672);
+AT(ng_host, file_folder, 664);
+AT(ng_host, day, 672);
+AT(ng_host, change_wait, 680);
+SIZE(ng_host, 688);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -378,7 +380,9 @@ AT(ng_plugin, resource_count, 112);
 AT(ng_plugin, prompts, 120);
 AT(ng_plugin, prompt_count, 128);
 AT(ng_plugin, health, 136);
-SIZE(ng_plugin, 144);
+AT(ng_plugin, name_prefix, 144);
+AT(ng_plugin, invalid_input, 152);
+SIZE(ng_plugin, 160);
 
 /* ---- backend.h ---- */
 
@@ -414,7 +418,9 @@ AT(ng_put, tool, 232);
 AT(ng_put, action, 248);
 AT(ng_put, event_data, 264);
 AT(ng_put, seq, 280);
-SIZE(ng_put, 288);
+AT(ng_put, ticket, 288);
+AT(ng_put, base_ticket, 296);
+SIZE(ng_put, 304);
 
 AT(ng_answer, size, 0);
 AT(ng_answer, scope, 8);
@@ -528,7 +534,9 @@ AT(ng_journal, checkpoint_put, 104);
 AT(ng_journal, checkpoint_get, 112);
 AT(ng_journal, checkpoint_list, 120);
 AT(ng_journal, health, 128);
-SIZE(ng_journal, 136);
+AT(ng_journal, flush, 136);
+AT(ng_journal, restore_over, 144);
+SIZE(ng_journal, 152);
 
 /* ---- values that modules were compiled with ---- */
 

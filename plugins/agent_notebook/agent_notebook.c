@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* agent_notebook - pages, code snippets and research notes that many agents share, with
+ * versions, and the memory beside them. What it declares; each tool has its own file. */
+#include "agent_notebook.h"
+
+#include <stdlib.h>
+
+#include "memory.h"
+#include "memory_tools.h"
+
+#define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
+/* Most that a document may have with all of its members: what a MongoDB document holds, less
+ * room for what the backend adds. */
+#define AGENT_NOTEBOOK_MAX_SIZE_MOST ((int64_t)15 * 1024 * 1024)
+
+const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
+                                                          "research_notes"};
+
+static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf,
+                                void **ret_self)
+{
+    const struct ng_host *host = call->host;
+    struct agent_notebook *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    self->max_size = (uint64_t)host->conf_int(conf, "max_size");
+    self->max_tags = (uint32_t)host->conf_int(conf, "max_tags");
+    self->max_title = (uint32_t)host->conf_int(conf, "max_title");
+    *ret_self = self;
+    return NG_OK;
+}
+
+static void agent_notebook_stop(void *self)
+{
+    free(self);
+}
+
+/* ---- what the plugin declares ---- */
+
+static const struct ng_tool agent_notebook_tools[] = {
+    {
+        .name = "notebook_create",
+        .title = "Create a notebook entry",
+        .summary = "Create a new notebook entry (page, code snippet, or research note). Use "
+                   "for storing documents, code, or research that the agent is working on.",
+        .params = entry_create_params,
+        .result = entry_create_result,
+        .run = entry_create_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "memory_log",
+        .title = "Log a memory",
+        .summary = "Log a message, a thought or the output of a tool into the shared memory of "
+                   "the day. It is recalled by memory_recall and listed by memory_timeline.",
+        .params = memory_log_params,
+        .result = memory_log_result,
+        .run = memory_log_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "memory_recall",
+        .title = "Recall memories",
+        .summary = "Search what was logged and the references to notebook entries by words, "
+                   "tags, source and time. References carry titles and summaries, never "
+                   "content.",
+        .params = memory_recall_params,
+        .result = memory_recall_result,
+        .run = memory_recall_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_timeline",
+        .title = "Timeline of a day",
+        .summary = "What happened on a day, newest first: memories and changes of notebook "
+                   "entries.",
+        .params = memory_timeline_params,
+        .result = memory_timeline_result,
+        .run = memory_timeline_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_summary",
+        .title = "Long-term summary",
+        .summary = "Read the long-term summary, or set it: what every agent should know "
+                   "whatever the day.",
+        .params = memory_summary_params,
+        .result = memory_summary_result,
+        .run = memory_summary_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_IDEMPOTENT,
+        .read_argument = "mode",
+        .read_values = "read",
+    },
+};
+
+static const struct ng_prompt agent_notebook_prompts[] = {
+    {
+        .name = "memory_context",
+        .title = "What is known",
+        .summary = "The long-term summary and the latest of today, for an agent's context.",
+        .params = memory_context_params,
+        .get = memory_context_get,
+    },
+};
+
+static const struct ng_option agent_notebook_options[] = {
+    {
+        .name = "max_size",
+        .type = NG_OPTION_SIZE,
+        .fallback = AGENT_NOTEBOOK_MAX_SIZE_DEFAULT,
+        .min = 1,
+        .max = AGENT_NOTEBOOK_MAX_SIZE_MOST,
+        .help = "Largest content of one entry.",
+    },
+    {
+        .name = "max_tags",
+        .type = NG_OPTION_INT,
+        .fallback = "64",
+        .min = 1,
+        .max = 256,
+        .help = "Most tags of one entry.",
+    },
+    {
+        .name = "max_title",
+        .type = NG_OPTION_INT,
+        .fallback = "500",
+        .min = 1,
+        .max = 10000,
+        .help = "Longest title of an entry, in characters.",
+    },
+};
+
+static const struct ng_code agent_notebook_codes[] = {
+    {"ENTRY_NOT_FOUND", 404, "there is no entry with this id in this collection"},
+    {"EDIT_NO_MATCH", 422, "the text to replace is not in the entry"},
+    {"EDIT_AMBIGUOUS", 422, "the text to replace is in the entry more than once"},
+    {"SECTION_NOT_FOUND", 404, "the entry has no heading of this text"},
+};
+
+/* Weights: a hit in the title says more than one in the summary, and that more than one in the
+ * text. */
+#define ENTRY_FIELDS                                                                           \
+    {"title", NG_FIELD_TEXT, 8.0}, {"summary", NG_FIELD_TEXT, 3.0},                            \
+        {"metadata.tags", NG_FIELD_TAG, 0}, {"metadata.status", NG_FIELD_TAG, 0},              \
+    {                                                                                          \
+        "metadata.created_by", NG_FIELD_TAG, 0                                                 \
+    }
+
+static const struct ng_field page_fields[] = {
+    ENTRY_FIELDS,
+};
+
+static const struct ng_field code_fields[] = {
+    ENTRY_FIELDS,
+    {"language", NG_FIELD_TAG, 0},
+    {"description", NG_FIELD_TEXT, 3.0},
+};
+
+static const struct ng_field research_fields[] = {
+    ENTRY_FIELDS,
+    {"source_url", NG_FIELD_TAG, 0},
+    {"key_findings", NG_FIELD_TEXT, 3.0},
+};
+
+static const struct ng_collection agent_notebook_collections[] = {
+    {
+        .name = "pages",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = page_fields,
+        .field_count = NG_COUNT(page_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = "code_snippets",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = code_fields,
+        .field_count = NG_COUNT(code_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = "research_notes",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = research_fields,
+        .field_count = NG_COUNT(research_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = MEMORY_COLLECTION,
+        .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
+static const struct ng_plugin agent_notebook_plugin = {
+    .name = "agent_notebook",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = agent_notebook_tools,
+    .tool_count = NG_COUNT(agent_notebook_tools),
+    .start = agent_notebook_start,
+    .stop = agent_notebook_stop,
+    .options = agent_notebook_options,
+    .option_count = NG_COUNT(agent_notebook_options),
+    .codes = agent_notebook_codes,
+    .code_count = NG_COUNT(agent_notebook_codes),
+    .collections = agent_notebook_collections,
+    .collection_count = NG_COUNT(agent_notebook_collections),
+    .prompts = agent_notebook_prompts,
+    .prompt_count = NG_COUNT(agent_notebook_prompts),
+};
+
+NG_EXPORT_PLUGIN(agent_notebook_plugin);
