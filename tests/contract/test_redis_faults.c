@@ -23,7 +23,7 @@
 #define WAIT_NS INT64_C(60000000000)
 
 /* What the server answers to all but PING, AUTH and SELECT. */
-enum fake_mode { FAKE_TEXT, FAKE_CLOSE, FAKE_SILENT, FAKE_SILENT_AT_ALL };
+enum fake_mode { FAKE_TEXT, FAKE_CLOSE, FAKE_GONE, FAKE_SILENT, FAKE_SILENT_AT_ALL };
 
 struct fake {
     int listener;
@@ -73,7 +73,7 @@ static bool fake_answer(struct fake *fake, int fd, const redisReply *command)
     if (mode == FAKE_SILENT_AT_ALL) {
         return true;
     }
-    if (signing_in) {
+    if (signing_in && mode != FAKE_GONE) {
         fake_send(fd, "+PONG\r\n");
         return true;
     }
@@ -81,7 +81,7 @@ static bool fake_answer(struct fake *fake, int fd, const redisReply *command)
     if (mode == FAKE_TEXT) {
         fake_send(fd, atomic_load(&fake->text));
     }
-    return mode != FAKE_CLOSE;
+    return mode != FAKE_CLOSE && mode != FAKE_GONE;
 }
 
 static void fake_serve(struct fake *fake, size_t at)
@@ -239,6 +239,19 @@ static void deliver_at_last(struct fault_test *test)
     assert_int_equal(rc, NG_OK);
 }
 
+/* It is noticed while nothing is written. */
+static void expect_degraded(struct fault_test *test, bool want)
+{
+    int64_t until = clock_monotonic_ns() + WAIT_NS;
+    while (journal_degraded(test->harness.gateway->journal) != want) {
+        if (clock_monotonic_ns() > until) {
+            fail_msg("the journal should be %s", want ? "degraded" : "well");
+        }
+        struct timespec step = {0, 1000000};
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 /* ---- tests ---- */
 
 static void test_errors_by_name(void **state)
@@ -318,12 +331,16 @@ static void test_silent(void **state)
 static void test_away_at_start(void **state)
 {
     struct fault_test *test = *state;
-    atomic_store(&test->fake.mode, FAKE_CLOSE);
+    atomic_store(&test->fake.mode, FAKE_GONE);
     open_gateway(test, "redis.timeout=60s");
     expect_deliver(test, NG_EUNAVAILABLE, NULL);
+    expect_degraded(test, true);
     atomic_store(&test->fake.text, ":1\r\n");
     atomic_store(&test->fake.mode, FAKE_TEXT);
     deliver_at_last(test);
+    expect_degraded(test, false);
+    atomic_store(&test->fake.mode, FAKE_GONE);
+    expect_degraded(test, true);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
