@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cluster.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -156,6 +157,9 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     }
     int rc =
         store_open(call, backend, config_view(gateway->config, backend->name), &gateway->store);
+    if (rc == NG_OK) {
+        rc = cluster_open(gateway, call, &gateway->cluster);
+    }
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
@@ -401,6 +405,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         timers_begin_upkeep(gateway->timers);
+        rc = cluster_start(gateway->cluster);
     }
     return rc;
 }
@@ -457,6 +462,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->timers != NULL) {
         timers_stop(gateway->timers);
     }
+    cluster_stop(gateway->cluster);
     if (gateway->journal != NULL) {
         journal_stop(gateway->journal);
     }
@@ -474,6 +480,7 @@ void gateway_close(struct gateway *gateway)
         gateway->tasks.close(gateway->tasks.self);
     }
     journal_close(gateway->journal);
+    cluster_free(gateway->cluster);
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);

@@ -23,6 +23,7 @@ struct idem_table;
 struct feed;
 struct keys;
 struct places;
+struct cluster;
 
 struct gateway {
     struct ng_host
@@ -37,6 +38,7 @@ struct gateway {
     struct idem_table *idem;
     struct feed *feed;       /* feed.h; NULL in commands that serve nobody */
     struct keys *keys;       /* keys.h */
+    struct cluster *cluster; /* cluster.h; NULL where there is no store */
     struct places *buffered; /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;  /* places.h: who has how many of limits.streams */
     struct timers *timers;   /* deadlines of calls */
@@ -62,6 +64,7 @@ struct gateway {
         void *_Atomic self;
         int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
         void (*close)(void *self);                    /* when no call is left */
+        int (*look)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */
