@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "checkpoint.h"
 #include "entry_opened.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -27,6 +28,12 @@ static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf
         free(self);
         return rc;
     }
+    rc = checkpoint_start(call, conf, self);
+    if (rc != NG_OK) {
+        entry_opened_stop(self->opened);
+        free(self);
+        return rc;
+    }
     *ret_self = self;
     return NG_OK;
 }
@@ -35,6 +42,7 @@ static void agent_notebook_stop(void *self)
 {
     struct agent_notebook *notebook = self;
     if (notebook != NULL) {
+        checkpoint_stop(notebook->checkpoint);
         entry_opened_stop(notebook->opened);
         free(notebook);
     }
@@ -197,6 +205,52 @@ static const struct ng_tool agent_notebook_tools[] = {
         .read_argument = "mode",
         .read_values = "read",
     },
+    {
+        .name = "checkpoint_snapshot",
+        .title = "Keep a checkpoint",
+        .summary = "Keep the present of the memory (days, references, long-term summary) and "
+                   "which versions the notebook entries are at, to come back to it later.",
+        .params = checkpoint_snapshot_params,
+        .result = checkpoint_snapshot_result,
+        .run = checkpoint_snapshot_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
+    {
+        .name = "checkpoint_list",
+        .title = "List checkpoints",
+        .summary = "The checkpoints of the memory, newest first.",
+        .params = checkpoint_list_params,
+        .result = checkpoint_list_result,
+        .run = checkpoint_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_diff",
+        .title = "Compare a checkpoint",
+        .summary = "What changed since a checkpoint, or between two: days, memories, the "
+                   "long-term summary, notebook entries.",
+        .params = checkpoint_diff_params,
+        .result = checkpoint_diff_result,
+        .run = checkpoint_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_restore",
+        .title = "Restore a checkpoint",
+        .summary = "Put the memory back to a checkpoint, and with `notebooks` the notebook "
+                   "entries too, as new versions. The present is kept as a checkpoint first: "
+                   "restoring previous_checkpoint_id undoes it.",
+        .params = checkpoint_restore_params,
+        .result = checkpoint_restore_result,
+        .run = checkpoint_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
 };
 
 static const struct ng_option agent_notebook_options[] = {
@@ -291,6 +345,11 @@ static const struct ng_collection agent_notebook_collections[] = {
         .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
     },
+    {
+        .name = CHECKPOINT_RESTORES,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
 };
 
 static const struct ng_plugin agent_notebook_plugin = {
@@ -311,6 +370,7 @@ static const struct ng_plugin agent_notebook_plugin = {
     .resource_count = NG_COUNT(entry_resources),
     .prompts = entry_prompts,
     .prompt_count = NG_COUNT(entry_prompts),
+    .health = checkpoint_health,
 };
 
 NG_EXPORT_PLUGIN(agent_notebook_plugin);

@@ -23,12 +23,14 @@ extern const char *const entry_collections[ENTRY_COLLECTIONS];
 #define ENTRY_BYTES_MAX ((uint64_t)15 * 1024 * 1024)
 
 struct entry_opened;
+struct checkpoint_state;
 
 struct agent_notebook {
     uint64_t max_size;  /* bytes of one content */
     uint32_t max_tags;  /* of one entry */
     uint32_t max_title; /* characters */
     struct entry_opened *opened;
+    struct checkpoint_state *checkpoint;
 };
 
 /* ---- the tools, one file each: entry_create.c and so on; schemas in entry_schema.c ---- */
@@ -52,9 +54,10 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args);
 int entry_diff_run(void *self, struct ng_call *call, struct ng_str args);
 int entry_restore_run(void *self, struct ng_call *call, struct ng_str args);
 
-/* ---- entries as resources (entry_resource.c), the prompts (entry_guide.c) ---- */
+/* ---- entries and checkpoints as resources (entry_resource.c), the prompts (entry_guide.c)
+ * ---- */
 
-extern const struct ng_resources entry_resources[ENTRY_COLLECTIONS];
+extern const struct ng_resources entry_resources[ENTRY_COLLECTIONS + 1];
 extern const struct ng_prompt entry_prompts[2];
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "entry.h"
+#include "memory_tools.h"
 
 /* Entries read at a time while a page of a listing is made. */
 #define RESOURCE_PAGE 100
@@ -152,7 +153,7 @@ RESOURCE_KIND(pages, ENTRY_PAGES)
 RESOURCE_KIND(code, ENTRY_CODE)
 RESOURCE_KIND(research, ENTRY_RESEARCH)
 
-const struct ng_resources entry_resources[ENTRY_COLLECTIONS] = {
+const struct ng_resources entry_resources[ENTRY_COLLECTIONS + 1] = {
     {
         .kind = "pages",
         .title = "Pages",
@@ -182,5 +183,13 @@ const struct ng_resources entry_resources[ENTRY_COLLECTIONS] = {
         .list = research_list,
         .read = research_read,
         .complete = research_complete,
+    },
+    {
+        .kind = "checkpoint",
+        .title = "Checkpoints",
+        .summary = "The memory as it was, and the versions that notebook entries had.",
+        .mime_type = "application/json",
+        .list = checkpoint_resource_list,
+        .read = checkpoint_resource_read,
     },
 };
