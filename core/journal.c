@@ -226,6 +226,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
     }
     if (backend != NULL) {
         front->inner = backend;
+        front->remote = backend->health != NULL;
         int rc = journal_declare(front->store, call);
         return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }

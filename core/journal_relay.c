@@ -16,7 +16,7 @@
 #define RELAY_PAGE NG_DELIVERY_MAX
 /* Waiting after a failure is doubled from RELAY_WAIT_FIRST_MS to this. */
 #define RELAY_WAIT_LAST_MS 30000
-/* How often a feed is looked at that other gateways write to. */
+/* How often a feed is looked at that other gateways write to, and a journal on a server. */
 #define RELAY_POLL_MS 2000
 /* Events that the stored cursor may lag behind where none of them is for the journal. */
 #define RELAY_LAG_MAX 4096
@@ -210,7 +210,8 @@ static int relay_round(struct journal_front *front, struct call *call, bool *ret
     }
     *ret_more = page->events == RELAY_PAGE;
     if (page->events == 0) {
-        return NG_OK;
+        /* Nobody may have to write to learn that the journal is away, or back. */
+        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
     }
     relay_moved(front, page);
     /* A cursor that is not stored means a repeated delivery after a restart, no more. */
@@ -314,7 +315,7 @@ static void relay_sleep(struct journal_front *front)
 {
     int64_t until = clock_monotonic_ns() + (int64_t)RELAY_POLL_MS * 1000000;
     while (!front->stopping && relay_idle(front)) {
-        if (!front->shared) {
+        if (!front->shared && !front->remote) {
             pthread_cond_wait(&front->wake, &front->lock);
         } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
             return;

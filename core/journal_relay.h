@@ -20,6 +20,7 @@ struct journal_front {
     void *db;                       /* of inner */
     struct zone *zone;
     bool shared; /* other gateways write to the store too */
+    bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;
     bool running;
     /* Held while entries or a summary go into the journal, and over a restore that keeps what

@@ -102,6 +102,10 @@ static void recall_ask(struct ask *ask, struct ng_str index, struct ng_str query
         words[count++] = ASK_WORD("SORTBY");
         words[count++] = ASK_WORD("time");
         words[count++] = ASK_WORD("DESC");
+    } else {
+        /* The default of older modules takes a word that stands alone for as good as three. */
+        words[count++] = ASK_WORD("SCORER");
+        words[count++] = ASK_WORD("BM25");
     }
     ASK(ask, ASK_WORD("FT.INFO"), index);
     ask_add(ask, words, count);
