@@ -7,6 +7,7 @@
 #include "journal.h"
 #include "keys.h"
 #include "log_queue.h"
+#include "registry.h"
 #include "routes.h"
 #include "str.h"
 
@@ -23,11 +24,26 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
+/* What a plugin has to finish before it serves. */
+static int readyz_plugins(struct call *call)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(call->gateway->registry, &plugins);
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        if (plugins[i]->started && plugins[i]->desc.health != NULL) {
+            rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
+        }
+    }
+    return rc;
+}
+
 static int readyz_step(struct ng_call *pub, void *user)
 {
     struct call *call = call_of(pub);
     (void)user;
     int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
+    rc = rc != NG_OK ? rc : readyz_plugins(call);
     return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
 }
 

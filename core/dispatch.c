@@ -379,9 +379,11 @@ static void dispatch_on_worker(struct task *task)
         }
         call->in_gate = true;
     }
+    store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
     dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
+    store_run_ends(call->gateway->store, call);
     call_release(call);
 }
 
@@ -457,13 +459,19 @@ static int dispatch_inline(struct call *call)
         call->in_gate = true;
     }
     call->may_block = false;
+    store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
     dispatch_leave_gate(call, gate);
-    if (rc == NG_EWOULDBLOCK && !call->held) {
+    bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
+    if (on_worker) {
         call_reset_result(call);
+    } else {
+        dispatch_take(call, rc);
+    }
+    store_run_ends(call->gateway->store, call);
+    if (on_worker) {
         return rc;
     }
-    dispatch_take(call, rc);
     if (atomic_load_explicit(&call->pending, memory_order_acquire) > 1) {
         call->is_async = true;
         call_ref(call); /* the run's, if a commit ends the call */

@@ -255,7 +255,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
-    int rc = store_maintain(gateway->store, call);
+    int rc = journal_pins_load(gateway->journal, call);
+    rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
     rc = rc != NG_OK ? rc : keys_rc;
     void *tasks = atomic_load(&gateway->tasks.self);
@@ -462,6 +463,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry);

@@ -615,6 +615,13 @@ static int host_change(struct ng_call *pub, const struct ng_change *changes, siz
     return store_change(call_of(pub)->gateway->store, call_of(pub), changes, count);
 }
 
+static int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
+{
+    struct call *call = call_of(pub);
+    return call->may_block ? store_write_wait(call->gateway->store, call, changes, count)
+                           : NG_EWOULDBLOCK;
+}
+
 static int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
     return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
@@ -682,6 +689,14 @@ static struct ng_str host_list_after(struct ng_listing *listing)
 {
     listing->seeks = true;
     return listing->after;
+}
+
+static struct ng_str host_day(struct ng_call *pub, int64_t time_ms)
+{
+    struct call *call = call_of(pub);
+    char date[ZONE_DATE_SIZE];
+    journal_date(call->gateway->journal, time_ms, date);
+    return arena_copy(&call->arena, ng_str_of(date));
 }
 
 const struct ng_host call_host = {
@@ -769,4 +784,6 @@ const struct ng_host call_host = {
     .list_add = host_list_add,
     .list_after = host_list_after,
     .file_folder = host_file_folder,
+    .day = host_day,
+    .change_wait = host_change_wait,
 };

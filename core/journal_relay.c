@@ -164,8 +164,13 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 static int relay_deliver(struct journal_front *front, struct call *call,
                          const struct relay_page *page)
 {
+    pthread_mutex_lock(&front->writing);
     int rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
-    return rc == NG_EINVAL || rc == NG_ETOOLARGE ? relay_deliver_singly(front, call, page) : rc;
+    if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
+        rc = relay_deliver_singly(front, call, page);
+    }
+    pthread_mutex_unlock(&front->writing);
+    return rc;
 }
 
 static void relay_moved(struct journal_front *front, const struct relay_page *page)

@@ -22,6 +22,9 @@ struct journal_front {
     bool shared; /* other gateways write to the store too */
     pthread_t thread;
     bool running;
+    /* Held while entries or a summary go into the journal, and over a restore that keeps what
+     * is new: nothing may come between its look and its step. */
+    pthread_mutex_t writing;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* of the relay: something is to be done */
@@ -40,6 +43,9 @@ struct journal_front {
     uint64_t wanted;      /* the last one told that is for the journal */
     int64_t backlog;      /* those of them that were told and are not delivered */
     uint64_t opened;      /* the last event when the front was opened */
+
+    uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
+    size_t pin_count;
 };
 
 /* Where the last delivery ended. Before relay_start. */
@@ -49,5 +55,16 @@ int relay_start(struct journal_front *front, struct call *call);
 /* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
  * condition is signalled. */
 bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+
+/* journal_over.c: see restore_over in struct ng_journal. After a flush. */
+int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
+                         struct ng_str json, struct ng_str base);
+
+/* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep
+ * knows them wherever the journal is. Declares the collection; notes those of one checkpoint.
+ */
+int journal_pins_declare(struct journal_front *front, struct call *call);
+int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
+                     struct ng_str id, struct ng_str json);
 
 #endif

@@ -24,8 +24,12 @@ struct store;
 /* Opens the backend (its descriptor must outlive the store). */
 int store_open(struct call *call, const struct ng_documents *backend,
                const struct ng_conf *conf, struct store **ret);
+/* No change function runs again from here on (shared stores): before plugins are stopped. */
+void store_stop(struct store *store);
 /* Waits for queued commits, closes the backend. NULL is a no-op. */
 void store_close(struct store *store);
+/* Do other gateways write to it? */
+bool store_is_shared(const struct store *store);
 const struct ng_documents *store_backend(struct store *store, void **ret_db);
 
 /* A collection exists from now on. */
@@ -54,6 +58,11 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
 /* Changes, for the call's own answer: NG_PENDING, the call is done when the commit is. */
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
                  size_t count);
+
+/* The plugin's code of a call runs; while it does, no change function of the call is run again
+ * (shared stores: another gateway was faster). Around each run. */
+void store_run_begins(struct store *store, struct call *call);
+void store_run_ends(struct store *store, struct call *call);
 
 /* Changes inside a longer operation: done(user, rc) once, on the committing thread, instead of
  * holding the call's answer; on failure the call carries the message. NG_OK: queued; else

@@ -94,8 +94,12 @@ struct ng_journal {
                    struct ng_str *ret_text);
     int (*set_summary)(void *journal, struct ng_call *call, struct ng_str space,
                        struct ng_str text);
-    /* Everything of a space as one JSON text (days, references, memories, summary), and back in
-     * one step. */
+    /* Everything of a space as one JSON text, and back in one step. Every journal writes and
+     * takes the same form: {"format": "notegate-journal-1", "days": [entry with "date", oldest
+     * first], "references": [entry], "memories": [entry], "summary": text or null}, an entry
+     * being {"event_id", "kind", "seq", "time", "agent", "action", "collection", "id", "title",
+     * "status", "version", "source", "tags", "score", "data", "content"}, what is absent left
+     * out. */
     int (*dump)(void *journal, struct ng_call *call, struct ng_str space,
                 struct ng_str *ret_json);
     int (*restore)(void *journal, struct ng_call *call, struct ng_str space,
@@ -110,6 +114,17 @@ struct ng_journal {
 
     /* Optional from here. New members go last. */
     int (*health)(void *journal, struct ng_call *call);
+
+    /* What plugins get from the gateway, whatever journal is in use; modules leave these out.
+     */
+
+    /* Waits up to wait_ms until what was committed before is delivered. NG_OK also where it is
+     * not: *ret_backlog says how many entries are known to wait (0: all is there). */
+    int (*flush)(void *journal, struct ng_call *call, int64_t wait_ms, uint64_t *ret_backlog);
+    /* As restore, but what came after `base` (a dump of this space) stays: entries that are not
+     * in it, references that moved on, another summary. Nothing is delivered meanwhile. */
+    int (*restore_over)(void *journal, struct ng_call *call, struct ng_str space,
+                        struct ng_str json, struct ng_str base);
 };
 
 #define NG_EXPORT_JOURNAL(backend)                                                             \

@@ -319,6 +319,15 @@ struct ng_host {
      * and nothing is made. Other plugins reach its files only where a root holds them too; a
      * caller who may not see its space reaches them nowhere. */
     int (*file_folder)(struct ng_call *call, struct ng_str folder);
+
+    /* The day, YYYY-MM-DD, at a Unix time in the zone that `timezone` names. Call memory;
+     * {NULL, 0}: out of memory. Not in open() and start(), which come before the zone. */
+    struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
+
+    /* As `change`, but a step inside longer work: returns when the commit is on disk (NG_OK) or
+     * has failed. The answer does not wait for it, and functions must not reply. Only where the
+     * call may block, else NG_EWOULDBLOCK. */
+    int (*change_wait)(struct ng_call *call, const struct ng_change *changes, size_t count);
 };
 
 /* ---- what a plugin declares
