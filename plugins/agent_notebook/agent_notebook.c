@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "entry_opened.h"
+#include "memory.h"
+#include "memory_tools.h"
 
 #define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
 
@@ -146,6 +148,72 @@ static const struct ng_tool agent_notebook_tools[] = {
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_DESTRUCTIVE,
     },
+    {
+        .name = "memory_log",
+        .title = "Log a memory",
+        .summary = "Log a message, a thought or the output of a tool into the shared memory of "
+                   "the day. It is recalled by memory_recall and listed by memory_timeline.",
+        .params = memory_log_params,
+        .result = memory_log_result,
+        .run = memory_log_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "memory_recall",
+        .title = "Recall memories",
+        .summary = "Search what was logged and the references to notebook entries by words, "
+                   "tags, source and time. References carry titles and summaries, never "
+                   "content.",
+        .params = memory_recall_params,
+        .result = memory_recall_result,
+        .run = memory_recall_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_timeline",
+        .title = "Timeline of a day",
+        .summary = "What happened on a day, newest first: memories and changes of notebook "
+                   "entries.",
+        .params = memory_timeline_params,
+        .result = memory_timeline_result,
+        .run = memory_timeline_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_summary",
+        .title = "Long-term summary",
+        .summary = "Read the long-term summary, or set it: what every agent should know "
+                   "whatever the day.",
+        .params = memory_summary_params,
+        .result = memory_summary_result,
+        .run = memory_summary_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_IDEMPOTENT,
+        .read_argument = "mode",
+        .read_values = "read",
+    },
+};
+
+static const struct ng_prompt agent_notebook_prompts[] = {
+    {
+        .name = "agent_notebook_guide",
+        .title = "How to use the agents' notebook",
+        .summary = "Tells a model how to find, open, write and restore entries of the notebook "
+                   "that agents share, with examples.",
+        .get = entry_guide_get,
+    },
+    {
+        .name = "memory_context",
+        .title = "What is known",
+        .summary = "The long-term summary and the latest of today, for an agent's context.",
+        .params = memory_context_params,
+        .get = memory_context_get,
+    },
 };
 
 static const struct ng_option agent_notebook_options[] = {
@@ -235,6 +303,11 @@ static const struct ng_collection agent_notebook_collections[] = {
         .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
     },
+    {
+        .name = MEMORY_COLLECTION,
+        .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
 };
 
 static const struct ng_plugin agent_notebook_plugin = {
@@ -253,8 +326,8 @@ static const struct ng_plugin agent_notebook_plugin = {
     .collection_count = NG_COUNT(agent_notebook_collections),
     .resources = entry_resources,
     .resource_count = ENTRY_COLLECTIONS,
-    .prompts = entry_prompts,
-    .prompt_count = NG_COUNT(entry_prompts),
+    .prompts = agent_notebook_prompts,
+    .prompt_count = NG_COUNT(agent_notebook_prompts),
 };
 
 NG_EXPORT_PLUGIN(agent_notebook_plugin);

@@ -55,6 +55,6 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args);
 /* ---- entries as resources (entry_resource.c), the prompt (entry_guide.c) ---- */
 
 extern const struct ng_resources entry_resources[ENTRY_COLLECTIONS];
-extern const struct ng_prompt entry_prompts[1];
+int entry_guide_get(void *self, struct ng_call *call, struct ng_str args);
 
 #endif
