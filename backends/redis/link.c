@@ -162,6 +162,23 @@ static enum wire_end conn_command(struct link_conn *conn, const struct wire_limi
     return end == WIRE_OK ? link_read(conn, limit, ret) : end;
 }
 
+static int conn_greet(struct link *link, struct link_conn *conn, const struct wire_limit *limit,
+                      char why[LINK_TEXT_SIZE])
+{
+    redisReply *reply = NULL;
+    if (link->greeting == NULL) {
+        return NG_OK;
+    }
+    enum wire_end end = wire_write(&conn->wire, link->greeting, link->greeting_len, limit);
+    if (end == WIRE_OK) {
+        end = link_read(conn, limit, &reply);
+    }
+    if (end == WIRE_OK) {
+        freeReplyObject(reply);
+    }
+    return link_describe(link, end, conn->wire.error, why);
+}
+
 /* AUTH, SELECT, and a PING so that a server which takes none of them is found here. */
 static int conn_sign_in(struct link *link, struct link_conn *conn,
                         const struct wire_limit *limit, char why[LINK_TEXT_SIZE])
@@ -200,7 +217,7 @@ static int conn_sign_in(struct link *link, struct link_conn *conn,
             return rc;
         }
     }
-    return NG_OK;
+    return conn_greet(link, conn, limit, why);
 }
 
 static int conn_open(struct link *link, const struct wire_limit *limit, struct link_conn **ret,
@@ -397,6 +414,17 @@ int link_open(struct ng_call *call, const struct link_options *options, struct l
     return NG_OK;
 }
 
+int link_set_greeting(struct link *link, struct ng_call *call, const char *command, size_t len)
+{
+    link->greeting = malloc(len);
+    if (link->greeting == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    memcpy(link->greeting, command, len);
+    link->greeting_len = len;
+    return NG_OK;
+}
+
 void link_close(struct link *link)
 {
     if (link == NULL) {
@@ -408,6 +436,7 @@ void link_close(struct link *link)
         conn_free(conn);
     }
     SSL_CTX_free(link->tls);
+    free(link->greeting);
     redis_uri_free(&link->uri);
     pthread_cond_destroy(&link->given_back);
     pthread_mutex_destroy(&link->lock);

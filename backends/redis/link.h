@@ -31,6 +31,9 @@ struct link {
     SSL_CTX *tls;
     int64_t timeout_ms;
     char place[160]; /* "host:port", for messages */
+    /* A command that each new connection begins with; what it answers is of no interest. */
+    char *greeting;
+    size_t greeting_len;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct link_conn *idle;
@@ -42,6 +45,8 @@ struct link {
 
 /* A bad URI or certificate file fails; a server that is away does not. */
 int link_open(struct ng_call *call, const struct link_options *options, struct link **ret);
+/* Before the first connection; copies. */
+int link_set_greeting(struct link *link, struct ng_call *call, const char *command, size_t len);
 /* No connection may be in use. NULL is a no-op. */
 void link_close(struct link *link);
 
