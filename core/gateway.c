@@ -20,6 +20,7 @@
 #include "keys.h"
 #include "log.h"
 #include "places.h"
+#include "record.h"
 #include "str.h"
 #include "timers.h"
 
@@ -235,7 +236,11 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    /* First its collection: the relay passes over events that are not for the journal. */
+    rc = record_open(gateway, call, &gateway->recorder);
+    if (rc == NG_OK) {
+        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    }
     call_error(call, rc, error);
     call_unref(call);
     return rc;
@@ -469,6 +474,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    record_close(gateway->recorder); /* all calls have ended */
     store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {

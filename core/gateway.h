@@ -24,6 +24,7 @@ struct feed;
 struct keys;
 struct places;
 struct cluster;
+struct recorder;
 
 struct gateway {
     struct ng_host
@@ -36,12 +37,13 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idem_table *idem;
-    struct feed *feed;       /* feed.h; NULL in commands that serve nobody */
-    struct keys *keys;       /* keys.h */
-    struct cluster *cluster; /* cluster.h; NULL where there is no store */
-    struct places *buffered; /* bytes of bodies, by agent: limits.buffered */
-    struct places *streams;  /* places.h: who has how many of limits.streams */
-    struct timers *timers;   /* deadlines of calls */
+    struct feed *feed;         /* feed.h; NULL in commands that serve nobody */
+    struct recorder *recorder; /* record.h; NULL: calls are not recorded */
+    struct keys *keys;         /* keys.h */
+    struct cluster *cluster;   /* cluster.h; NULL where there is no store */
+    struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
+    struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct timers *timers;     /* deadlines of calls */
     struct module **modules;
     size_t module_count;
     int lock_fd;
