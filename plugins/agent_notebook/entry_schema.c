@@ -209,11 +209,11 @@ const char entry_list_result[] = RESULT
         "collectio"
         "n") "," STRING("title") "," STRING("summary") ",\"metadata\":{\"type\":\"object\"},"
                                                        "\"score\":{\"type\":\"number\"}}}}"
-                                                       "," INTEGER("total") "," INTEGER("offse"
-                                                                                        "t") "," BOOLEAN(
-                                                           "has_more") "," STRING("engin"
-                                                                                  "e") "}"
-                                                                                       "}";
+                                                       "," INTEGER("total") "," INTEGER(
+                                                           "offse"
+                                                           "t") "," BOOLEAN("has_more") "," STRING("engin"
+                                                                                                   "e") "}"
+                                                                                                        "}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";
