@@ -23,6 +23,7 @@ struct key;
 struct plugin;
 struct tool;
 struct call;
+struct operation;
 
 enum part_kind {
     PART_TEXT = 1,
@@ -146,10 +147,13 @@ struct call {
         answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
     atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
     struct pin *pins;
-    struct idem *idem;    /* this call holds an idempotency key, see idem.h */
-    bool idem_stored;     /* its answer is in the store, or on the way */
-    bool idem_repeated;   /* its answer is that of the first call with its key */
-    struct buf reply_buf; /* JSON reply being written */
+    struct idem *idem; /* this call holds an idempotency key, see idem.h */
+    bool turn_taken;   /* its memory is in use, by its run or by a change function that runs
+                          again; see store_run_begins() */
+    struct operation *turn_waiting; /* who is next */
+    bool idem_stored;               /* its answer is in the store, or on the way */
+    bool idem_repeated;             /* its answer is that of the first call with its key */
+    struct buf reply_buf;           /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;
     struct buf details_buf;

@@ -12,6 +12,7 @@
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
+#include "record.h"
 #include "str.h"
 #include "timers.h"
 
@@ -181,6 +182,7 @@ static void dispatch_account(struct call *call, int rc)
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     }
     audit_call(call, rc, took);
+    record_call(gateway->recorder, call, code, took);
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
@@ -379,9 +381,11 @@ static void dispatch_on_worker(struct task *task)
         }
         call->in_gate = true;
     }
+    store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
     dispatch_leave_gate(call, gate);
     dispatch_take(call, rc);
+    store_run_ends(call->gateway->store, call);
     call_release(call);
 }
 
@@ -457,13 +461,19 @@ static int dispatch_inline(struct call *call)
         call->in_gate = true;
     }
     call->may_block = false;
+    store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
     dispatch_leave_gate(call, gate);
-    if (rc == NG_EWOULDBLOCK && !call->held) {
+    bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
+    if (on_worker) {
         call_reset_result(call);
+    } else {
+        dispatch_take(call, rc);
+    }
+    store_run_ends(call->gateway->store, call);
+    if (on_worker) {
         return rc;
     }
-    dispatch_take(call, rc);
     if (atomic_load_explicit(&call->pending, memory_order_acquire) > 1) {
         call->is_async = true;
         call_ref(call); /* the run's, if a commit ends the call */

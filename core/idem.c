@@ -314,6 +314,24 @@ static enum idem_state idem_stored(struct call *call, const struct idem *idem)
     return IDEM_ANSWERED;
 }
 
+int idem_adopt(struct call *call)
+{
+    struct ng_answer answer;
+    struct result before = call->work;
+    int rc = store_answer(call->gateway->store, call, call->idem->scope, &answer);
+    if (rc == NG_ENOTFOUND) {
+        call->work = before;
+        return rc;
+    }
+    if (rc == NG_OK && !str_equal(answer.body_hash, call->idem->hash)) {
+        rc = idem_reused(call);
+    } else if (rc == NG_OK) {
+        call->idem_repeated = true;
+        rc = idem_read_reply(call, answer.reply);
+    }
+    return rc;
+}
+
 enum idem_state idem_begin(struct call *call)
 {
     struct idem_table *table = call->gateway->idem;

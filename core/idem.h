@@ -31,6 +31,9 @@ enum idem_state {
 
 /* May block. Uses call->idempotency_key, caller, tool and args. */
 enum idem_state idem_begin(struct call *call);
+/* The change of the call was refused because another gateway did it meanwhile: that one's
+ * answer becomes this call's. NG_ENOTFOUND: there is none any more. May block. */
+int idem_adopt(struct call *call);
 /* The call ended: waiting repeats go on. */
 void idem_end(struct call *call);
 /* The answer to store with the call's change, made of what was replied so far. Memory of the

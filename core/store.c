@@ -7,13 +7,20 @@
 
 #include "clock.h"
 #include "gateway.h"
-#include "store_types.h"
+#include "store_operation.h"
 #include "str.h"
 
+/* Shared: a document read so lately is what a change is made of without another look. */
+#define STORE_YOUNG_MS 5000
+
 /* A read on an event loop that memory does not answer. */
-static int store_needs_worker(const struct call *call)
+static int store_needs_worker(struct store *store, const struct call *call)
 {
-    return call->may_block ? NG_OK : NG_EWOULDBLOCK;
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    (void)atomic_fetch_add_explicit(&store->round_trips, 1, memory_order_relaxed);
+    return NG_OK;
 }
 
 int store_open(struct call *call, const struct ng_documents *backend,
@@ -35,10 +42,17 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
     pthread_cond_init(&store->idle, NULL);
+    pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
+    (void)pthread_mutexattr_init(&recursive);
+    (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&store->order, &recursive);
+    (void)pthread_mutexattr_destroy(&recursive);
     atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     *ret = store;
-    return NG_OK;
+    rc = store_again_start(store);
+    return rc == NG_OK ? NG_OK
+                       : call_fail(call, rc, "no thread could be started for the store");
 }
 
 void store_close(struct store *store)
@@ -51,13 +65,27 @@ void store_close(struct store *store)
         pthread_cond_wait(&store->idle, &store->idle_lock);
     }
     pthread_mutex_unlock(&store->idle_lock);
+    store_again_done(store);
     store->backend->close(store->db);
+    pthread_mutex_destroy(&store->order);
     table_done(&store->table);
     pthread_rwlock_destroy(&store->collections_lock);
     pthread_mutex_destroy(&store->watch_lock);
     pthread_mutex_destroy(&store->idle_lock);
     pthread_cond_destroy(&store->idle);
     free(store);
+}
+
+void store_stop(struct store *store)
+{
+    if (store != NULL) {
+        store_again_stop(store);
+    }
+}
+
+bool store_is_shared(const struct store *store)
+{
+    return store->shared;
 }
 
 const struct ng_documents *store_backend(struct store *store, void **ret_db)
@@ -105,8 +133,14 @@ int store_declare(struct store *store, struct call *call,
                          collection->name);
     }
     int rc = store->backend->declare(store->db, &call->pub, collection);
-    if (rc != NG_OK) {
+    bool away = store->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT);
+    if (rc != NG_OK && !away) {
         return rc;
+    }
+    rc = NG_OK;
+    if (away) {
+        call_reset_result(call);
+        atomic_store(&store->undeclared, true);
     }
     pthread_rwlock_wrlock(&store->collections_lock);
     if (store->collection_count == STORE_COLLECTIONS_MAX) {
@@ -116,8 +150,35 @@ int store_declare(struct store *store, struct call *call,
         memcpy(store->collections[at].name, name.data, name.len);
         store->collections[at].desc = *collection;
         store->collections[at].desc.name = store->collections[at].name;
+        store->collections[at].undeclared = away;
     }
     pthread_rwlock_unlock(&store->collections_lock);
+    return rc;
+}
+
+int store_declare_rest(struct store *store, struct call *call)
+{
+    int rc = NG_OK;
+    if (!atomic_load(&store->undeclared)) {
+        return NG_OK;
+    }
+    atomic_store(&store->undeclared, false); /* one that comes now sets it again */
+    for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
+        pthread_rwlock_rdlock(&store->collections_lock);
+        bool undeclared = i < store->collection_count && store->collections[i].undeclared;
+        pthread_rwlock_unlock(&store->collections_lock);
+        if (undeclared) {
+            rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
+        }
+        if (undeclared && rc == NG_OK) {
+            pthread_rwlock_wrlock(&store->collections_lock);
+            store->collections[i].undeclared = false;
+            pthread_rwlock_unlock(&store->collections_lock);
+        }
+    }
+    if (rc != NG_OK) {
+        atomic_store(&store->undeclared, true);
+    }
     return rc;
 }
 
@@ -180,17 +241,28 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     return rc;
 }
 
+/* With the table's lock. Of a shared store what memory has is only where a change begins: if it
+ * is old by now, the commit finds out. */
+static bool store_is_loaded(const struct store *store, const struct entry *entry)
+{
+    if (entry->committed == NULL || !store->shared) {
+        return entry->committed != NULL;
+    }
+    bool young = clock_monotonic_ns() - entry->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
+    return entry->queued > 0 || (!entry->stale && (entry->read_now || young));
+}
+
 int store_load(struct store *store, struct call *call, struct entry *entry,
                const struct ng_key *key)
 {
     struct store_table *table = &store->table;
     pthread_mutex_lock(&table->lock);
-    bool loaded = entry->committed != NULL && (!store->shared || entry->queued > 0);
+    bool loaded = store_is_loaded(store, entry);
     pthread_mutex_unlock(&table->lock);
     if (loaded) {
         return NG_OK;
     }
-    int rc = store_needs_worker(call);
+    int rc = store_needs_worker(store, call);
     if (rc != NG_OK) {
         return rc;
     }
@@ -202,6 +274,9 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     pthread_mutex_lock(&table->lock);
     bool replace = entry->committed == NULL || (store->shared && entry->queued == 0);
     if (replace) {
+        entry->seen_ns = clock_monotonic_ns();
+        entry->read_now = true;
+        entry->stale = false;
         table_set_committed(table, entry, version);
         version_unref(entry->newest);
         entry->newest = version_ref(version);
@@ -212,10 +287,14 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     return NG_OK;
 }
 
-/* Loads with the entry's lock, so that no change is under way that the row might lag behind. */
+/* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
+ * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
                              struct version **ret)
 {
+    if (store->shared) {
+        return store_fetch(store, call, key, 0, ret);
+    }
     struct entry *entry = table_use(&store->table, key);
     if (entry == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
@@ -245,7 +324,7 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     (void)atomic_fetch_add_explicit(version != NULL ? &store->hits : &store->misses, 1,
                                     memory_order_relaxed);
     if (version == NULL) {
-        rc = store_needs_worker(call);
+        rc = store_needs_worker(store, call);
         if (rc == NG_OK) {
             rc = revision == 0 ? store_read_newest(store, call, key, &version)
                                : store_fetch(store, call, key, revision, &version);
@@ -273,7 +352,7 @@ static int store_check_query(struct store *store, struct call *call,
         return call_fail(call, NG_EINVAL, "a query has %zu conditions, it may have %d",
                          query->term_count, NG_TERMS_MAX);
     }
-    return store_needs_worker(call);
+    return store_needs_worker(store, call);
 }
 
 int store_query(struct store *store, struct call *call, const struct ng_query *query,
@@ -307,7 +386,7 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
 {
     int rc = store_check_key(store, call, key);
     if (rc == NG_OK) {
-        rc = store_needs_worker(call);
+        rc = store_needs_worker(store, call);
     }
     return rc != NG_OK ? rc
                        : store->backend->history(store->db, &call->pub, key, range, row, user);
@@ -316,7 +395,7 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
 int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
                   ng_event_fn *event, void *user)
 {
-    int rc = store_needs_worker(call);
+    int rc = store_needs_worker(store, call);
     return rc != NG_OK
                ? rc
                : store->backend->changes(store->db, &call->pub, since, limit, event, user);
@@ -325,7 +404,7 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
 int store_answer(struct store *store, struct call *call, struct ng_str scope,
                  struct ng_answer *ret)
 {
-    int rc = store_needs_worker(call);
+    int rc = store_needs_worker(store, call);
     return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
 }
 
@@ -356,6 +435,21 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
     }
     store->watcher_count = kept;
     pthread_mutex_unlock(&store->watch_lock);
+}
+
+void store_saw_seq(struct store *store, uint64_t seq)
+{
+    uint64_t known = atomic_load(&store->last_seq);
+    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
+    }
+}
+
+uint64_t store_look_seq(struct store *store)
+{
+    if (store->backend->last_seq != NULL) {
+        store_saw_seq(store, store->backend->last_seq(store->db));
+    }
+    return atomic_load(&store->last_seq);
 }
 
 uint64_t store_last_seq(struct store *store)
@@ -415,6 +509,8 @@ void store_stats(struct store *store, void (*stat)(void *user, const char *name,
     stat(user, "cache_misses", (double)atomic_load(&store->misses));
     stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
     stat(user, "last_seq", (double)atomic_load(&store->last_seq));
+    stat(user, "round_trips", (double)atomic_load(&store->round_trips));
+    stat(user, "changes_again", (double)atomic_load(&store->reruns));
     if (store->backend->stats != NULL) {
         store->backend->stats(store->db, stat, user);
     }

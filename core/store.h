@@ -24,13 +24,20 @@ struct store;
 /* Opens the backend (its descriptor must outlive the store). */
 int store_open(struct call *call, const struct ng_documents *backend,
                const struct ng_conf *conf, struct store **ret);
+/* No change function runs again from here on (shared stores): before plugins are stopped. */
+void store_stop(struct store *store);
 /* Waits for queued commits, closes the backend. NULL is a no-op. */
 void store_close(struct store *store);
+/* Do other gateways write to it? */
+bool store_is_shared(const struct store *store);
 const struct ng_documents *store_backend(struct store *store, void **ret_db);
 
 /* A collection exists from now on. */
 int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection);
+/* What could not be declared because the database was away (shared stores only). NG_OK: nothing
+ * is left. On workers. */
+int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 
 /* The values of a collection's declared fields in a document's body, as a backend gets them.
@@ -54,6 +61,11 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
 /* Changes, for the call's own answer: NG_PENDING, the call is done when the commit is. */
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
                  size_t count);
+
+/* The plugin's code of a call runs; while it does, no change function of the call is run again
+ * (shared stores: another gateway was faster). Around each run. */
+void store_run_begins(struct store *store, struct call *call);
+void store_run_ends(struct store *store, struct call *call);
 
 /* Changes inside a longer operation: done(user, rc) once, on the committing thread, instead of
  * holding the call's answer; on failure the call carries the message. NG_OK: queued; else
@@ -95,6 +107,9 @@ int store_watch(struct store *store, store_watch_fn *watch, void *user);
 /* It does not run any more when this returns. */
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
+/* Shared documents: this event was seen; and what the backend says now (0: it cannot tell). */
+void store_saw_seq(struct store *store, uint64_t seq);
+uint64_t store_look_seq(struct store *store);
 
 /* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
 int store_answer(struct store *store, struct call *call, struct ng_str scope,

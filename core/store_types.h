@@ -33,6 +33,7 @@ struct version {
     struct blob *key;  /* collection, space and id, one behind the other */
     struct blob *json;
     struct blob *text;
+    uint64_t ticket;        /* of the put that makes it; 0: it is committed */
     struct arena arena;     /* the parsed body, author, action */
     struct version *origin; /* of a committed form: the version it shares with; a reference */
     struct version
@@ -71,9 +72,27 @@ struct entry {
     struct version *newest;    /* the committed one, or what is queued behind it */
     unsigned queued;           /* changes on their way to the disk */
     unsigned users;            /* operations that hold a pointer to this entry */
+    /* Shared stores: */
+    struct operation *parked_first, *parked_last; /* wait for their turn */
+    struct operation *turn; /* the one of them that was let go and has not queued yet */
+    int64_t seen_ns;        /* when `committed` was the newest one in the database */
+    int64_t chain_ns;       /* since when there is always something queued */
+    bool read_now;          /* `committed` was read by who holds the lock */
+    bool stale;             /* read it again before the next change is made of it */
+    bool draining;          /* nothing is queued behind what is queued */
     int failing; /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };
+
+static inline struct ng_key entry_key(const struct entry *entry)
+{
+    const char *at = entry->key->data;
+    size_t head = entry->collection_len + entry->space_len;
+    struct ng_key key = {{at, entry->collection_len},
+                         {at + entry->collection_len, entry->space_len},
+                         {at + head, entry->key->len - head}};
+    return key;
+}
 
 #define STORE_BUCKETS 16384
 
@@ -115,18 +134,39 @@ bool draft_touched(const struct ng_draft *draft);
 struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 
 #define STORE_WATCHERS_MAX 16
+/* Threads that run change functions again (shared stores only). */
+#define STORE_AGAIN_THREADS 4
+
+struct store_again {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;     /* something is due, or stopping */
+    pthread_cond_t turned;   /* a call's memory is free again */
+    struct operation *first; /* by the time they are due */
+    unsigned running;
+    bool stopping, ending;
+    pthread_t threads[STORE_AGAIN_THREADS];
+    size_t thread_count;
+};
 
 struct store {
     const struct ng_documents *backend;
     void *db;
-    bool shared; /* NG_DOCUMENTS_SHARED: nothing is cached */
+    bool shared; /* NG_DOCUMENTS_SHARED: reads are never answered from memory */
     struct store_table table;
+    pthread_mutex_t order; /* recursive; shared: queueing a change and the end of one exclude
+                              each other, so that none is queued on one that has failed */
+    struct store_again again;
+    atomic_uint_fast64_t tickets;     /* the last one given */
+    atomic_uint_fast64_t round_trips; /* what the backend was asked */
+    atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */
     pthread_rwlock_t collections_lock;
     struct {
         struct ng_collection desc; /* a copy; fields are the plugin's */
         char name[NG_COLLECTION_MAX + 1];
+        bool undeclared; /* shared: the database was away */
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
+    atomic_bool undeclared; /* at least one of them */
     pthread_mutex_t watch_lock;
     struct {
         store_watch_fn *watch;

@@ -18,11 +18,12 @@ struct on_budget {
  * One answer: an object whose list is paged.
  *
  *   on_answer_begin(&answer, call, budget, limit, offset)
+ *   other members: on_json_name_c(&answer.json, "notebook"), ... (before the list, so that they
+ *                  count; what comes behind it is told beforehand with on_answer_reserve)
  *   on_answer_list(&answer, "notes")
  *   while (on_answer_more(&answer) && next row) { write into on_answer_item(&answer);
  *                                                 on_answer_add(&answer); }
  *   on_answer_list_end(&answer)
- *   further members: on_json_name_c(&answer.json, "notebook"), ...
  *   return on_answer_end(&answer, total)     writes pagination and _guidance, replies
  *
  * Rows begin at `offset`; the caller skips those before. Whatever happens in between, end with
@@ -37,11 +38,13 @@ struct on_answer {
     size_t lines;                /* line ends in the strings so far */
     int64_t returned;
     bool full; /* the next item did not fit */
-    bool paged;
+    bool cut;  /* an item is truncated */
 };
 
 void on_answer_begin(struct on_answer *answer, struct ng_call *call,
                      const struct on_budget *budget, int64_t limit, int64_t offset);
+/* Keeps room for members that are written behind the list. */
+void on_answer_reserve(struct on_answer *answer, size_t bytes);
 void on_answer_list(struct on_answer *answer, const char *name);
 /* Is there room for one more: under the limit and nothing refused so far? */
 bool on_answer_more(const struct on_answer *answer);
@@ -64,7 +67,7 @@ void on_answer_drop(struct on_answer *answer);
 /* Replies with a JSON object that was written by hand. */
 int on_answer_reply(struct ng_call *call, struct on_buf *json);
 
-/* A string as JSON, with how many bytes its JSON takes and how many line ends are in it. */
+/* Bytes that the text takes as a JSON string, with its quotes. */
 size_t on_json_size(struct ng_str text);
 /* The longest beginning, between characters, whose JSON (with its quotes) takes at most `bytes`
  * and which has at most `lines` line ends. */

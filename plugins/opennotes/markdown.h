@@ -4,7 +4,7 @@
 #ifndef OPENNOTES_MARKDOWN_H
 #define OPENNOTES_MARKDOWN_H
 
-#include <notegate/plugin.h>
+#include "text.h"
 
 /* Longest title of a wiki link, in bytes. */
 #define ON_WIKI_MAX 1024
@@ -50,7 +50,7 @@ struct on_markdown_events {
 };
 
 struct on_markdown_stats {
-    uint64_t words; /* as on_markdown_words() */
+    uint64_t words; /* as on_words() */
     uint64_t chars; /* code points */
     uint64_t lines;
     uint64_t headings;
@@ -67,9 +67,6 @@ struct on_markdown_stats {
  */
 int on_markdown_parse(struct ng_str text, const struct on_markdown_events *events, void *user,
                       struct on_markdown_stats *ret_stats);
-
-/* Words as people count them: runs between white space that hold a letter or digit. */
-uint64_t on_markdown_words(struct ng_str text);
 
 /* "inline", "reference", "wiki", "auto". */
 const char *on_link_kind_name(enum on_link_kind kind);

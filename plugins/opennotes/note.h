@@ -14,6 +14,24 @@
 
 enum on_type { ON_NULL = 0, ON_FALSE, ON_TRUE, ON_NUMBER, ON_STRING, ON_LIST, ON_MAP };
 
+enum on_style {
+    ON_STYLE_PLAIN = 0,
+    ON_STYLE_SINGLE, /* 'text' */
+    ON_STYLE_DOUBLE, /* "text" */
+    ON_STYLE_BLOCK_TEXT,
+    ON_STYLE_FLOW,  /* [a, b], {a: b} */
+    ON_STYLE_BLOCK, /* - a */
+    ON_STYLE_ALIAS
+};
+
+/* Where a value is written: characters from the start of the YAML, lines from 0. */
+struct on_place {
+    enum on_style style;
+    size_t key_start, key_end; /* of a member */
+    size_t start, end; /* of a block list or map `end` is known to be no more than this */
+    size_t key_line, key_column, line, end_line;
+};
+
 /* A value of front matter. Lists and maps are chains of their elements. */
 struct on_value {
     enum on_type type;
@@ -24,6 +42,7 @@ struct on_value {
     size_t count; /* elements or members */
     /* What it comes to with its aliases written out. */
     size_t values, bytes, height;
+    struct on_place place;
 };
 
 /* A member of a map; NULL: none, or no map. */
@@ -44,11 +63,49 @@ struct on_front {
     size_t lines; /* lines before the body */
 };
 
+/* What a plain scalar is by the core types: its type, and its JSON where that is a number.
+ * {NULL, 0} in *ret_text: no memory. */
+enum on_type on_scalar_type(struct on_arena *arena, struct ng_str text,
+                            struct ng_str *ret_text);
+/* A value as YAML. Blocks begin on a line of their own, indented by `indent`, and end in a line
+ * end. */
+struct on_yaml {
+    struct on_buf *out;
+    const char *newline;  /* "\n" or "\r\n" */
+    enum on_style quotes; /* of a text, where it can be kept: SINGLE or DOUBLE */
+};
+/* In one line: a scalar, or a flow list or map. */
+void on_yaml_flow(const struct on_yaml *yaml, const struct on_value *value, bool in_flow);
+/* "key: value" with its line end, lists and maps that are not empty as blocks. */
+void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct on_value *value,
+                    size_t indent);
+/* The elements of a block list or map, each on lines of its own. */
+void on_yaml_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent);
+void on_yaml_key(const struct on_yaml *yaml, struct ng_str key, bool in_flow);
+
 void on_front_find(struct ng_str bytes, struct on_front *front);
 /* Parses YAML into one map (NULL members: {}). NG_OK; NG_EINVAL with *ret_error a sentence;
  * NG_EINTERNAL: no memory. Everything lies in the arena. `line` is that of the first byte. */
 int on_front_parse(struct on_arena *arena, struct ng_str yaml, size_t line,
                    const struct on_value **ret_map, struct ng_str *ret_error);
+
+/* ---- front_edit.c */
+
+/* The bytes of a file with the members of `set` in its front matter; a member that is null goes
+ * away. All else stays byte for byte. NG_OK; NG_EINVAL with *ret_error a sentence where that
+ * cannot be done safely; NG_EINTERNAL: no memory. */
+int on_front_set(struct on_arena *arena, struct ng_str bytes, const struct on_value *set,
+                 struct ng_str *ret_bytes, struct ng_str *ret_error);
+/* A map of two, the members of `over` first beat those of `under`; the order is that of
+ * `over`, then what is only in `under`. NULL: no memory. */
+struct on_value *on_value_merge(struct on_arena *arena, const struct on_value *over,
+                                const struct on_value *under);
+/* Adds a member, or replaces the one of that key. False: no memory. */
+bool on_value_put(struct on_arena *arena, struct on_value *map, struct ng_str key,
+                  const struct on_value *value);
+/* What the caller gave as JSON. NULL: no memory, or deeper than ON_FRONT_DEPTH_MAX. */
+struct on_value *on_value_from(struct on_arena *arena, struct ng_call *call,
+                               const struct ng_value *json);
 
 struct on_note {
     struct ng_str body; /* valid UTF-8, without front matter and BOM, line ends as they are */

@@ -308,7 +308,10 @@ AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
 AT(ng_host, file_folder, 664);
-SIZE(ng_host, 672);
+AT(ng_host, day, 672);
+AT(ng_host, change_wait, 680);
+AT(ng_host, change_as, 688);
+SIZE(ng_host, 696);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -416,7 +419,9 @@ AT(ng_put, tool, 232);
 AT(ng_put, action, 248);
 AT(ng_put, event_data, 264);
 AT(ng_put, seq, 280);
-SIZE(ng_put, 288);
+AT(ng_put, ticket, 288);
+AT(ng_put, base_ticket, 296);
+SIZE(ng_put, 304);
 
 AT(ng_answer, size, 0);
 AT(ng_answer, scope, 8);
@@ -530,7 +535,9 @@ AT(ng_journal, checkpoint_put, 104);
 AT(ng_journal, checkpoint_get, 112);
 AT(ng_journal, checkpoint_list, 120);
 AT(ng_journal, health, 128);
-SIZE(ng_journal, 136);
+AT(ng_journal, flush, 136);
+AT(ng_journal, restore_over, 144);
+SIZE(ng_journal, 152);
 
 /* ---- values that modules were compiled with ---- */
 

@@ -60,7 +60,15 @@ struct ng_put {
                              gets; else NG_SEQ_KEEP */
     struct ng_str agent, tool, action;
     struct ng_str event_data; /* JSON or {NULL, 0} */
-    uint64_t seq;             /* out: sequence number given to this change; set before done() */
+    uint64_t seq;    /* out: sequence number given to this change; set before done(). Shared
+                        backends may leave 0: it is numbered later (changes() has it then) */
+    uint64_t ticket; /* names this put in this process; 0: nothing is built on it */
+    /* 0: the base was read from the backend, or its commit has succeeded. Else the ticket of
+     * the put that makes the base, which was queued before: if that one fails, this one fails
+     * too (NG_ECONFLICT), even if the database meanwhile has another base of the same revision.
+     * A ticket that is not on its way any more (its done() has returned) has succeeded: the
+     * core queues nothing on one that it was told has failed. */
+    uint64_t base_ticket;
 };
 
 /* The answer of a call that came with an idempotency key; stored in the same commit. */

@@ -135,6 +135,9 @@ enum ng_level { NG_LOG_ERROR = 1, NG_LOG_WARNING = 2, NG_LOG_INFO = 3, NG_LOG_DE
 
 typedef int ng_step_fn(struct ng_call *call, void *user);
 
+/* How a change ended that no call waits for. */
+typedef void ng_changed_fn(void *user, int rc);
+
 /* ---- the services of the gateway
  * ------------------------------------------------------------------ */
 
@@ -319,6 +322,23 @@ struct ng_host {
      * and nothing is made. Other plugins reach its files only where a root holds them too; a
      * caller who may not see its space reaches them nowhere. */
     int (*file_folder)(struct ng_call *call, struct ng_str folder);
+
+    /* The day, YYYY-MM-DD, at a Unix time in the zone that `timezone` names. Call memory;
+     * {NULL, 0}: out of memory. Not in open() and start(), which come before the zone. */
+    struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
+
+    /* As `change`, but a step inside longer work: returns when the commit is on disk (NG_OK) or
+     * has failed. The answer does not wait for it, and functions must not reply. Only where the
+     * call may block, else NG_EWOULDBLOCK. */
+    int (*change_wait)(struct ng_call *call, const struct ng_change *changes, size_t count);
+
+    /* Changes documents outside of any call, in the name of `agent`: what a plugin writes on
+     * its own account, from a thread of its own for instance. NG_OK: queued, and done(user, rc)
+     * comes once, from any thread, when it is on disk or has failed; it must be quick. Else it
+     * does not come. The changes and what they point to live until then. May block. */
+    int (*change_as)(const struct ng_host *host, struct ng_str agent,
+                     const struct ng_change *changes, size_t count, ng_changed_fn *done,
+                     void *user);
 };
 
 /* ---- what a plugin declares

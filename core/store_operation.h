@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* store_operation.h - a write from its functions to the end of its commit. Included by store*.c
+ * only. */
+#ifndef NOTEGATE_CORE_STORE_OPERATION_H
+#define NOTEGATE_CORE_STORE_OPERATION_H
+
+#include "store_types.h"
+
+/* A change function is run again where the state it saw failed to reach the disk meanwhile, or
+ * where it was older than what another gateway wrote. */
+#define STORE_ATTEMPTS_MAX 8
+
+/* One document of an operation. */
+struct piece {
+    const struct ng_change *change;
+    struct entry *entry;
+    struct version *base; /* what the function saw; a reference */
+    struct version *next; /* what it made; a reference, NULL: no change */
+    struct ng_draft draft;
+    bool locked;
+};
+
+/* The answer of a call as it was before the functions ran: what they replied can be taken back.
+ */
+struct staged {
+    struct result work;
+    struct ng_writer writer;
+    size_t reply_len;
+    bool reply_open;
+};
+
+/* What tells whether a reply was made between two looks at the call. */
+struct reply_mark {
+    const char *text;
+    const struct part *last_part;
+    size_t reply_len;
+    bool reply_open;
+};
+
+/* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
+ * stores) a thread of store_again.c. */
+struct operation {
+    struct store *store;
+    struct call *call;
+    struct ng_batch batch;
+    struct ng_answer answer;
+    struct arena arena; /* changes, puts, fields, pieces */
+    struct piece *pieces;
+    struct ng_put *puts;
+    size_t count;
+    atomic_int refs; /* who runs it, who commits it, and the list it waits in */
+    int64_t queued_ns;
+    store_done_fn *done;
+    void *user;
+    bool own_answer; /* of store_change: the call's answer is kept with it */
+    bool stores;     /* the call's answer is in its batch */
+    bool waited;     /* a thread waits for its end in the call's own run */
+
+    /* Shared stores only: running again. */
+    const struct ng_answer *given; /* the answer to keep, or NULL */
+    struct staged before;          /* the call's answer, without what the functions replied */
+    struct reply_mark first, last; /* before and after they ran last */
+    bool gave_revision;
+    unsigned rounds; /* commits that another gateway was faster than */
+    int64_t began_ns;
+    int64_t due_ns;
+    struct operation *next; /* in an entry's list, that of the threads, or the call's */
+    struct entry *turn_of;  /* this entry lets it go next */
+    struct entry *park_on;  /* out of an attempt: it has to wait for this entry */
+    bool waits_behind;      /* it had its turn in some entry's list: no more queueing */
+    bool adopt;             /* its idempotency key was used elsewhere: take that answer */
+    bool held;              /* whoever ran it last still uses it: with again's lock */
+    bool came_early;        /* and it is to be run again already */
+    bool in_gate;           /* holds the gate of its call's plugin */
+    struct gate_entry gate_entry;
+};
+
+/* ---- store_piece.c ---- */
+
+int operation_no_memory(struct call *call);
+/* Takes back what the last run made. */
+void piece_reset(struct piece *piece);
+/* Runs the function against entry->newest. NG_PENDING: a shared store, and what this would be
+ * made of has failed: op->park_on. */
+int piece_run(struct operation *op, struct piece *piece);
+/* What the backend gets of it. */
+int piece_put(struct operation *op, struct piece *piece, struct ng_put *put);
+/* What a change says that came behind a failed one. */
+int store_failing_code(int failing);
+
+/* ---- store_operation.c ---- */
+
+struct operation *operation_new(struct store *store, struct call *call,
+                                const struct ng_change *changes, size_t count);
+void operation_unref(struct operation *op);
+int operation_lock(struct operation *op);
+void operation_unlock(struct operation *op);
+/* Runs all functions. */
+int operation_run(struct operation *op);
+/* Makes the batch of what they made. */
+int operation_batch(struct operation *op, const struct ng_answer *answer);
+/* Queues it; what the functions made is the newest state then. *ret_again: it is not, the
+ * state they saw has failed meanwhile. */
+int operation_queue(struct operation *op, bool *ret_again);
+void store_batch_ended(struct store *store);
+/* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
+ * for. */
+bool operation_is_settled(struct operation *op, const struct ng_answer *answer);
+
+/* ---- store_change.c ---- */
+
+/* Takes back what the functions replied when they ran last. */
+void operation_take_back(struct operation *op);
+void staged_keep(struct staged *staged, const struct call *call);
+void staged_restore(const struct staged *staged, struct call *call);
+/* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
+ * NG_PENDING: it has to wait for op->park_on, after operation_unlock(). */
+int operation_attempt(struct operation *op, bool *ret_settled);
+
+/* ---- store_again.c: what other gateways' changes make necessary ---- */
+
+int store_again_start(struct store *store);
+/* Nothing of this process runs a function from here on: what would run again fails. */
+void store_again_stop(struct store *store);
+void store_again_done(struct store *store);
+/* May the functions run now? NG_PENDING: op->park_on. With the entries' locks. */
+int store_again_admit(struct operation *op);
+/* It waits until its entry lets it go; its owner must not use it any more. */
+void store_again_park(struct operation *op);
+/* The owner uses it no more. */
+void store_again_let_go(struct operation *op);
+/* The commit of `op` has failed with rc. True: that is not its end, it is run again. */
+bool store_again_failed(struct operation *op, int rc);
+/* With the table's lock: such a one waits for its turn from here on. */
+void store_again_enlist(struct operation *op);
+/* With the table's lock: who waits for this entry goes on, if nothing is in the way. */
+void store_again_wake(struct store *store, struct entry *entry);
+/* With the table's lock: changes of this entry have ended, the last with this latency. */
+void store_again_ended(struct entry *entry, int64_t took_ns);
+
+#endif
