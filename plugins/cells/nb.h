@@ -88,6 +88,9 @@ struct nb_error {
 /* Reads the whole file once. NB_FINE: nb_done() later; else nothing is left. */
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error);
 void nb_done(struct nb *nb);
+/* Is it one well formed value of JSON (as kernels send it: with NaN, with halves of
+ * surrogates)? */
+bool nb_check(struct ng_str json);
 
 /* ---- walking JSON that is known to be well formed (nb_walk.c) ---- */
 

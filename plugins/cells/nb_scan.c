@@ -597,6 +597,20 @@ enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *err
     return NB_FINE;
 }
 
+bool nb_check(struct ng_str json)
+{
+    struct nb nothing = {.cell_count = 0};
+    struct nb_error ignored = {.fault = NB_FINE};
+    struct scan scan = {.bytes = json, .nb = &nothing, .error = &ignored};
+    struct nb_span value;
+    skip_space(&scan);
+    if (!scan_value(&scan, &value)) {
+        return false;
+    }
+    skip_space(&scan);
+    return scan.at == json.len;
+}
+
 void nb_done(struct nb *nb)
 {
     free(nb->cells);
