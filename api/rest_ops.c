@@ -8,6 +8,7 @@
 #include "keys.h"
 #include "log_queue.h"
 #include "record.h"
+#include "registry.h"
 #include "routes.h"
 #include "str.h"
 
@@ -24,11 +25,36 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
+/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
+ * may begin work in it. */
+static int readyz_plugins(struct call *call)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(call->gateway->registry, &plugins);
+    struct call *own = call_new(call->gateway);
+    int rc = own == NULL ? NG_EINTERNAL : NG_OK;
+    if (own != NULL) {
+        own->deadline_ns = call->deadline_ns;
+    }
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        if (plugins[i]->started && plugins[i]->desc.health != NULL) {
+            rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
+        }
+    }
+    if (rc != NG_OK) {
+        struct ng_str text = own == NULL ? ng_str_of("out of memory") : own->work.message;
+        rc = call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(own);
+    return rc;
+}
+
 static int readyz_step(struct ng_call *pub, void *user)
 {
     struct call *call = call_of(pub);
     (void)user;
     int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
+    rc = rc != NG_OK ? rc : readyz_plugins(call);
     return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
 }
 

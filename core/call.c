@@ -210,12 +210,20 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
     return NG_OK;
 }
 
+const struct plugin *call_plugin(const struct call *call)
+{
+    return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
+}
+
 const char *error_name(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
         size_t index = (size_t)(NG_EPLUGIN - rc);
         const struct ng_plugin *plugin = &tool->plugin->desc;
         return index < plugin->code_count ? plugin->codes[index].name : "INTERNAL";
+    }
+    if (tool != NULL && rc == NG_EINVAL && tool->plugin->desc.invalid_input != NULL) {
+        return tool->plugin->desc.invalid_input;
     }
     switch (rc) {
 #define ERROR_NAME_CASE(symbol, value, name, status, text)                                     \

@@ -236,6 +236,9 @@ void call_release(struct call *call); /* dispatch.c */
 /* The services handed to plugins (host.c). */
 extern const struct ng_host call_host;
 
+/* The plugin whose code this call runs; NULL: none's. */
+const struct plugin *call_plugin(const struct call *call);
+
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);
 int error_status(const struct tool *tool, int rc);

@@ -314,9 +314,7 @@ static void dispatch_take(struct call *call, int rc)
 
 struct gate *dispatch_gate(const struct call *call)
 {
-    struct plugin *plugin = call->plugin != NULL ? call->plugin
-                            : call->tool != NULL ? call->tool->plugin
-                                                 : NULL;
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its gate */
     bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
     return serial ? &plugin->gate : NULL;
 }

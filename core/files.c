@@ -39,22 +39,36 @@ struct file_roots *files_roots_ref(struct files *files)
     return roots;
 }
 
+static void files_root_done(struct file_root *root)
+{
+    if (root->fd >= 0) {
+        (void)close(root->fd);
+    }
+    free(root->path);
+    free(root->real);
+    free(root->space);
+}
+
 void files_roots_unref(struct file_roots *roots)
 {
     if (roots == NULL || atomic_fetch_sub(&roots->refs, 1) != 1) {
         return;
     }
     for (size_t i = 0; i < roots->count; i++) {
-        struct file_root *root = &roots->items[i];
-        if (root->fd >= 0) {
-            (void)close(root->fd);
-        }
-        free(root->path);
-        free(root->real);
-        free(root->space);
+        files_root_done(&roots->items[i]);
     }
     free(roots->items);
     free(roots);
+}
+
+/* From the next call on. Roots change on one thread at a time: at start, or in a reload. */
+static void files_publish_roots(struct files *files, struct file_roots *fresh)
+{
+    (void)pthread_mutex_lock(&files->roots_lock);
+    struct file_roots *old = files->roots;
+    files->roots = fresh;
+    (void)pthread_mutex_unlock(&files->roots_lock);
+    files_roots_unref(old);
 }
 
 static char *files_copy(struct ng_str text)
@@ -102,7 +116,9 @@ static int files_make_root(char *path)
     return mkdir(path, S_IRWXU) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-static int files_open_root(struct call *call, struct ng_str text, struct file_root *root)
+/* owner: it is a folder of this plugin, which must be there; else it is made where missing. */
+static int files_open_root(struct call *call, struct ng_str text, const struct plugin *owner,
+                           struct file_root *root)
 {
     struct ng_str space;
     struct ng_str path;
@@ -117,20 +133,29 @@ static int files_open_root(struct call *call, struct ng_str text, struct file_ro
                          (int)text.len, text.data);
     }
     root->fd = -1;
+    root->owner = owner;
     root->space = files_copy(space);
     root->path = files_copy(path);
     if (root->space == NULL || root->path == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
-    if (files_make_root(root->path) != 0) {
+    const char *doing = owner != NULL ? "open the folder" : "open the root";
+    if (owner == NULL && files_make_root(root->path) != 0) {
         return files_fail_os(call, errno, "make the root", path);
     }
     root->real = realpath(root->path, NULL);
     if (root->real == NULL) {
-        return files_fail_os(call, errno, "open the root", path);
+        int error = errno;
+        int rc = files_fail_os(call, error, doing, path);
+        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
     }
     root->fd = open(root->real, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root->fd >= 0 ? NG_OK : files_fail_os(call, errno, "open the root", path);
+    if (root->fd < 0) {
+        int error = errno;
+        int rc = files_fail_os(call, error, doing, path);
+        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
+    }
+    return NG_OK;
 }
 
 /* A relative root is meant from the working folder of the start; callers name it absolutely. */
@@ -148,15 +173,17 @@ static int files_absolute_root(struct call *call, struct file_root *root)
     return NG_OK;
 }
 
-static int files_open_roots(struct call *call, const struct ng_str *texts, size_t count,
-                            struct file_roots **ret)
+/* The configured roots and, where they can be opened, the plugins' folders. */
+static int files_open_roots(struct files *files, struct call *call, const struct ng_str *texts,
+                            size_t count, struct file_roots **ret)
 {
+    size_t folder_count = files->folder_count;
     if (count > FILES_ROOTS_MAX) {
         return call_fail(call, NG_EINVAL, "%zu roots are configured, at most %d are possible.",
                          count, FILES_ROOTS_MAX);
     }
     struct file_roots *roots = alloc_zeroed(1, sizeof(*roots));
-    struct file_root *items = alloc_zeroed(count + 1, sizeof(*items));
+    struct file_root *items = alloc_zeroed(count + folder_count + 1, sizeof(*items));
     if (roots == NULL || items == NULL) {
         free(roots);
         free(items);
@@ -168,9 +195,24 @@ static int files_open_roots(struct call *call, const struct ng_str *texts, size_
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         roots->count = i + 1;
         items[i].fd = -1;
-        rc = files_open_root(call, texts[i], &items[i]);
+        rc = files_open_root(call, texts[i], NULL, &items[i]);
         if (rc == NG_OK) {
             rc = files_absolute_root(call, &items[i]);
+        }
+    }
+    for (size_t i = 0; i < folder_count && rc == NG_OK; i++) {
+        struct file_root *item = &items[roots->count];
+        roots->count++;
+        item->fd = -1;
+        rc = files_open_root(call, ng_str_of(files->folders[i].text), files->folders[i].owner,
+                             item);
+        if (rc == NG_ENOTFOUND) {
+            /* It was there once: its files are out of reach until it is again. */
+            files_root_done(item);
+            memset(item, 0, sizeof(*item));
+            roots->count--;
+            call_reset_result(call);
+            rc = NG_OK;
         }
     }
     if (rc != NG_OK) {
@@ -179,6 +221,60 @@ static int files_open_roots(struct call *call, const struct ng_str *texts, size_
     }
     *ret = roots;
     return NG_OK;
+}
+
+/* A folder beside the roots that are there. */
+static int files_with_folder(struct files *files, struct call *call, struct ng_str folder,
+                             const struct plugin *owner, struct file_roots **ret)
+{
+    const struct file_roots *old = files->roots;
+    struct ng_str *texts = arena_alloc(&call->arena, (old->count + 1) * sizeof(*texts));
+    size_t count = 0;
+    for (size_t i = 0; texts != NULL && i < old->count; i++) {
+        const struct file_root *root = &old->items[i];
+        if (root->owner == NULL) {
+            texts[count++] = arena_printf(&call->arena, "%s:%s", root->space, root->path);
+        }
+    }
+    struct file_folder *folders = alloc_zeroed(files->folder_count + 1, sizeof(*folders));
+    char *text = files_copy(folder);
+    if (texts == NULL || folders == NULL || text == NULL) {
+        free(folders);
+        free(text);
+        return call_fail(call, NG_EINTERNAL, "Out of memory while adding a folder.");
+    }
+    if (files->folder_count > 0) {
+        memcpy(folders, files->folders, files->folder_count * sizeof(*folders));
+    }
+    folders[files->folder_count] = (struct file_folder){text, owner};
+    free(files->folders);
+    files->folders = folders;
+    files->folder_count++;
+    return files_open_roots(files, call, texts, count, ret);
+}
+
+int files_add_folder(struct files *files, struct call *call, struct ng_str folder)
+{
+    const struct plugin *owner = call_plugin(call);
+    struct file_root probe = {.fd = -1};
+    struct file_roots *fresh = NULL;
+    if (owner == NULL) {
+        return call_fail(call, NG_EINTERNAL, "A folder is added by no plugin.");
+    }
+    int rc = files_open_root(call, folder, owner, &probe);
+    files_root_done(&probe);
+    if (rc == NG_OK && files->folder_count == FILES_ROOTS_MAX) {
+        rc = call_fail(call, NG_EINVAL, "More than %d folders are added to the roots.",
+                       FILES_ROOTS_MAX);
+    }
+    if (rc == NG_OK) {
+        rc = files_with_folder(files, call, folder, owner, &fresh);
+    }
+    if (rc == NG_OK) {
+        files_publish_roots(files, fresh);
+        rc = files_settle_all(files, call);
+    }
+    return rc;
 }
 
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
@@ -196,7 +292,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         rc = store_declare(store, call, &files_collections[i]);
     }
     if (rc == NG_OK) {
-        rc = files_open_roots(call, roots, count, &files->roots);
+        rc = files_open_roots(files, call, roots, count, &files->roots);
     }
     if (rc == NG_OK) {
         rc = files_settle_all(files, call);
@@ -220,6 +316,10 @@ void files_close(struct files *files)
         return;
     }
     files_roots_unref(files->roots);
+    for (size_t i = 0; i < files->folder_count; i++) {
+        free(files->folders[i].text);
+    }
+    free(files->folders);
     (void)pthread_mutex_destroy(&files->roots_lock);
     (void)pthread_mutex_destroy(&files->locks_lock);
     free(files);
@@ -229,16 +329,17 @@ int files_set_roots(struct files *files, struct call *call, const struct ng_str 
                     size_t count)
 {
     struct file_roots *fresh = NULL;
-    int rc = files_open_roots(call, roots, count, &fresh);
-    if (rc != NG_OK) {
-        return rc;
+    int rc = files_open_roots(files, call, roots, count, &fresh);
+    if (rc == NG_OK) {
+        files_publish_roots(files, fresh);
     }
-    (void)pthread_mutex_lock(&files->roots_lock);
-    struct file_roots *old = files->roots;
-    files->roots = fresh;
-    (void)pthread_mutex_unlock(&files->roots_lock);
-    files_roots_unref(old);
-    return NG_OK;
+    return rc;
+}
+
+bool files_root_counts(struct call *call, const struct file_root *root)
+{
+    return root->owner == NULL || root->owner == call_plugin(call) ||
+           !files_root_visible(call, root);
 }
 
 bool files_root_visible(struct call *call, const struct file_root *root)
@@ -261,7 +362,7 @@ size_t files_roots(struct files *files, struct call *call, const struct ng_str *
     struct ng_str *names = arena_alloc(&call->arena, (roots->count + 1) * sizeof(*names));
     size_t count = 0;
     for (size_t i = 0; names != NULL && i < roots->count; i++) {
-        if (files_root_visible(call, &roots->items[i])) {
+        if (roots->items[i].owner == NULL && files_root_visible(call, &roots->items[i])) {
             names[count] = arena_copy(&call->arena, ng_str_of(roots->items[i].path));
             if (names[count].data != NULL) {
                 count++;

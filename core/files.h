@@ -22,6 +22,9 @@ void files_close(struct files *files); /* NULL is a no-op */
 /* A reload: the new roots hold from the next call on. */
 int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,
                     size_t count);
+/* A folder that file calls of the plugin this call belongs to may use as a root, see
+ * ng_host.file_folder; a reload keeps it. Unfinished saves in it are settled first. */
+int files_add_folder(struct files *files, struct call *call, struct ng_str folder);
 /* Roots: real path and space; for commands and the reload report. */
 size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots);
 

@@ -59,13 +59,17 @@ static bool path_below(struct ng_str path, const char *prefix, struct ng_str *re
 }
 
 /* The innermost root an absolute path is in, whoever may see it. */
-static const struct file_root *root_of(const struct file_roots *roots, struct ng_str path,
+static const struct file_root *root_of(const struct walk *walk, struct ng_str path,
                                        struct ng_str *ret_rest)
 {
+    const struct file_roots *roots = walk->place->roots;
     const struct file_root *best = NULL;
     for (size_t i = 0; i < roots->count; i++) {
         const struct file_root *root = &roots->items[i];
         struct ng_str rest;
+        if (!walk->any && !files_root_counts(walk->call, root)) {
+            continue;
+        }
         if ((path_below(path, root->path, &rest) || path_below(path, root->real, &rest)) &&
             (best == NULL || rest.len < ret_rest->len)) {
             best = root;
@@ -81,7 +85,7 @@ static int fail_outside(struct call *call, struct file_place *place)
     buf_init(&names, FILES_JSON_MAX);
     for (size_t i = 0; i < place->roots->count; i++) {
         const struct file_root *root = &place->roots->items[i];
-        if (files_root_visible(call, root)) {
+        if (files_root_visible(call, root) && files_root_counts(call, root)) {
             (void)buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", root->path);
         }
     }
@@ -102,14 +106,15 @@ static int fail_memory(struct call *call)
 
 static bool may_see(const struct walk *walk, const struct file_root *root)
 {
-    return walk->any || files_root_visible(walk->call, root);
+    return walk->any ||
+           (files_root_visible(walk->call, root) && files_root_counts(walk->call, root));
 }
 
 /* Goes on at an absolute path: the root it is in and what is left of it. */
 static int walk_from_root(struct walk *walk, struct ng_str path)
 {
     struct ng_str rest = {NULL, 0};
-    walk->root = root_of(walk->place->roots, path, &rest);
+    walk->root = root_of(walk, path, &rest);
     if (walk->root == NULL) {
         return fail_outside(walk->call, walk->place);
     }
@@ -230,7 +235,7 @@ static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
         return fail_memory(walk->call);
     }
     struct ng_str rest;
-    place->root = root_of(place->roots, real, &rest);
+    place->root = root_of(walk, real, &rest);
     if (place->root == NULL || !may_see(walk, place->root)) {
         return fail_outside(walk->call, place);
     }
@@ -286,7 +291,7 @@ static int walk_guard(struct walk *walk, struct ng_str part)
     if (real.data == NULL) {
         return fail_memory(walk->call);
     }
-    const struct file_root *root = root_of(roots, real, &rest);
+    const struct file_root *root = root_of(walk, real, &rest);
     bool open = root != NULL && may_see(walk, root);
     for (size_t i = 0; i < roots->count && !open; i++) {
         open = may_see(walk, &roots->items[i]) &&
@@ -382,7 +387,7 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
     ret->roots = files_roots_ref(files);
     struct walk walk = {.call = call, .place = ret, .dir = -1, .any = any};
     for (size_t i = 0; i < ret->roots->count && !walk.guarded; i++) {
-        walk.guarded = !may_see(&walk, &ret->roots->items[i]);
+        walk.guarded = !any && !files_root_visible(call, &ret->roots->items[i]);
     }
     buf_init(&walk.at, (size_t)2 * FILES_PATH_MAX);
     int rc = walk_from_root(&walk, path);

@@ -155,7 +155,7 @@ int files_settle(struct files *files, struct call *call, struct ng_str json, str
 /* ---- at start */
 
 struct intent {
-    struct ng_str id, json, text;
+    struct ng_str id;
     struct intent *next;
 };
 
@@ -176,9 +176,7 @@ static int collect(void *user, const struct ng_doc *row)
         return 1;
     }
     intent->id = arena_copy(arena, row->key.id);
-    intent->json = arena_copy(arena, row->json);
-    intent->text = arena_copy(arena, row->text);
-    collecting->failed = intent->id.data == NULL || intent->json.data == NULL;
+    collecting->failed = intent->id.data == NULL;
     *collecting->last = intent;
     collecting->last = &intent->next;
     collecting->count++;
@@ -209,8 +207,21 @@ static void settle_listed(struct files *files, struct call *call, const struct i
         return;
     }
     if (!in_work_elsewhere(files, call, intent->id, &fd)) {
-        int rc = files_settle(files, call, intent->json, intent->text);
-        if (rc != NG_OK) {
+        const struct ng_key key = {ng_str_of(FILES_INTENTS), ng_str_of(FILES_INTENT_SPACE),
+                                   intent->id};
+        const struct ng_doc *doc = NULL;
+        /* Calls may run meanwhile: the save may have ended since it was listed. */
+        int rc = store_get(files->store, call, &key, 0, &doc);
+        if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
+            rc = files_settle(files, call, doc->json, doc->text);
+        }
+        if (rc == NG_EOUTSIDE) {
+            /* Of a root that is gone, or of a plugin's folder that is not added yet. */
+            log_write(NG_LOG_INFO, "files",
+                      "an unfinished save of %.*s waits until its folder is served again",
+                      (int)intent->id.len, intent->id.data);
+            call_reset_result(call);
+        } else if (rc != NG_OK) {
             log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
                       (int)intent->id.len, intent->id.data, (int)call->work.message.len,
                       call->work.message.data);
@@ -249,7 +260,6 @@ int files_settle_all(struct files *files, struct call *call)
             .space = space,
             .offset = before,
             .limit = SETTLE_PAGE,
-            .with_text = true,
         };
         uint64_t total = 0;
         int rc = store_query(files->store, call, &query, collect, &collecting, &total);

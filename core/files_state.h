@@ -53,6 +53,14 @@ struct file_root {
     char *real;  /* links resolved */
     char *space; /* whose files these are */
     int fd;      /* O_PATH */
+    /* Of a plugin's folder: only that plugin's calls use it as a root. NULL: a root for all. */
+    const struct plugin *owner;
+};
+
+/* A folder that a plugin added, to be added again when the roots change. */
+struct file_folder {
+    char *text;
+    const struct plugin *owner;
 };
 
 struct file_roots {
@@ -68,6 +76,8 @@ struct files {
     atomic_bool unsettled; /* the database was away at the start */
     pthread_mutex_t roots_lock;
     struct file_roots *roots;
+    struct file_folder *folders; /* of the thread that changes roots */
+    size_t folder_count;
     pthread_mutex_t locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
@@ -76,6 +86,9 @@ struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
 /* May the caller see the files of this root? */
 bool files_root_visible(struct call *call, const struct file_root *root);
+/* Is it a root to this call? A folder of another plugin is none, and what holds it decides; but
+ * who may not see its files meets it, and is stopped, on every way. */
+bool files_root_counts(struct call *call, const struct file_root *root);
 
 /* Where a path leads. Texts are call memory and end in NUL. */
 struct file_place {

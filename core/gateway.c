@@ -264,7 +264,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
-    int rc = store_maintain(gateway->store, call);
+    int rc = journal_pins_load(gateway->journal, call);
+    rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
     rc = rc != NG_OK ? rc : keys_rc;
     void *tasks = atomic_load(&gateway->tasks.self);

@@ -165,6 +165,10 @@ static int make_plugin(struct gateway *gateway, struct config *config, struct ng
         struct plugin *plugin = *ret;
         plugin->conf = config_view(config, plugin->desc.name);
         plugin->asked = arena_copy(&plugin->arena, asked);
+        if (plugin->desc.name_prefix != NULL && plugin->conf != NULL) {
+            struct ng_str prefix = call_host.conf_text(plugin->conf, "prefix");
+            rc = prefix.data != NULL ? registry_rename(plugin, prefix, error) : NG_OK;
+        }
     }
     return rc;
 }
@@ -232,6 +236,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->done = start_done;
     call->done_user = &wait;
     call->started_ns = clock_monotonic_ns();
+    call->plugin = plugin;
     call_ref(call); /* the run's */
     call_hold(call);
     int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);

@@ -615,6 +615,59 @@ static int host_change(struct ng_call *pub, const struct ng_change *changes, siz
     return store_change(call_of(pub)->gateway->store, call_of(pub), changes, count);
 }
 
+static int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
+{
+    struct call *call = call_of(pub);
+    return call->may_block ? store_write_wait(call->gateway->store, call, changes, count)
+                           : NG_EWOULDBLOCK;
+}
+
+/* A change that no call waits for. */
+struct host_write {
+    struct call *call;
+    ng_changed_fn *done;
+    void *user;
+};
+
+static void host_write_done(void *user, int rc)
+{
+    struct host_write *write = user;
+    struct call *call = write->call;
+    ng_changed_fn *done = write->done;
+    void *done_user = write->user;
+    if (rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->work.message.len,
+                  call->work.message.data == NULL ? "" : call->work.message.data);
+    }
+    call_unref(call);
+    done(done_user, rc);
+}
+
+static int host_change_as(const struct ng_host *host, struct ng_str agent,
+                          const struct ng_change *changes, size_t count, ng_changed_fn *done,
+                          void *user)
+{
+    struct gateway *gateway =
+        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    struct ng_str space = {NULL, 0};
+    struct call *call = call_new(gateway);
+    struct host_write *write = call == NULL ? NULL : arena_alloc(&call->arena, sizeof(*write));
+    if (write == NULL) {
+        call_unref(call);
+        return NG_EINTERNAL;
+    }
+    *write = (struct host_write){call, done, user};
+    call->deadline_ns = clock_monotonic_ns() + gateway->limits.call_timeout_ms * 1000000;
+    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT);
+    if (rc == NG_OK) {
+        rc = store_write(gateway->store, call, changes, count, host_write_done, write);
+    }
+    if (rc != NG_OK) {
+        call_unref(call);
+    }
+    return rc;
+}
+
 static int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
     return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
@@ -659,6 +712,11 @@ static size_t host_file_roots(struct ng_call *pub, const struct ng_str **ret_roo
     return files_roots(call_of(pub)->gateway->files, call_of(pub), ret_roots);
 }
 
+static int host_file_folder(struct ng_call *pub, struct ng_str folder)
+{
+    return files_add_folder(call_of(pub)->gateway->files, call_of(pub), folder);
+}
+
 static const struct ng_journal *host_journal(struct ng_call *pub, void **ret_journal)
 {
     return journal_vtable(call_of(pub)->gateway->journal, ret_journal);
@@ -677,6 +735,14 @@ static struct ng_str host_list_after(struct ng_listing *listing)
 {
     listing->seeks = true;
     return listing->after;
+}
+
+static struct ng_str host_day(struct ng_call *pub, int64_t time_ms)
+{
+    struct call *call = call_of(pub);
+    char date[ZONE_DATE_SIZE];
+    journal_date(call->gateway->journal, time_ms, date);
+    return arena_copy(&call->arena, ng_str_of(date));
 }
 
 const struct ng_host call_host = {
@@ -763,4 +829,8 @@ const struct ng_host call_host = {
     .journal = host_journal,
     .list_add = host_list_add,
     .list_after = host_list_after,
+    .file_folder = host_file_folder,
+    .day = host_day,
+    .change_wait = host_change_wait,
+    .change_as = host_change_as,
 };

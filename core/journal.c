@@ -9,6 +9,43 @@
 #include "journal_relay.h"
 #include "log.h"
 
+/* ---- waiting for the relay ---- */
+
+/* As journal_flush, at most until then (0: the call's own time), without a message. */
+static int front_wait(struct journal_front *front, struct call *call, int64_t until_ns)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    if (until_ns == 0 || (call->deadline_ns != 0 && call->deadline_ns < until_ns)) {
+        until_ns = call->deadline_ns;
+    }
+    int rc = NG_PENDING;
+    pthread_mutex_lock(&front->lock);
+    uint64_t ticket = ++front->flush_asked;
+    uint64_t failures = front->failures;
+    pthread_cond_signal(&front->wake);
+    while (rc == NG_PENDING) {
+        if (front->flush_done >= ticket) {
+            rc = NG_OK;
+        } else if (front->stopping ||
+                   (front->failures != failures && front->flush_tried >= ticket)) {
+            rc = NG_EUNAVAILABLE;
+        } else if (until_ns != 0 && clock_monotonic_ns() >= until_ns) {
+            rc = NG_ETIMEOUT;
+        } else if (atomic_load(&call->cancelled)) {
+            rc = NG_ECANCELLED;
+        } else {
+            /* In steps, because a cancellation does not wake. */
+            (void)relay_wait_until(&front->moved, &front->lock,
+                                   clock_monotonic_ns() +
+                                       (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
+        }
+    }
+    pthread_mutex_unlock(&front->lock);
+    return rc;
+}
+
 /* ---- what plugins call: the journal's own functions, under the front's handle ---- */
 
 static int front_deliver(void *user, struct ng_call *call, const struct ng_entry *entries,
@@ -43,7 +80,10 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
                              struct ng_str text)
 {
     struct journal_front *front = user;
-    return front->inner->set_summary(front->db, call, space, text);
+    pthread_mutex_lock(&front->writing);
+    int rc = front->inner->set_summary(front->db, call, space, text);
+    pthread_mutex_unlock(&front->writing);
+    return rc;
 }
 
 static int front_dump(void *user, struct ng_call *call, struct ng_str space,
@@ -62,11 +102,13 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
     return rc != NG_OK ? rc : front->inner->restore(front->db, call, space, json);
 }
 
+/* What it names is pinned first: a pin too many costs room, one too few a version. */
 static int front_checkpoint_put(void *user, struct ng_call *call, struct ng_str space,
                                 struct ng_str id, struct ng_str json)
 {
     struct journal_front *front = user;
-    return front->inner->checkpoint_put(front->db, call, space, id, json);
+    int rc = journal_pins_put(front, call_of(call), space, id, json);
+    return rc != NG_OK ? rc : front->inner->checkpoint_put(front->db, call, space, id, json);
 }
 
 static int front_checkpoint_get(void *user, struct ng_call *call, struct ng_str space,
@@ -89,6 +131,34 @@ static int front_health(void *user, struct ng_call *call)
     return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
 }
 
+static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_t *ret_backlog)
+{
+    struct journal_front *front = user;
+    struct call *call = call_of(pub);
+    *ret_backlog = 0;
+    /* Nothing waits, as far as is known; what other gateways have written is asked for. */
+    if (!front->shared && journal_backlog(front) == 0) {
+        return NG_OK;
+    }
+    int rc = front_wait(front, call, clock_monotonic_ns() + wait_ms * 1000000);
+    if (rc == NG_EWOULDBLOCK || rc == NG_ECANCELLED) {
+        return rc;
+    }
+    if (rc != NG_OK) {
+        int64_t backlog = journal_backlog(front);
+        *ret_backlog = backlog < 1 ? 1 : (uint64_t)backlog;
+    }
+    return NG_OK;
+}
+
+static int front_restore_over(void *user, struct ng_call *call, struct ng_str space,
+                              struct ng_str json, struct ng_str base)
+{
+    struct journal_front *front = user;
+    int rc = journal_flush(front, call_of(call));
+    return rc != NG_OK ? rc : journal_restore_over(front, call, space, json, base);
+}
+
 static const struct ng_journal front_functions = {
     .deliver = front_deliver,
     .timeline = front_timeline,
@@ -101,6 +171,8 @@ static const struct ng_journal front_functions = {
     .checkpoint_get = front_checkpoint_get,
     .checkpoint_list = front_checkpoint_list,
     .health = front_health,
+    .flush = front_flush,
+    .restore_over = front_restore_over,
 };
 
 const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_db)
@@ -127,35 +199,15 @@ bool journal_degraded(struct journal_front *front)
     return degraded;
 }
 
+void journal_date(const struct journal_front *front, int64_t time_ms, char date[ZONE_DATE_SIZE])
+{
+    zone_date(front == NULL ? NULL : front->zone, time_ms, date);
+}
+
 int journal_flush(struct journal_front *front, struct call *call)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    int rc = NG_PENDING;
-    pthread_mutex_lock(&front->lock);
-    uint64_t ticket = ++front->flush_asked;
-    uint64_t failures = front->failures;
-    pthread_cond_signal(&front->wake);
-    while (rc == NG_PENDING) {
-        if (front->flush_done >= ticket) {
-            rc = NG_OK;
-        } else if (front->stopping ||
-                   (front->failures != failures && front->flush_tried >= ticket)) {
-            rc = NG_EUNAVAILABLE;
-        } else if (call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns) {
-            rc = NG_ETIMEOUT;
-        } else if (atomic_load(&call->cancelled)) {
-            rc = NG_ECANCELLED;
-        } else {
-            /* In steps, because a cancellation does not wake. */
-            (void)relay_wait_until(&front->moved, &front->lock,
-                                   clock_monotonic_ns() +
-                                       (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
-        }
-    }
-    pthread_mutex_unlock(&front->lock);
-    return rc == NG_OK
+    int rc = front_wait(front, call, 0);
+    return rc == NG_OK || rc == NG_EWOULDBLOCK
                ? rc
                : call_fail(call, rc, "the journal has not taken all events; try again later");
 }
@@ -174,6 +226,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
     }
     if (backend != NULL) {
         front->inner = backend;
+        front->remote = backend->health != NULL;
         int rc = journal_declare(front->store, call);
         return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }
@@ -192,6 +245,7 @@ static int front_init(struct journal_front *front)
     }
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&front->lock, NULL);
+    pthread_mutex_init(&front->writing, NULL);
     pthread_cond_init(&front->wake, &monotonic);
     pthread_cond_init(&front->moved, &monotonic);
     pthread_condattr_destroy(&monotonic);
@@ -206,7 +260,9 @@ static void front_free(struct journal_front *front)
     zone_free(front->zone);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
+    pthread_mutex_destroy(&front->writing);
     pthread_mutex_destroy(&front->lock);
+    free(front->pins);
     free(front);
 }
 
@@ -246,7 +302,8 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
     front->gateway = gateway;
     front->store = gateway->store;
     front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
-    int rc = front_open_inner(front, call, backend, conf);
+    int rc = journal_pins_declare(front, call);
+    rc = rc != NG_OK ? rc : front_open_inner(front, call, backend, conf);
     if (rc != NG_OK) {
         front_free(front);
         return rc;

@@ -20,6 +20,7 @@
 #include "call.h"
 #include "gateway.h"
 #include "notegate/journal.h"
+#include "zone.h"
 
 struct journal_front;
 
@@ -48,8 +49,14 @@ const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_
 int64_t journal_backlog(struct journal_front *front);
 /* The last delivery failed: /readyz says "degraded". */
 bool journal_degraded(struct journal_front *front);
+/* The day in the journal's zone; without a journal it is UTC's. */
+void journal_date(const struct journal_front *front, int64_t time_ms,
+                  char date[ZONE_DATE_SIZE]);
 /* Waits until all that was committed before this call is delivered. NG_ETIMEOUT, NG_ECANCELLED,
  * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
 int journal_flush(struct journal_front *front, struct call *call);
+
+/* Before store_maintain: reads which versions the checkpoints name, and tells the store. */
+int journal_pins_load(struct journal_front *front, struct call *call);
 
 #endif

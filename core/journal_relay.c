@@ -16,8 +16,8 @@
 #define RELAY_PAGE NG_DELIVERY_MAX
 /* Waiting after a failure is doubled from RELAY_WAIT_FIRST_MS to this. */
 #define RELAY_WAIT_LAST_MS 30000
-/* How often a feed is looked at that other gateways write to: doubled from the first to the
- * last while nothing comes. */
+/* How often a feed is looked at that other gateways write to, and a journal on a server:
+ * doubled from the first to the last while nothing comes. */
 #define RELAY_POLL_FIRST_MS 50
 #define RELAY_POLL_LAST_MS 2000
 /* Events that are counted at most to say how many wait. */
@@ -177,8 +177,13 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 static int relay_deliver(struct journal_front *front, struct call *call,
                          const struct relay_page *page)
 {
+    pthread_mutex_lock(&front->writing);
     int rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
-    return rc == NG_EINVAL || rc == NG_ETOOLARGE ? relay_deliver_singly(front, call, page) : rc;
+    if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
+        rc = relay_deliver_singly(front, call, page);
+    }
+    pthread_mutex_unlock(&front->writing);
+    return rc;
 }
 
 static void relay_moved(struct journal_front *front, const struct relay_page *page)
@@ -219,7 +224,8 @@ static int relay_round(struct journal_front *front, struct call *call, bool *ret
     }
     *ret_more = page->events == RELAY_PAGE;
     if (page->events == 0) {
-        return NG_OK;
+        /* Nobody may have to write to learn that the journal is away, or back. */
+        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
     }
     relay_moved(front, page);
     /* A cursor that is not stored means a repeated delivery after a restart, no more. */
@@ -420,7 +426,7 @@ static void relay_sleep(struct journal_front *front)
     front->poll_ms =
         front->poll_ms * 2 > RELAY_POLL_LAST_MS ? RELAY_POLL_LAST_MS : front->poll_ms * 2;
     while (!front->stopping && relay_idle(front)) {
-        if (!front->shared) {
+        if (!front->shared && !front->remote) {
             pthread_cond_wait(&front->wake, &front->lock);
         } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
             return;

@@ -20,8 +20,12 @@ struct journal_front {
     void *db;                       /* of inner */
     struct zone *zone;
     bool shared; /* other gateways write to the store too */
+    bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;
     bool running;
+    /* Held while entries or a summary go into the journal, and over a restore that keeps what
+     * is new: nothing may come between its look and its step. */
+    pthread_mutex_t writing;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* of the relay: something is to be done */
@@ -40,7 +44,10 @@ struct journal_front {
     uint64_t wanted;      /* the last one told that is for the journal */
     int64_t backlog;      /* those of them that were told and are not delivered */
     uint64_t opened;      /* the last event when the front was opened */
-    bool poll;            /* shared: this gateway has committed something for the journal */
+
+    uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
+    size_t pin_count;
+    bool poll; /* shared: this gateway has committed something for the journal */
     /* Of the relay's thread: */
     int64_t poll_ms;     /* shared: the wait until the next look */
     bool follows;        /* shared: another gateway delivers */
@@ -59,5 +66,16 @@ int relay_start(struct journal_front *front, struct call *call);
 /* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
  * condition is signalled. */
 bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+
+/* journal_over.c: see restore_over in struct ng_journal. After a flush. */
+int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
+                         struct ng_str json, struct ng_str base);
+
+/* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep
+ * knows them wherever the journal is. Declares the collection; notes those of one checkpoint.
+ */
+int journal_pins_declare(struct journal_front *front, struct call *call);
+int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
+                     struct ng_str id, struct ng_str json);
 
 #endif

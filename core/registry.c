@@ -280,6 +280,31 @@ int registry_make(struct registry *registry, const struct ng_plugin *desc,
     return NG_OK;
 }
 
+int registry_rename(struct plugin *plugin, struct ng_str prefix, struct buf *error)
+{
+    size_t skip = strlen(plugin->desc.name_prefix);
+    for (size_t i = 0; i < plugin->tool_count; i++) {
+        struct ng_tool *desc = &plugin->tools[i]->desc;
+        if (strncmp(desc->name, plugin->desc.name_prefix, skip) != 0) {
+            continue;
+        }
+        struct ng_str name = arena_printf(&plugin->arena, "%.*s%s", (int)prefix.len,
+                                          prefix.data, desc->name + skip);
+        if (name.data == NULL || !tool_name_valid(name)) {
+            buf_printf(
+                error,
+                "plugin %s: with %s.prefix \"%.*s\" the tool name \"%s%s\" is not of the "
+                "form [a-zA-Z][a-zA-Z0-9_]{0,62}",
+                plugin->desc.name, plugin->desc.name, (int)prefix.len, prefix.data,
+                name.data != NULL ? "" : prefix.data,
+                name.data != NULL ? name.data : desc->name + skip);
+            return NG_EINVAL;
+        }
+        desc->name = name.data;
+    }
+    return NG_OK;
+}
+
 void registry_drop(struct registry *registry, struct plugin *plugin)
 {
     struct plugin **at = &registry->made;

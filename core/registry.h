@@ -59,6 +59,9 @@ int registry_add(struct registry *registry, const struct ng_plugin *desc, struct
  * (nobody sees them yet); would its names fit?; publishes it. */
 int registry_make(struct registry *registry, const struct ng_plugin *desc,
                   struct module *module, struct plugin **ret, struct buf *error);
+/* Before it is published: its tools' names begin with `prefix` in the place of its name_prefix.
+ */
+int registry_rename(struct plugin *plugin, struct ng_str prefix, struct buf *error);
 int registry_check(const struct registry *registry, struct plugin *plugin, struct buf *error);
 int registry_publish(struct registry *registry, struct plugin *plugin, struct buf *error);
 /* Forgets one that was made and not published. */

@@ -337,7 +337,8 @@ static int64_t zone_offset(const struct zone *zone, int64_t time)
 void zone_date(const struct zone *zone, int64_t time_ms, char date[ZONE_DATE_SIZE])
 {
     int64_t time = zone_floor(time_ms, 1000);
-    struct zone_day day = zone_civil(zone_floor(time + zone_offset(zone, time), ZONE_DAY_S));
+    int64_t offset = zone == NULL ? 0 : zone_offset(zone, time);
+    struct zone_day day = zone_civil(zone_floor(time + offset, ZONE_DAY_S));
     unsigned year = day.year < 0 ? 0 : day.year > 9999 ? 9999 : (unsigned)day.year;
     (void)snprintf(date, ZONE_DATE_SIZE, "%04u-%02u-%02u", year, (unsigned)day.month % 100,
                    (unsigned)day.day % 100);

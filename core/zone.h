@@ -14,7 +14,7 @@ struct zone;
  * NG_EINVAL: there is no such zone. */
 int zone_open(struct ng_str name, struct zone **ret);
 void zone_free(struct zone *zone);
-/* The day in the zone at a Unix time in milliseconds. */
+/* The day in the zone (NULL: UTC) at a Unix time in milliseconds. */
 void zone_date(const struct zone *zone, int64_t time_ms, char date[ZONE_DATE_SIZE]);
 /* Is it YYYY-MM-DD, and a day that exists? */
 bool zone_date_valid(struct ng_str date);

@@ -307,7 +307,11 @@ AT(ng_host, list_add, 632);
 AT(ng_host, fail_text, 640);
 AT(ng_host, let_go, 648);
 AT(ng_host, list_after, 656);
-SIZE(ng_host, 664);
+AT(ng_host, file_folder, 664);
+AT(ng_host, day, 672);
+AT(ng_host, change_wait, 680);
+AT(ng_host, change_as, 688);
+SIZE(ng_host, 696);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -377,7 +381,9 @@ AT(ng_plugin, resource_count, 112);
 AT(ng_plugin, prompts, 120);
 AT(ng_plugin, prompt_count, 128);
 AT(ng_plugin, health, 136);
-SIZE(ng_plugin, 144);
+AT(ng_plugin, name_prefix, 144);
+AT(ng_plugin, invalid_input, 152);
+SIZE(ng_plugin, 160);
 
 /* ---- backend.h ---- */
 
@@ -529,7 +535,9 @@ AT(ng_journal, checkpoint_put, 104);
 AT(ng_journal, checkpoint_get, 112);
 AT(ng_journal, checkpoint_list, 120);
 AT(ng_journal, health, 128);
-SIZE(ng_journal, 136);
+AT(ng_journal, flush, 136);
+AT(ng_journal, restore_over, 144);
+SIZE(ng_journal, 152);
 
 /* ---- values that modules were compiled with ---- */
 

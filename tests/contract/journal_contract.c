@@ -662,12 +662,20 @@ static void test_restart(void **state)
 
 /* ---- the suite ---- */
 
+struct suite_start {
+    const char *const *sets;
+    void (*prepare)(void);
+};
+
 static int setup(void **state)
 {
-    const char *const *sets = *state;
+    const struct suite_start *start = *state;
+    if (start->prepare != NULL) {
+        start->prepare();
+    }
     struct suite *suite = calloc(1, sizeof(*suite));
     assert_non_null(suite);
-    harness_open(&suite->harness, sets);
+    harness_open(&suite->harness, start->sets);
     suite_find(suite);
     *state = suite;
     return 0;
@@ -683,11 +691,17 @@ static int teardown(void **state)
 
 #define CONTRACT(function)                                                                     \
     {                                                                                          \
-#function, function, setup, teardown, (void *)(uintptr_t)sets                          \
+#function, function, setup, teardown, &start                                           \
     }
 
 int journal_contract(const char *name, const char *const *sets)
 {
+    return journal_contract_on(name, sets, NULL);
+}
+
+int journal_contract_on(const char *name, const char *const *sets, void (*prepare)(void))
+{
+    struct suite_start start = {sets, prepare};
     const struct CMUnitTest tests[] = {
         CONTRACT(test_timeline),
         CONTRACT(test_bad_date),

@@ -8,6 +8,8 @@
 /* Runs the suite on gateways opened with this configuration ("key=value" lines, NULL at the
  * end). Returns the number of failed tests, as main() does. */
 int journal_contract(const char *name, const char *const *sets);
+/* The same for a journal on a server: `prepare` empties it before each test. */
+int journal_contract_on(const char *name, const char *const *sets, void (*prepare)(void));
 
 /* ---- helpers, also for tests of one journal ---- */
 

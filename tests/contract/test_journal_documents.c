@@ -472,6 +472,7 @@ static void test_zone(void **state)
     /* 14 hours ahead: noon of the 17th is the 18th there. */
     struct ng_entry entry = journal_memory("team", "e1", "noon", 12 * 3600);
     assert_int_equal(journal->deliver(db, &call->pub, &entry, 1), NG_OK);
+    assert_str(call->pub.host->day(&call->pub, entry.time_ms), "2024-05-18");
     call_unref(call);
     journal_collect_timeline(&harness, "team", "2024-05-18", NULL, 0, rows);
     assert_int_equal(rows->count, 1);

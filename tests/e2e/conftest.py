@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -16,6 +17,9 @@ import httpx
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests" / "support"))
+from servers import servers  # noqa: E402,F401 (a fixture)
+
 START_SECONDS = 30
 STOP_SECONDS = 30
 LISTENING = re.compile(r"listening on (https?://\S+)")

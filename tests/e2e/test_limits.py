@@ -189,6 +189,7 @@ def test_buffered(start):
     text = json.dumps({"mode": "create", "name": "n", "newStr": "x" * 150000})
     # One body fits; beside another that is still coming it does not.
     assert post(gateway, "notebook", text).status_code == 200
+    eventually(lambda: gateway.in_use("buffered") == 0, what="the first body given back")
     with gateway.connect() as raw:
         raw.send(b"POST /v1/tools/notebook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                  b"Content-Length: 150000\r\n\r\n" + b" " * 140000)

@@ -19,6 +19,7 @@
 
 #include "arena.h"
 #include "files_state.h"
+#include "registry.h"
 #include "str.h"
 
 #define PATH_SIZE 1024
@@ -892,6 +893,59 @@ static void test_roots_of_other_spaces(void **state)
     call_unref(call);
 }
 
+/* A plugin's folder is a root for that plugin's calls alone; its space closes it to all. */
+static void test_folders_of_a_plugin(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char notes[PATH_SIZE];
+    char inner[PATH_SIZE];
+    char text[PATH_SIZE + 16];
+    struct files *files = harness->gateway->files;
+    struct call *mine = harness_new_call(harness);
+    struct call *other = harness_new_call(harness);
+    struct plugin owner = {.desc = {.name = "owner"}};
+    struct ng_file file = {0};
+    const struct ng_str *seen = NULL;
+    mine->plugin = &owner;
+    mine->may_block = true;
+    other->may_block = true;
+    (void)snprintf(notes, sizeof(notes), "%s/notes", harness->dir);
+    assert_int_equal(files_add_folder(files, mine, ng_str_of(notes)), NG_ENOTFOUND);
+    assert_int_equal(access(notes, F_OK), -1);
+    assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_EOUTSIDE);
+    assert_int_equal(mkdir(notes, 0700), 0);
+    assert_int_equal(files_add_folder(files, mine, ng_str_of(notes)), NG_OK);
+    assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_OK);
+    assert_true(str_is(file.space, "shared"));
+    assert_int_equal(files_stat(files, other, ng_str_of(notes), &file), NG_EOUTSIDE);
+    assert_int_equal(files_roots(files, mine, &seen), 1);
+    /* Inside a root: that plugin's own, and for others a part of the root as before. */
+    (void)in_root(harness, inner, "inner");
+    assert_int_equal(mkdir(inner, 0700), 0);
+    put(harness, "inner/f", "x");
+    (void)snprintf(text, sizeof(text), "team:%s", inner);
+    assert_int_equal(files_add_folder(files, mine, ng_str_of(text)), NG_OK);
+    (void)in_root(harness, path, "inner/f");
+    assert_int_equal(files_stat(files, mine, ng_str_of(path), &file), NG_OK);
+    assert_true(str_is(file.space, "team"));
+    assert_int_equal(files_stat(files, other, ng_str_of(path), &file), NG_OK);
+    assert_true(str_is(file.space, "shared"));
+    /* Who may not see the space does not get there, whichever plugin it comes by. */
+    mine->caller.all_spaces = false;
+    other->caller.all_spaces = false;
+    assert_int_equal(files_stat(files, mine, ng_str_of(path), &file), NG_EOUTSIDE);
+    assert_int_equal(files_stat(files, other, ng_str_of(path), &file), NG_EOUTSIDE);
+    assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_OK);
+    /* A reload keeps them. */
+    struct ng_str root = in_root(harness, path, "");
+    assert_int_equal(files_set_roots(files, other, &root, 1), NG_OK);
+    assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_OK);
+    assert_int_equal(files_stat(files, other, ng_str_of(notes), &file), NG_EOUTSIDE);
+    call_unref(mine);
+    call_unref(other);
+}
+
 struct sorted {
     char text[256];
 };
@@ -1036,6 +1090,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stat_and_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_folders_of_a_plugin, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sorted_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_behind_a_link, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_splices, setup, teardown),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "registry.h"
 #include "str.h"
 
@@ -119,6 +120,35 @@ static void test_all_or_none(void **state)
     registry_free(registry);
 }
 
+/* What tools' names begin with can be another word; INVALID_INPUT can be called otherwise. */
+static void test_prefix_and_names(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_new();
+    struct sample sample;
+    struct plugin *plugin = NULL;
+    struct buf error;
+    assert_non_null(registry);
+    buf_init(&error, ERROR_MAX);
+    sample_make(&sample, 3);
+    sample.desc.name_prefix = "p3_";
+    sample.desc.invalid_input = "INVALID_PARAMS";
+    assert_int_equal(registry_make(registry, &sample.desc, NULL, &plugin, &error), NG_OK);
+    assert_int_equal(registry_rename(plugin, ng_str_of("9"), &error), NG_EINVAL);
+    assert_non_null(strstr(buf_cstr(&error), "9t0"));
+    assert_int_equal(registry_rename(plugin, ng_str_of("vault_"), &error), NG_OK);
+    assert_int_equal(registry_publish(registry, plugin, &error), NG_OK);
+    const struct tool *tool = registry_find(registry, ng_str_of("vault_t0"));
+    assert_non_null(tool);
+    assert_null(registry_find(registry, ng_str_of("p3_t0")));
+    assert_string_equal(error_name(tool, NG_EINVAL), "INVALID_PARAMS");
+    assert_int_equal(error_status(tool, NG_EINVAL), 400);
+    assert_string_equal(error_name(tool, NG_ENOTFOUND), "NOT_FOUND");
+    assert_string_equal(error_name(NULL, NG_EINVAL), "INVALID_INPUT");
+    buf_done(&error);
+    registry_free(registry);
+}
+
 struct reading {
     struct registry *registry;
     atomic_int added; /* plugins that are published */
@@ -194,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_or_none),
+        cmocka_unit_test(test_prefix_and_names),
         cmocka_unit_test(test_adding_while_others_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

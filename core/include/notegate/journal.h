@@ -5,7 +5,8 @@
  * Kept in documents by the core, or elsewhere by a backend of kind NG_KIND_JOURNAL. Changes of
  * collections with NG_COLLECTION_REFERENCED become references: the event is stored with the
  * document (the outbox), and the core delivers it, in order, at least once, made harmless by
- * event_id. Full content never enters the journal.
+ * event_id. Full content never enters the journal. An event whose data has "about":
+ * {"collection", "id"} is a reference to that document instead of the one that was changed.
  */
 #ifndef NOTEGATE_JOURNAL_H
 #define NOTEGATE_JOURNAL_H
@@ -94,8 +95,12 @@ struct ng_journal {
                    struct ng_str *ret_text);
     int (*set_summary)(void *journal, struct ng_call *call, struct ng_str space,
                        struct ng_str text);
-    /* Everything of a space as one JSON text (days, references, memories, summary), and back in
-     * one step. */
+    /* Everything of a space as one JSON text, and back in one step. Every journal writes and
+     * takes the same form: {"format": "notegate-journal-1", "days": [entry with "date", oldest
+     * first], "references": [entry], "memories": [entry], "summary": text or null}, an entry
+     * being {"event_id", "kind", "seq", "time", "agent", "action", "collection", "id", "title",
+     * "status", "version", "source", "tags", "score", "data", "content"}, what is absent left
+     * out. */
     int (*dump)(void *journal, struct ng_call *call, struct ng_str space,
                 struct ng_str *ret_json);
     int (*restore)(void *journal, struct ng_call *call, struct ng_str space,
@@ -110,6 +115,17 @@ struct ng_journal {
 
     /* Optional from here. New members go last. */
     int (*health)(void *journal, struct ng_call *call);
+
+    /* What plugins get from the gateway, whatever journal is in use; modules leave these out.
+     */
+
+    /* Waits up to wait_ms until what was committed before is delivered. NG_OK also where it is
+     * not: *ret_backlog says how many entries are known to wait (0: all is there). */
+    int (*flush)(void *journal, struct ng_call *call, int64_t wait_ms, uint64_t *ret_backlog);
+    /* As restore, but what came after `base` (a dump of this space) stays: entries that are not
+     * in it, references that moved on, another summary. Nothing is delivered meanwhile. */
+    int (*restore_over)(void *journal, struct ng_call *call, struct ng_str space,
+                        struct ng_str json, struct ng_str base);
 };
 
 #define NG_EXPORT_JOURNAL(backend)                                                             \

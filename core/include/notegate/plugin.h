@@ -135,6 +135,9 @@ enum ng_level { NG_LOG_ERROR = 1, NG_LOG_WARNING = 2, NG_LOG_INFO = 3, NG_LOG_DE
 
 typedef int ng_step_fn(struct ng_call *call, void *user);
 
+/* How a change ended that no call waits for. */
+typedef void ng_changed_fn(void *user, int rc);
+
 /* ---- the services of the gateway
  * ------------------------------------------------------------------ */
 
@@ -313,6 +316,29 @@ struct ng_host {
      * start. A listing that asks must begin there (also where that entry is gone); one that
      * does not is read from its start for every page. */
     struct ng_str (*list_after)(struct ng_listing *listing);
+
+    /* Only in start(): a folder beyond the roots that the plugin's own file calls may use as
+     * one, as "PATH" or "SPACE:/PATH" (default space: shared). It must be there: NG_ENOTFOUND,
+     * and nothing is made. Other plugins reach its files only where a root holds them too; a
+     * caller who may not see its space reaches them nowhere. */
+    int (*file_folder)(struct ng_call *call, struct ng_str folder);
+
+    /* The day, YYYY-MM-DD, at a Unix time in the zone that `timezone` names. Call memory;
+     * {NULL, 0}: out of memory. Not in open() and start(), which come before the zone. */
+    struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
+
+    /* As `change`, but a step inside longer work: returns when the commit is on disk (NG_OK) or
+     * has failed. The answer does not wait for it, and functions must not reply. Only where the
+     * call may block, else NG_EWOULDBLOCK. */
+    int (*change_wait)(struct ng_call *call, const struct ng_change *changes, size_t count);
+
+    /* Changes documents outside of any call, in the name of `agent`: what a plugin writes on
+     * its own account, from a thread of its own for instance. NG_OK: queued, and done(user, rc)
+     * comes once, from any thread, when it is on disk or has failed; it must be quick. Else it
+     * does not come. The changes and what they point to live until then. May block. */
+    int (*change_as)(const struct ng_host *host, struct ng_str agent,
+                     const struct ng_change *changes, size_t count, ng_changed_fn *done,
+                     void *user);
 };
 
 /* ---- what a plugin declares
@@ -461,6 +487,13 @@ struct ng_plugin {
     const struct ng_prompt *prompts;
     size_t prompt_count;
     int (*health)(void *self, struct ng_call *call);
+    /* What the names of its tools begin with in the table: where the plugin's key "prefix"
+     * (declare it as a TEXT) is set, its value stands in the place of that. NULL: names are
+     * fixed. */
+    const char *name_prefix;
+    /* What failures of its tools are called that are INVALID_INPUT (400) elsewhere; NULL: that.
+     */
+    const char *invalid_input;
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - snapshots by their id, and the list of them. */
+#include <stdlib.h>
+
+#include "redis.h"
+
+/*
+ * KEYS: the checkpoint, order, heads. ARGV: JSON, id, now, head. The order is that of the times
+ * at which they came first, each later than the one before.
+ */
+static const char checkpoint_script[] =
+    "local score = tonumber(ARGV[3])\n"
+    "local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or '')\n"
+    "if last and last >= score then score = last + 1 end\n"
+    "redis.call('SET', KEYS[1], ARGV[1])\n"
+    "redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', score), ARGV[2])\n"
+    "redis.call('HSET', KEYS[3], ARGV[2], ARGV[4])\n"
+    "return 1\n";
+
+/* The members that are no containers: what a list shows. */
+static struct ng_str checkpoint_head(struct ng_call *call, const struct ng_value *body)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->json_writer(call);
+    struct ng_str none = {NULL, 0};
+    if (writer == NULL) {
+        return none;
+    }
+    host->json_object(writer);
+    const struct ng_value *member = host->json_first(body);
+    for (; member != NULL; member = host->json_next(member)) {
+        enum ng_type type = host->json_type(member);
+        if (type != NG_TYPE_ARRAY && type != NG_TYPE_OBJECT) {
+            host->json_name_str(writer, host->json_key(member));
+            host->json_copy(writer, member);
+        }
+    }
+    host->json_end(writer);
+    return host->json_result(writer);
+}
+
+int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, struct ng_str json)
+{
+    struct redis *redis = journal;
+    const struct ng_value *body = NULL;
+    struct ng_str none = {NULL, 0};
+    if (call->host->json_parse(call, json, &body) != NG_OK ||
+        call->host->json_type(body) != NG_TYPE_OBJECT) {
+        return ng_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
+    }
+    struct ng_str words[] = {
+        ASK_WORD("EVAL"),
+        ASK_WORD(checkpoint_script),
+        ASK_WORD("3"),
+        redis_key(redis, call, space, REDIS_CHECKPOINT, id),
+        redis_key(redis, call, space, REDIS_CHECKPOINTS, none),
+        redis_key(redis, call, space, REDIS_HEADS, none),
+        json,
+        id,
+        redis_number(call, call->host->now_ms()),
+        checkpoint_head(call, body),
+    };
+    struct ask ask;
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (words[i].data == NULL && i != 7) {
+            return redis_no_memory(call);
+        }
+    }
+    ask_init(&ask, redis->link, call);
+    ask_add(&ask, words, NG_COUNT(words));
+    int rc = ask_run_all(&ask);
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, struct ng_str *ret_json)
+{
+    struct redis *redis = journal;
+    struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
+    struct ask ask;
+    if (key.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("GET"), key);
+    int rc = ask_run_all(&ask);
+    if (rc == NG_OK) {
+        struct ng_str json = redis_text(ask_reply(&ask, 0));
+        if (json.data == NULL) {
+            rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
+                         id.data);
+        } else {
+            *ret_json = redis_copy(call, json);
+            rc = ret_json->data == NULL ? redis_no_memory(call) : NG_OK;
+        }
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+struct listing {
+    struct redis *redis;
+    struct ng_call *call;
+    struct ng_str space, heads;
+    ng_row_fn *row;
+    void *user;
+};
+
+/* `order`: ids and scores in turn. *ret_stopped: no more are wanted. */
+static int listing_give(const struct listing *listing, const redisReply *order,
+                        bool *ret_stopped)
+{
+    struct ng_call *call = listing->call;
+    size_t count = order->elements / 2;
+    struct ng_str *words = ng_alloc(call, (count + 2) * sizeof(*words));
+    struct ask ask;
+    if (words == NULL) {
+        return redis_no_memory(call);
+    }
+    words[0] = ASK_WORD("HMGET");
+    words[1] = listing->heads;
+    for (size_t i = 0; i < count; i++) {
+        words[i + 2] = redis_text(order->element[2 * i]);
+    }
+    ask_init(&ask, listing->redis->link, call);
+    ask_add(&ask, words, count + 2);
+    int rc = ask_run_all(&ask);
+    for (size_t i = 0; rc == NG_OK && i < count && !*ret_stopped; i++) {
+        struct ng_str head = redis_text(ask_reply(&ask, 0)->element[i]);
+        int64_t time_ms = strtoll(redis_text(order->element[2 * i + 1]).data, NULL, 10);
+        struct ng_doc doc = {
+            .size = sizeof(doc),
+            .key = {ng_str_of("checkpoints"), listing->space, words[i + 2]},
+            .revision = 1,
+            .json = head.data == NULL ? ng_str_of("{}") : head,
+            .created_ms = time_ms,
+            .updated_ms = time_ms,
+        };
+        *ret_stopped = listing->row(listing->user, &doc) != 0;
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str space,
+                          ng_row_fn *row, void *user)
+{
+    struct redis *redis = journal;
+    struct ng_str none = {NULL, 0};
+    struct ng_str order = redis_key(redis, call, space, REDIS_CHECKPOINTS, none);
+    struct listing listing = {
+        .redis = redis,
+        .call = call,
+        .space = space,
+        .heads = redis_key(redis, call, space, REDIS_HEADS, none),
+        .row = row,
+        .user = user,
+    };
+    if (order.data == NULL || listing.heads.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    bool stopped = false;
+    int rc = NG_OK;
+    for (int64_t at = 0; rc == NG_OK && !stopped; at += REDIS_PAGE) {
+        struct ask ask;
+        ask_init(&ask, redis->link, call);
+        ASK(&ask, ASK_WORD("ZREVRANGE"), order, redis_number(call, at),
+            redis_number(call, at + REDIS_PAGE - 1), ASK_WORD("WITHSCORES"));
+        rc = ask_run_all(&ask);
+        const redisReply *page = ask_reply(&ask, 0);
+        size_t found = rc == NG_OK ? page->elements / 2 : 0;
+        if (found > 0) {
+            rc = listing_give(&listing, page, &stopped);
+        }
+        stopped = stopped || found < REDIS_PAGE;
+        ask_done(&ask);
+    }
+    return rc;
+}

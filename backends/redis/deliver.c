@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deliver.c - entries into the day's list and into their hashes.
+ *
+ * One script takes some entries whole or not at all, so neither a connection that dies in the
+ * middle nor another gateway that delivers the same can make a line come twice: an event that
+ * was seen within REDIS_SEEN_MS is passed over.
+ */
+#include <openssl/evp.h>
+#include <stdio.h>
+
+#include "redis.h"
+
+/* Entries, and about how many bytes, that one run of the script takes: while it runs, Redis
+ * serves nobody else. */
+#define DELIVER_ENTRIES 64
+#define DELIVER_BYTES ((size_t)1024 * 1024)
+#define DELIVER_KEYS 5
+#define DELIVER_HEAD 8 /* words of an entry before its hash's members */
+/* EVALSHA, sha, number of keys; two words for all entries. */
+#define DELIVER_WORDS_MAX                                                                      \
+    (5 + DELIVER_ENTRIES * (DELIVER_KEYS + DELIVER_HEAD + REDIS_MEMBERS_MAX))
+#define DELIVER_SHA_SIZE 41
+
+/*
+ * KEYS, of each entry: seen, list of the day, hash, recent, days.
+ * ARGV: now, forget what was seen before; of each entry: event id, line, date, name in recent,
+ * time, version ("": a memory), seq, number of words of the hash, those words.
+ * The types are looked at first: after the first write nothing may fail any more.
+ */
+static const char deliver_script[] =
+    "local kinds = {'zset', 'list', 'hash', 'zset', 'zset'}\n"
+    "for i = 1, #KEYS do\n"
+    "  local kind = redis.call('TYPE', KEYS[i]).ok\n"
+    "  local want = kinds[(i - 1) % 5 + 1]\n"
+    "  if kind ~= 'none' and kind ~= want then\n"
+    "    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' is a ' .. kind ..\n"
+    "      ' where a ' .. want .. ' belongs')\n"
+    "  end\n"
+    "end\n"
+    "local at, new = 3, 0\n"
+    "for i = 1, #KEYS, 5 do\n"
+    "  local seen, list, hash, recent, days =\n"
+    "    KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], KEYS[i + 4]\n"
+    "  local id, version, seq = ARGV[at], tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])\n"
+    "  local first = at + 8\n"
+    "  local last = first + tonumber(ARGV[at + 7]) - 1\n"
+    "  if not redis.call('ZSCORE', seen, id) then\n"
+    "    redis.call('RPUSH', list, ARGV[at + 1])\n"
+    "    redis.call('ZADD', days, 0, ARGV[at + 2])\n"
+    "    local newer = true\n"
+    "    if version then\n"
+    "      local old = redis.call('HMGET', hash, 'version', 'seq')\n"
+    "      local v, s = tonumber(old[1] or ''), tonumber(old[2] or '')\n"
+    "      newer = not v or version > v or (version == v and seq > (s or -1))\n"
+    "    end\n"
+    "    if newer then\n"
+    "      redis.call('HSET', hash, unpack(ARGV, first, last))\n"
+    "      redis.call('ZADD', recent, ARGV[at + 4], ARGV[at + 3])\n"
+    "    end\n"
+    "    redis.call('ZREMRANGEBYSCORE', seen, '-inf', ARGV[2])\n"
+    "    redis.call('ZADD', seen, ARGV[1], id)\n"
+    "    new = new + 1\n"
+    "  end\n"
+    "  at = last + 1\n"
+    "end\n"
+    "return new\n";
+
+struct delivering {
+    struct redis *redis;
+    struct ng_call *call;
+    struct ng_str *words;
+    size_t keys, args; /* words used from each half */
+    size_t bytes, entries;
+    struct ng_str now, forget;
+    struct ng_str *arguments; /* the second half, until all keys are known */
+};
+
+static int deliver_sha(struct ng_call *call, char sha[DELIVER_SHA_SIZE])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int len = 0;
+    if (EVP_Digest(deliver_script, sizeof(deliver_script) - 1, digest, &len, EVP_sha1(),
+                   NULL) != 1) {
+        return ng_fail(call, NG_EINTERNAL, "SHA-1, which names scripts in Redis, is missing");
+    }
+    for (unsigned int i = 0; i < len && 2 * i + 2 < DELIVER_SHA_SIZE; i++) {
+        (void)snprintf(sha + (size_t)2 * i, 3, "%02x", (unsigned)digest[i]);
+    }
+    return NG_OK;
+}
+
+static int deliver_keys(struct delivering *delivering, const struct ng_entry *entry,
+                        struct ng_str date, struct ng_str member, struct ng_str *keys)
+{
+    const struct {
+        const char *name;
+        struct ng_str tail;
+    } parts[DELIVER_KEYS] = {
+        {REDIS_SEEN, {NULL, 0}},   {REDIS_DAY, date},       {"", member},
+        {REDIS_RECENT, {NULL, 0}}, {REDIS_DAYS, {NULL, 0}},
+    };
+    for (size_t i = 0; i < DELIVER_KEYS; i++) {
+        keys[i] = redis_key(delivering->redis, delivering->call, entry->space, parts[i].name,
+                            parts[i].tail);
+        if (keys[i].data == NULL) {
+            return entry->space.len > NG_SPACE_MAX ? NG_EINVAL : NG_EINTERNAL;
+        }
+    }
+    return NG_OK;
+}
+
+/* Adds one entry to the run that is being made. */
+static int deliver_add(struct delivering *delivering, const struct ng_entry *entry)
+{
+    struct ng_call *call = delivering->call;
+    struct redis_members members;
+    if (entry->event_id.len == 0) {
+        return ng_fail(call, NG_EINVAL, "an entry of the journal has no event_id");
+    }
+    struct ng_str date = call->host->day(call, entry->time_ms);
+    struct ng_str line = redis_line(call, entry);
+    struct ng_str member = redis_member(call, entry);
+    int rc = redis_members(call, entry, &members);
+    if (rc == NG_OK && (date.data == NULL || line.data == NULL || member.data == NULL)) {
+        rc = redis_no_memory(call);
+    }
+    if (rc == NG_OK) {
+        rc = deliver_keys(delivering, entry, date, member,
+                          delivering->words + 3 + delivering->keys);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    struct ng_str *out = delivering->arguments + delivering->args;
+    const struct ng_str head[DELIVER_HEAD] = {
+        entry->event_id,
+        line,
+        date,
+        member,
+        redis_number(call, entry->time_ms),
+        is_memory ? ng_str_of("") : redis_number(call, (int64_t)entry->version),
+        redis_number(call, (int64_t)entry->seq),
+        redis_number(call, (int64_t)members.count),
+    };
+    for (size_t i = 0; i < DELIVER_HEAD; i++) {
+        out[i] = head[i];
+        delivering->bytes += head[i].len;
+        rc = head[i].data == NULL ? redis_no_memory(call) : rc;
+    }
+    for (size_t i = 0; i < members.count; i++) {
+        out[DELIVER_HEAD + i] = members.items[i];
+        delivering->bytes += members.items[i].len;
+    }
+    delivering->keys += DELIVER_KEYS;
+    delivering->args += DELIVER_HEAD + members.count;
+    delivering->entries++;
+    return rc;
+}
+
+/* Runs the script for what was added. It goes along: Redis may have forgotten it. */
+static int deliver_send(struct delivering *delivering)
+{
+    struct ng_call *call = delivering->call;
+    char sha[DELIVER_SHA_SIZE] = "";
+    struct ask ask;
+    if (delivering->entries == 0) {
+        return NG_OK;
+    }
+    int rc = deliver_sha(call, sha);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t count = 3 + delivering->keys;
+    delivering->words[0] = ASK_WORD("EVALSHA");
+    delivering->words[1] = ng_str_of(sha);
+    delivering->words[2] = redis_number(call, (int64_t)delivering->keys);
+    delivering->words[count++] = delivering->now;
+    delivering->words[count++] = delivering->forget;
+    for (size_t i = 0; i < delivering->args; i++) {
+        delivering->words[count++] = delivering->arguments[i];
+    }
+    ask_init(&ask, delivering->redis->link, call);
+    ASK(&ask, ASK_WORD("SCRIPT"), ASK_WORD("LOAD"), ASK_WORD(deliver_script));
+    ask_add(&ask, delivering->words, count);
+    rc = delivering->words[2].data == NULL ? redis_no_memory(call) : ask_run_all(&ask);
+    ask_done(&ask);
+    delivering->keys = 0;
+    delivering->args = 0;
+    delivering->bytes = 0;
+    delivering->entries = 0;
+    return rc;
+}
+
+int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *entries,
+                  size_t count)
+{
+    int64_t now = call->host->now_ms();
+    struct delivering delivering = {
+        .redis = journal,
+        .call = call,
+        .now = redis_number(call, now),
+        .forget = redis_number(call, now - REDIS_SEEN_MS),
+        .words = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
+        .arguments = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
+    };
+    if (delivering.now.data == NULL || delivering.forget.data == NULL ||
+        delivering.words == NULL || delivering.arguments == NULL) {
+        return redis_no_memory(call);
+    }
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
+        rc = deliver_add(&delivering, &entries[i]);
+        if (rc == NG_OK && (delivering.entries == DELIVER_ENTRIES ||
+                            delivering.bytes >= DELIVER_BYTES || i + 1 == count)) {
+            rc = deliver_send(&delivering);
+        }
+    }
+    return rc;
+}

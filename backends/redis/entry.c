@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* entry.c - entries of the journal as Redis keeps them, and back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "redis.h"
+
+#define ENTRY_AGENT "agent:"
+/* The score of a reference in its hash, the same for all. */
+#define ENTRY_REFERENCE_SCORE "0.8"
+#define ENTRY_TAGS_MAX 256
+
+/* ---- small pieces ---- */
+
+static struct ng_str entry_agent(struct ng_call *call, const struct ng_entry *entry)
+{
+    return entry->agent.len == 0 ? ng_str_of("")
+                                 : call->host->format(call, ENTRY_AGENT "%.*s",
+                                                      (int)entry->agent.len, entry->agent.data);
+}
+
+/* 2026-02-16T10:30:00.250000+00:00 */
+static struct ng_str entry_timestamp(struct ng_call *call, int64_t time_ms)
+{
+    int64_t ms = time_ms % 1000;
+    time_t seconds = (time_t)(time_ms / 1000);
+    if (ms < 0) {
+        ms += 1000;
+        seconds--;
+    }
+    struct tm day = {0};
+    (void)gmtime_r(&seconds, &day);
+    return call->host->format(call, "%04d-%02d-%02dT%02d:%02d:%02d.%03d000+00:00",
+                              day.tm_year + 1900, day.tm_mon + 1, day.tm_mday, day.tm_hour,
+                              day.tm_min, day.tm_sec, (int)ms);
+}
+
+/* Tags with a comma between them. */
+static struct ng_str entry_tags(struct ng_call *call, const struct ng_entry *entry)
+{
+    size_t len = entry->tag_count;
+    struct ng_str joined = {NULL, 0};
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        len += entry->tags[i].len;
+    }
+    char *text = ng_alloc(call, len + 1);
+    if (text == NULL) {
+        return joined;
+    }
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        if (i > 0) {
+            text[joined.len++] = ',';
+        }
+        if (entry->tags[i].len > 0) {
+            memcpy(text + joined.len, entry->tags[i].data, entry->tags[i].len);
+            joined.len += entry->tags[i].len;
+        }
+    }
+    text[joined.len] = '\0';
+    joined.data = text;
+    return joined;
+}
+
+/* At most NG_SUMMARY_MAX characters. */
+static struct ng_str entry_cut(struct ng_str text)
+{
+    size_t seen = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (((unsigned char)text.data[i] & 0xc0) != 0x80 && seen++ == NG_SUMMARY_MAX) {
+            text.len = i;
+        }
+    }
+    return text;
+}
+
+static void write_text(struct ng_call *call, struct ng_writer *writer, const char *name,
+                       struct ng_str text)
+{
+    call->host->json_name(writer, name);
+    call->host->json_string(writer, text.data == NULL ? ng_str_of("") : text);
+}
+
+static void write_text_if(struct ng_call *call, struct ng_writer *writer, const char *name,
+                          struct ng_str text)
+{
+    if (text.data != NULL) {
+        write_text(call, writer, name, text);
+    }
+}
+
+static void write_int(struct ng_call *call, struct ng_writer *writer, const char *name,
+                      uint64_t number)
+{
+    call->host->json_name(writer, name);
+    call->host->json_int(writer, number > INT64_MAX ? INT64_MAX : (int64_t)number);
+}
+
+static void write_tags(struct ng_call *call, struct ng_writer *writer,
+                       const struct ng_entry *entry)
+{
+    call->host->json_name(writer, "tags");
+    call->host->json_array(writer);
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        call->host->json_string(writer, entry->tags[i]);
+    }
+    call->host->json_end(writer);
+}
+
+/* Data that is no JSON object is a fault of a plugin and is left out. */
+static void write_data(struct ng_call *call, struct ng_writer *writer,
+                       const struct ng_entry *entry)
+{
+    const struct ng_value *data = NULL;
+    if (entry->data.len > 0 && call->host->json_parse(call, entry->data, &data) == NG_OK &&
+        call->host->json_type(data) == NG_TYPE_OBJECT) {
+        call->host->json_name(writer, "data");
+        call->host->json_copy(writer, data);
+    }
+}
+
+/* ---- a line of a day ---- */
+
+struct ng_str redis_line(struct ng_call *call, const struct ng_entry *entry)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->json_writer(call);
+    struct ng_str none = {NULL, 0};
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    if (writer == NULL) {
+        return none;
+    }
+    host->json_object(writer);
+    write_text(call, writer, "type", ng_str_of(is_memory ? "memory" : "notebook_ref"));
+    write_text(call, writer, "action", entry->action);
+    if (is_memory) {
+        write_text(call, writer, "content", entry->content);
+        write_text_if(call, writer, "notebook_id", entry->id);
+        write_text_if(call, writer, "title", entry->title);
+        write_text_if(call, writer, "collection", entry->collection);
+    } else {
+        write_text(call, writer, "notebook_id", entry->id);
+        write_text(call, writer, "title", entry->title);
+        write_text(call, writer, "summary", entry_cut(entry->content));
+        write_text(call, writer, "collection", entry->collection);
+    }
+    write_text(call, writer, "timestamp", entry_timestamp(call, entry->time_ms));
+    write_text(call, writer, "agent", entry_agent(call, entry));
+    write_int(call, writer, "version", entry->version);
+    if (!is_memory || entry->status.data != NULL) {
+        write_text(call, writer, "status", entry->status);
+    }
+    write_text(call, writer, "event_id", entry->event_id);
+    write_int(call, writer, "seq", entry->seq);
+    host->json_name(writer, "time");
+    host->json_int(writer, entry->time_ms);
+    write_text_if(call, writer, "source", entry->source);
+    write_tags(call, writer, entry);
+    host->json_name(writer, "score");
+    host->json_number(writer, entry->score);
+    write_data(call, writer, entry);
+    host->json_end(writer);
+    return host->json_result(writer);
+}
+
+/* ---- the dump's JSON ---- */
+
+/* Everything but the content. */
+static void entry_write_members(struct ng_call *call, struct ng_writer *writer,
+                                const struct ng_entry *entry)
+{
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    write_text(call, writer, "event_id", entry->event_id);
+    write_text(call, writer, "kind", ng_str_of(is_memory ? "memory" : "reference"));
+    write_int(call, writer, "seq", entry->seq);
+    call->host->json_name(writer, "time");
+    call->host->json_int(writer, entry->time_ms);
+    write_text_if(call, writer, "agent", entry->agent);
+    write_text_if(call, writer, "action", entry->action);
+    write_text_if(call, writer, "collection", entry->collection);
+    write_text_if(call, writer, "id", entry->id);
+    write_text_if(call, writer, "title", entry->title);
+    write_text_if(call, writer, "status", entry->status);
+    write_int(call, writer, "version", entry->version);
+    write_text_if(call, writer, "source", entry->source);
+    write_tags(call, writer, entry);
+    call->host->json_name(writer, "score");
+    call->host->json_number(writer, entry->score);
+    write_data(call, writer, entry);
+}
+
+void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng_str date,
+                       const struct ng_entry *entry)
+{
+    call->host->json_object(writer);
+    write_text_if(call, writer, "date", date);
+    entry_write_members(call, writer, entry);
+    write_text(call, writer, "content", entry->content);
+    call->host->json_end(writer);
+}
+
+/* ---- a hash ---- */
+
+static void add_member(struct redis_members *members, const char *name, struct ng_str value)
+{
+    members->items[members->count++] = ng_str_of(name);
+    members->items[members->count++] = value.data == NULL ? ng_str_of("") : value;
+}
+
+/* What the hash's other members do not say. The content of a memory stands there already. */
+static struct ng_str entry_rest(struct ng_call *call, const struct ng_entry *entry)
+{
+    struct ng_writer *writer = call->host->json_writer(call);
+    struct ng_str none = {NULL, 0};
+    if (writer == NULL) {
+        return none;
+    }
+    call->host->json_object(writer);
+    entry_write_members(call, writer, entry);
+    if (entry->kind == NG_ENTRY_REFERENCE) {
+        write_text(call, writer, "content", entry_cut(entry->content));
+    }
+    call->host->json_end(writer);
+    return call->host->json_result(writer);
+}
+
+static void add_reference(struct ng_call *call, const struct ng_entry *entry,
+                          struct redis_members *members)
+{
+    struct ng_str summary = entry_cut(entry->content);
+    struct ng_str content = call->host->format(
+        call, "[Notebook %.*s] %.*s: %.*s", (int)entry->action.len, entry->action.data,
+        (int)entry->title.len, entry->title.data, (int)summary.len, summary.data);
+    add_member(members, "content", content);
+    add_member(members, "source", ng_str_of("notebook"));
+    add_member(members, "tags", entry->collection);
+    add_member(members, "score", ng_str_of(ENTRY_REFERENCE_SCORE));
+    add_member(members, "notebook_id", entry->id);
+    add_member(members, "title", entry->title);
+    add_member(members, "status", entry->status);
+    add_member(members, "version", redis_number(call, (int64_t)entry->version));
+    add_member(members, "entry_tags", entry_tags(call, entry));
+}
+
+int redis_members(struct ng_call *call, const struct ng_entry *entry, struct redis_members *ret)
+{
+    ret->count = 0;
+    struct ng_str rest = entry_rest(call, entry);
+    if (entry->kind == NG_ENTRY_MEMORY) {
+        add_member(ret, "content", entry->content);
+        add_member(ret, "source", entry->source);
+        add_member(ret, "tags", entry_tags(call, entry));
+        add_member(ret, "score", call->host->format(call, "%.15g", entry->score));
+    } else {
+        add_reference(call, entry, ret);
+    }
+    add_member(ret, "agent", entry_agent(call, entry));
+    add_member(ret, "timestamp", entry_timestamp(call, entry->time_ms));
+    add_member(ret, "time", redis_number(call, entry->time_ms));
+    add_member(ret, "seq", redis_number(call, (int64_t)entry->seq));
+    add_member(ret, "event", rest);
+    return rest.data == NULL ? redis_no_memory(call) : NG_OK;
+}
+
+struct ng_str redis_member(struct ng_call *call, const struct ng_entry *entry)
+{
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    struct ng_str name = ng_str_of(is_memory ? REDIS_MEMORY : REDIS_REFERENCE);
+    struct ng_str tail = is_memory ? entry->event_id : entry->id;
+    char *text = ng_alloc(call, name.len + tail.len + 1);
+    struct ng_str member = {text, name.len + tail.len};
+    if (text == NULL) {
+        (void)redis_no_memory(call);
+        return member;
+    }
+    memcpy(text, name.data, name.len);
+    if (tail.len > 0) {
+        memcpy(text + name.len, tail.data, tail.len);
+    }
+    text[member.len] = '\0';
+    return member;
+}
+
+/* ---- reading ---- */
+
+static struct ng_str read_text(struct ng_call *call, const struct ng_value *body,
+                               const char *name)
+{
+    const struct ng_value *value = call->host->json_get(body, name);
+    struct ng_str none = {NULL, 0};
+    return call->host->json_type(value) == NG_TYPE_STRING ? call->host->json_text(value) : none;
+}
+
+static int64_t read_int(struct ng_call *call, const struct ng_value *body, const char *name)
+{
+    int64_t number = 0;
+    const struct ng_value *value = call->host->json_get(body, name);
+    return value != NULL && call->host->json_integer(value, &number) == NG_OK ? number : 0;
+}
+
+static struct ng_str without_agent(struct ng_str agent)
+{
+    size_t len = sizeof(ENTRY_AGENT) - 1;
+    if (agent.len >= len && memcmp(agent.data, ENTRY_AGENT, len) == 0) {
+        agent.data += len;
+        agent.len -= len;
+    }
+    return agent;
+}
+
+static int read_tags(struct ng_call *call, const struct ng_value *body, struct ng_entry *entry)
+{
+    const struct ng_value *array = call->host->json_get(body, "tags");
+    size_t count = call->host->json_count(array);
+    if (call->host->json_type(array) != NG_TYPE_ARRAY || count == 0) {
+        return NG_OK;
+    }
+    count = count > ENTRY_TAGS_MAX ? ENTRY_TAGS_MAX : count;
+    struct ng_str *tags = ng_alloc(call, count * sizeof(*tags));
+    if (tags == NULL) {
+        return redis_no_memory(call);
+    }
+    const struct ng_value *item = call->host->json_first(array);
+    for (; item != NULL && entry->tag_count < count; item = call->host->json_next(item)) {
+        if (call->host->json_type(item) == NG_TYPE_STRING) {
+            tags[entry->tag_count++] = call->host->json_text(item);
+        }
+    }
+    entry->tags = tags;
+    return NG_OK;
+}
+
+/* What a line and the dump's JSON have in common. */
+static int read_common(struct ng_call *call, const struct ng_value *body,
+                       struct ng_entry *entry)
+{
+    const struct ng_host *host = call->host;
+    entry->event_id = read_text(call, body, "event_id");
+    entry->seq = (uint64_t)read_int(call, body, "seq");
+    entry->time_ms = read_int(call, body, "time");
+    entry->agent = without_agent(read_text(call, body, "agent"));
+    entry->action = read_text(call, body, "action");
+    entry->collection = read_text(call, body, "collection");
+    entry->title = read_text(call, body, "title");
+    entry->status = read_text(call, body, "status");
+    int64_t version = read_int(call, body, "version");
+    entry->version = version < 0 ? 0 : (uint64_t)version;
+    entry->source = read_text(call, body, "source");
+    entry->content = read_text(call, body, "content");
+    entry->score = host->json_double(host->json_get(body, "score"));
+    const struct ng_value *data = host->json_get(body, "data");
+    if (host->json_type(data) == NG_TYPE_OBJECT) {
+        struct ng_writer *writer = host->json_writer(call);
+        if (writer == NULL) {
+            return redis_no_memory(call);
+        }
+        host->json_copy(writer, data);
+        entry->data = host->json_result(writer);
+    }
+    return read_tags(call, body, entry);
+}
+
+int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct ng_str space,
+                     struct ng_entry *ret)
+{
+    struct ng_entry entry = {.size = sizeof(entry), .space = space};
+    if (call->host->json_type(body) != NG_TYPE_OBJECT) {
+        return NG_EINVAL;
+    }
+    int rc = read_common(call, body, &entry);
+    entry.kind = redis_is(read_text(call, body, "kind"), "memory") ? NG_ENTRY_MEMORY
+                                                                   : NG_ENTRY_REFERENCE;
+    entry.id = read_text(call, body, "id");
+    if (rc == NG_OK && entry.event_id.len == 0) {
+        return NG_EINVAL;
+    }
+    if (rc == NG_OK) {
+        *ret = entry;
+    }
+    return rc;
+}
+
+/* "2026-02-16T10:30:00..." of a program that writes no `time`; 0: it is none. */
+static int64_t read_timestamp(struct ng_str text)
+{
+    char digits[20];
+    if (text.len < sizeof(digits) - 1) {
+        return 0;
+    }
+    memcpy(digits, text.data, sizeof(digits) - 1);
+    digits[sizeof(digits) - 1] = '\0';
+    struct tm day = {0};
+    if (strptime(digits, "%Y-%m-%dT%H:%M:%S", &day) == NULL) {
+        return 0;
+    }
+    return (int64_t)timegm(&day) * 1000;
+}
+
+int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str space,
+                    struct ng_entry *ret)
+{
+    const struct ng_value *body = NULL;
+    struct ng_entry entry = {.size = sizeof(entry), .space = space};
+    if (call->host->json_parse(call, line, &body) != NG_OK ||
+        call->host->json_type(body) != NG_TYPE_OBJECT) {
+        return NG_EINVAL;
+    }
+    int rc = read_common(call, body, &entry);
+    entry.id = read_text(call, body, "notebook_id");
+    if (redis_is(read_text(call, body, "type"), "notebook_ref")) {
+        entry.kind = NG_ENTRY_REFERENCE;
+        entry.content = read_text(call, body, "summary");
+    } else {
+        entry.kind = NG_ENTRY_MEMORY;
+    }
+    if (entry.time_ms == 0) {
+        entry.time_ms = read_timestamp(read_text(call, body, "timestamp"));
+    }
+    if (rc == NG_OK) {
+        *ret = entry;
+    }
+    return rc;
+}
+
+/* A member of HGETALL's answer. */
+static struct ng_str hash_text(const redisReply *hash, const char *name)
+{
+    struct ng_str none = {NULL, 0};
+    for (size_t i = 0; i + 1 < hash->elements; i += 2) {
+        if (redis_is(redis_text(hash->element[i]), name)) {
+            return redis_text(hash->element[i + 1]);
+        }
+    }
+    return none;
+}
+
+int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str space,
+                    struct ng_entry *ret)
+{
+    const struct ng_value *body = NULL;
+    if (hash == NULL || hash->type != REDIS_REPLY_ARRAY || hash->elements == 0) {
+        return NG_EINVAL;
+    }
+    struct ng_str event = hash_text(hash, "event");
+    struct ng_str content = hash_text(hash, "content");
+    if (event.len > 0 && call->host->json_parse(call, event, &body) == NG_OK) {
+        int rc = redis_entry_read(call, body, space, ret);
+        if (rc == NG_OK && ret->kind == NG_ENTRY_MEMORY) {
+            ret->content = content;
+        }
+        return rc;
+    }
+    /* Another program's: it has the members that all have. */
+    struct ng_entry entry = {
+        .size = sizeof(entry),
+        .kind = NG_ENTRY_MEMORY,
+        .space = space,
+        .agent = without_agent(hash_text(hash, "agent")),
+        .content = content,
+        .source = hash_text(hash, "source"),
+        .time_ms = read_timestamp(hash_text(hash, "timestamp")),
+    };
+    struct ng_str score = hash_text(hash, "score");
+    entry.score = score.len == 0 ? 0 : strtod(score.data, NULL);
+    *ret = entry;
+    return NG_OK;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recall.c - finding memories and references with RediSearch, where it is.
+ *
+ * Every space has an index of its own over its own two kinds of hashes, so that no query can
+ * reach another space. An index that is missing is made; until it has read what was there
+ * before, and where there is none, recall scans.
+ */
+#include <string.h>
+
+#include "query.h"
+#include "redis.h"
+
+/* What is not one of the answers to an FT. command means that search is of no use here. */
+enum recall_state { RECALL_READY, RECALL_MISSING, RECALL_UNUSABLE };
+
+static bool recall_has(const redisReply *reply, const char *text)
+{
+    return reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+           strstr(reply->str, text) != NULL;
+}
+
+/* FT.INFO's answer: is the index there, and has it read everything? */
+static enum recall_state recall_state(const redisReply *info)
+{
+    if (recall_has(info, "nknown command") || recall_has(info, "NOPERM")) {
+        return RECALL_UNUSABLE;
+    }
+    if (info->type != REDIS_REPLY_ARRAY) {
+        return RECALL_MISSING;
+    }
+    for (size_t i = 0; i + 1 < info->elements; i += 2) {
+        const redisReply *value = info->element[i + 1];
+        if (redis_is(redis_text(info->element[i]), "indexing")) {
+            bool busy = value->type == REDIS_REPLY_INTEGER ? value->integer != 0
+                                                           : !redis_is(redis_text(value), "0");
+            return busy ? RECALL_UNUSABLE : RECALL_READY;
+        }
+    }
+    return RECALL_READY;
+}
+
+/* Adds the command that makes the index of a space. Where there is one, it changes nothing. */
+static int recall_add_create(struct redis *redis, struct ask *ask, struct ng_str space)
+{
+    struct ng_str none = {NULL, 0};
+    struct ng_str index = redis_key(redis, ask->call, space, REDIS_INDEX, none);
+    struct ng_str memory = redis_key(redis, ask->call, space, REDIS_MEMORY, none);
+    struct ng_str reference = redis_key(redis, ask->call, space, REDIS_REFERENCE, none);
+    if (index.data == NULL || memory.data == NULL || reference.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    ASK(ask, ASK_WORD("FT.CREATE"), index, ASK_WORD("ON"), ASK_WORD("HASH"), ASK_WORD("PREFIX"),
+        ASK_WORD("2"), memory, reference, ASK_WORD("STOPWORDS"), ASK_WORD("0"),
+        ASK_WORD("SCHEMA"), ASK_WORD("content"), ASK_WORD("TEXT"), ASK_WORD("NOSTEM"),
+        ASK_WORD("source"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"), ASK_WORD("|"),
+        ASK_WORD("CASESENSITIVE"), ASK_WORD("tags"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"),
+        ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("entry_tags"), ASK_WORD("TAG"),
+        ASK_WORD("SEPARATOR"), ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("agent"),
+        ASK_WORD("TAG"), ASK_WORD("CASESENSITIVE"), ASK_WORD("time"), ASK_WORD("NUMERIC"),
+        ASK_WORD("SORTABLE"), ASK_WORD("score"), ASK_WORD("NUMERIC"));
+    return NG_OK;
+}
+
+static int recall_create(struct redis *redis, struct ng_call *call, struct ng_str space)
+{
+    struct ask ask;
+    ask_init(&ask, redis->link, call);
+    int rc = recall_add_create(redis, &ask, space);
+    /* Where it cannot be made, or another gateway has just made it, the next look says so. */
+    rc = rc != NG_OK ? rc : ask_run(&ask);
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_greet(struct redis *redis, struct ng_call *call)
+{
+    struct ask ask;
+    ask_init(&ask, redis->link, call);
+    int rc = recall_add_create(redis, &ask, ng_str_of("shared"));
+    if (rc == NG_OK) {
+        rc = ask.failed ? redis_no_memory(call)
+                        : link_set_greeting(redis->link, call, ask.out, ask.out_len);
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+/* The rows of FT.SEARCH's answer: the total, then key and hash in turn. */
+static int recall_rows(struct ng_call *call, const redisReply *found, struct ng_str space,
+                       ng_entry_row_fn *row, void *user)
+{
+    for (size_t i = 2; i < found->elements; i += 2) {
+        struct ng_entry entry;
+        int rc = redis_hash_read(call, found->element[i], space, &entry);
+        if (rc == NG_EINTERNAL) {
+            return rc;
+        }
+        if (rc == NG_OK && row(user, &entry) != 0) {
+            break;
+        }
+    }
+    return NG_OK;
+}
+
+static void recall_ask(struct ask *ask, struct ng_str index, struct ng_str query, bool by_time,
+                       struct ng_str limit)
+{
+    struct ng_str words[16] = {
+        ASK_WORD("FT.SEARCH"), index,         query, ASK_WORD("LIMIT"), ASK_WORD("0"), limit,
+        ASK_WORD("DIALECT"),   ASK_WORD("2"),
+    };
+    size_t count = 8;
+    if (by_time) {
+        words[count++] = ASK_WORD("SORTBY");
+        words[count++] = ASK_WORD("time");
+        words[count++] = ASK_WORD("DESC");
+    } else {
+        /* The default of older modules takes a word that stands alone for as good as three. */
+        words[count++] = ASK_WORD("SCORER");
+        words[count++] = ASK_WORD("BM25");
+    }
+    ASK(ask, ASK_WORD("FT.INFO"), index);
+    ask_add(ask, words, count);
+}
+
+/* *ret_used: the search did it. Else a scan must. */
+static int recall_search(struct redis *redis, struct ng_call *call,
+                         const struct ng_recall *recall, struct ng_str query,
+                         ng_entry_row_fn *row, void *user, bool *ret_used)
+{
+    struct ng_str none = {NULL, 0};
+    struct ng_str index = redis_key(redis, call, recall->space, REDIS_INDEX, none);
+    struct ng_str limit = redis_number(call, (int64_t)redis_limit(recall->limit));
+    *ret_used = false;
+    if (index.data == NULL || limit.data == NULL) {
+        return redis_no_memory(call);
+    }
+    for (int attempt = 0; attempt < 2; attempt++) {
+        struct ask ask;
+        ask_init(&ask, redis->link, call);
+        recall_ask(&ask, index, query, recall->text.len == 0, limit);
+        int rc = ask_run(&ask);
+        enum recall_state state =
+            rc == NG_OK ? recall_state(ask_reply(&ask, 0)) : RECALL_UNUSABLE;
+        const redisReply *found = ask_reply(&ask, 1);
+        if (rc == NG_OK && state == RECALL_READY && found->type == REDIS_REPLY_ARRAY) {
+            *ret_used = true;
+            rc = recall_rows(call, found, recall->space, row, user);
+        }
+        ask_done(&ask);
+        if (rc != NG_OK || state != RECALL_MISSING || attempt > 0) {
+            return rc;
+        }
+        rc = recall_create(redis, call, recall->space);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
+static int recall_no_row(void *user, const struct ng_entry *entry)
+{
+    (void)user;
+    (void)entry;
+    return 1;
+}
+
+int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *recall,
+                 ng_entry_row_fn *row, void *user, const char **ret_engine)
+{
+    struct redis *redis = journal;
+    struct query_out out = {.size = redis_query_size(recall)};
+    out.data = ng_alloc(call, out.size);
+    if (out.data == NULL) {
+        return redis_no_memory(call);
+    }
+    bool used = false;
+    int rc = redis_query(recall, &out);
+    bool hopeless = rc == NG_ENOTFOUND;
+    struct ng_str query = {out.data, out.len};
+    if (hopeless) {
+        /* The engine is told all the same. */
+        query = ASK_WORD("*");
+    }
+    struct ng_recall nothing = *recall;
+    nothing.limit = 1;
+    rc = recall_search(redis, call, hopeless ? &nothing : recall, query,
+                       hopeless ? recall_no_row : row, user, &used);
+    if (rc == NG_OK && !used && !hopeless) {
+        rc = redis_scan(redis, call, recall, row, user);
+    }
+    if (rc == NG_OK && ret_engine != NULL) {
+        *ret_engine = used ? "redisearch" : "scan";
+    }
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* resolve.h - the addresses of a host, within a limit. */
+#ifndef NOTEGATE_REDIS_RESOLVE_H
+#define NOTEGATE_REDIS_RESOLVE_H
+
+#include <netdb.h>
+
+#include "wire.h"
+
+#define RESOLVE_WHY_SIZE 96
+
+/* freeaddrinfo() the result. `why`: what went wrong. */
+enum wire_end resolve_host(const char *host, const char *port, const struct wire_limit *limit,
+                           struct addrinfo **ret, char why[RESOLVE_WHY_SIZE]);
+
+#endif

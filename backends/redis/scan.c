@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scan.c - recall without a search module: the newest entries are looked through, word by word.
+ *
+ * The sorted set of recent entries leads, newest first, as far as SCAN_MAX. Of each only what
+ * is compared is fetched; the best are read whole at the end.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "query.h"
+#include "redis.h"
+
+/* Entries that one recall looks through. */
+#define SCAN_MAX 10000
+#define SCAN_FIELDS 4
+static const char *const scan_fields[SCAN_FIELDS] = {"content", "source", "tags", "entry_tags"};
+
+struct scan_hit {
+    struct ng_str key;
+    double rank;
+};
+
+struct scan {
+    struct redis *redis;
+    struct ng_call *call;
+    const struct ng_recall *recall;
+    struct ng_str words[QUERY_WORDS_MAX]; /* folded */
+    size_t word_count;
+    struct scan_hit *hits; /* the best, best first */
+    size_t count, max;
+    struct ng_str recent;
+    size_t seen;
+};
+
+/* ---- words ---- */
+
+/* Without case and accents; free() it. What is not UTF-8 stays as it is. */
+static char *scan_fold(struct ng_str text, size_t *ret_len)
+{
+    utf8proc_uint8_t *folded = NULL;
+    utf8proc_ssize_t len = utf8proc_map(
+        (const utf8proc_uint8_t *)text.data, (utf8proc_ssize_t)text.len, &folded,
+        UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK);
+    if (len < 0) {
+        folded = malloc(text.len + 1);
+        if (folded == NULL) {
+            return NULL;
+        }
+        memcpy(folded, text.data, text.len);
+        len = (utf8proc_ssize_t)text.len;
+    }
+    *ret_len = (size_t)len;
+    return (char *)folded;
+}
+
+static int scan_wanted_words(struct scan *scan)
+{
+    struct ng_str text = scan->recall->text;
+    size_t at = 0;
+    if (text.len == 0) {
+        return NG_OK;
+    }
+    char *folded = scan_fold(text, &text.len);
+    if (folded == NULL) {
+        return redis_no_memory(scan->call);
+    }
+    text.data = folded;
+    text = redis_copy(scan->call, text);
+    free(folded);
+    if (text.data == NULL) {
+        return redis_no_memory(scan->call);
+    }
+    while (scan->word_count < QUERY_WORDS_MAX) {
+        struct ng_str word = redis_word(text, &at);
+        if (word.len == 0) {
+            break;
+        }
+        scan->words[scan->word_count++] = word;
+    }
+    return NG_OK;
+}
+
+/* How well the text has all the words; 0: one is missing. */
+static double scan_rank(const struct scan *scan, struct ng_str text)
+{
+    size_t hits[QUERY_WORDS_MAX] = {0};
+    size_t len = 0;
+    size_t at = 0;
+    size_t words = 0;
+    double rank = 0;
+    char *folded = text.len == 0 ? NULL : scan_fold(text, &len);
+    struct ng_str all = {folded, len};
+    for (;;) {
+        struct ng_str word = redis_word(all, &at);
+        if (word.len == 0) {
+            break;
+        }
+        words++;
+        for (size_t i = 0; i < scan->word_count; i++) {
+            hits[i] += redis_equal(word, scan->words[i]) ? 1 : 0;
+        }
+    }
+    free(folded);
+    for (size_t i = 0; i < scan->word_count; i++) {
+        if (hits[i] == 0) {
+            return 0;
+        }
+        rank += 1 + log((double)hits[i]);
+    }
+    return rank / sqrt((double)words + 1);
+}
+
+/* ---- one entry ---- */
+
+/* Is one of the wanted tags among those between commas? */
+static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
+{
+    size_t from = 0;
+    for (size_t i = 0; tags.data != NULL && i <= tags.len; i++) {
+        if (i < tags.len && tags.data[i] != ',') {
+            continue;
+        }
+        struct ng_str tag = {tags.data + from, i - from};
+        for (size_t k = 0; tag.len > 0 && k < recall->tag_count; k++) {
+            if (redis_equal(tag, recall->tags[k])) {
+                return true;
+            }
+        }
+        from = i + 1;
+    }
+    return false;
+}
+
+/* fields: as scan_fields. 0: it is not looked for. */
+static double scan_entry(const struct scan *scan, const redisReply *fields)
+{
+    const struct ng_recall *recall = scan->recall;
+    if (fields->type != REDIS_REPLY_ARRAY || fields->elements != SCAN_FIELDS ||
+        redis_text(fields->element[0]).data == NULL) {
+        return 0;
+    }
+    if (recall->source.len > 0 &&
+        !redis_equal(redis_text(fields->element[1]), recall->source)) {
+        return 0;
+    }
+    if (recall->tag_count > 0 && !scan_tagged(recall, redis_text(fields->element[2])) &&
+        !scan_tagged(recall, redis_text(fields->element[3]))) {
+        return 0;
+    }
+    return recall->text.len == 0 ? 1 : scan_rank(scan, redis_text(fields->element[0]));
+}
+
+/* Keeps it where it is among the best; of equal ones the newer, which came first. */
+static int scan_keep(struct scan *scan, struct ng_str key, double rank)
+{
+    size_t at = scan->count;
+    while (at > 0 && scan->hits[at - 1].rank < rank) {
+        at--;
+    }
+    if (at == scan->max) {
+        return NG_OK;
+    }
+    struct scan_hit hit = {redis_copy(scan->call, key), rank};
+    if (hit.key.data == NULL) {
+        return redis_no_memory(scan->call);
+    }
+    size_t kept = scan->count < scan->max ? scan->count : scan->max - 1;
+    memmove(scan->hits + at + 1, scan->hits + at, (kept - at) * sizeof(*scan->hits));
+    scan->hits[at] = hit;
+    scan->count = kept + 1;
+    return NG_OK;
+}
+
+/* ---- pages ---- */
+
+/* Looks through the entries that `names` are. */
+static int scan_page(struct scan *scan, const redisReply *names)
+{
+    struct ng_call *call = scan->call;
+    struct ng_str *keys = ng_alloc(call, (names->elements + 1) * sizeof(*keys));
+    struct ask ask;
+    if (keys == NULL) {
+        return redis_no_memory(call);
+    }
+    ask_init(&ask, scan->redis->link, call);
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
+        keys[i] = redis_key(scan->redis, call, scan->recall->space, "",
+                            redis_text(names->element[i]));
+        rc = keys[i].data == NULL ? NG_EINTERNAL : NG_OK;
+        ASK(&ask, ASK_WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
+            ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]), ng_str_of(scan_fields[3]));
+    }
+    rc = rc == NG_OK ? ask_run(&ask) : rc;
+    for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
+        double rank = scan_entry(scan, ask_reply(&ask, i));
+        rc = rank > 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+static int scan_pages(struct scan *scan)
+{
+    struct ng_call *call = scan->call;
+    struct ng_str since = scan->recall->since_ms == 0
+                              ? ng_str_of("-inf")
+                              : redis_number(call, scan->recall->since_ms);
+    bool more = true;
+    int rc = since.data == NULL ? redis_no_memory(call) : NG_OK;
+    while (rc == NG_OK && more && scan->seen < SCAN_MAX) {
+        struct ask ask;
+        ask_init(&ask, scan->redis->link, call);
+        ASK(&ask, ASK_WORD("ZREVRANGEBYSCORE"), scan->recent, ASK_WORD("+inf"), since,
+            ASK_WORD("LIMIT"), redis_number(call, (int64_t)scan->seen),
+            redis_number(call, REDIS_PAGE));
+        rc = ask_run_all(&ask);
+        const redisReply *names = ask_reply(&ask, 0);
+        size_t found = rc == NG_OK ? names->elements : 0;
+        if (found > 0) {
+            rc = scan_page(scan, names);
+        }
+        ask_done(&ask);
+        scan->seen += found;
+        /* Without words the order is the rank: the first are the best. */
+        more =
+            found == REDIS_PAGE && !(scan->recall->text.len == 0 && scan->count == scan->max);
+    }
+    return rc;
+}
+
+/* Reads the best ones whole and gives them out. */
+static int scan_give(struct scan *scan, ng_entry_row_fn *row, void *user)
+{
+    struct ask ask;
+    if (scan->count == 0) {
+        return NG_OK;
+    }
+    ask_init(&ask, scan->redis->link, scan->call);
+    for (size_t i = 0; i < scan->count; i++) {
+        ASK(&ask, ASK_WORD("HGETALL"), scan->hits[i].key);
+    }
+    int rc = ask_run(&ask);
+    for (size_t i = 0; rc == NG_OK && i < scan->count; i++) {
+        struct ng_entry entry;
+        int read = redis_hash_read(scan->call, ask_reply(&ask, i), scan->recall->space, &entry);
+        rc = read == NG_EINTERNAL ? read : NG_OK;
+        if (read == NG_OK && row(user, &entry) != 0) {
+            break;
+        }
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall *recall,
+               ng_entry_row_fn *row, void *user)
+{
+    struct ng_str none = {NULL, 0};
+    struct scan *scan = ng_alloc(call, sizeof(*scan));
+    if (scan == NULL) {
+        return redis_no_memory(call);
+    }
+    memset(scan, 0, sizeof(*scan));
+    scan->redis = redis;
+    scan->call = call;
+    scan->recall = recall;
+    scan->max = redis_limit(recall->limit);
+    scan->recent = redis_key(redis, call, recall->space, REDIS_RECENT, none);
+    scan->hits = ng_alloc(call, (scan->max + 1) * sizeof(*scan->hits));
+    if (scan->recent.data == NULL || scan->hits == NULL) {
+        return redis_no_memory(call);
+    }
+    int rc = scan_wanted_words(scan);
+    rc = rc != NG_OK ? rc : scan_pages(scan);
+    return rc != NG_OK ? rc : scan_give(scan, row, user);
+}

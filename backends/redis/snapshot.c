@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot.c - the journal of a space as one JSON text. */
+#include <string.h>
+
+#include "redis.h"
+#include "snapshot.h"
+
+/* Largest dump, and the most entries in one. */
+#define DUMP_BYTES_MAX "67108864"
+#define DUMP_ENTRIES_MAX "200000"
+
+/*
+ * KEYS: days, recent, summary. ARGV: what all keys of the space begin with, most bytes, most
+ * entries. One script, so that it is one moment's state: {{date, line...}...}, {hash...},
+ * summary.
+ */
+static const char dump_script[] =
+    "local left, entries = tonumber(ARGV[2]), tonumber(ARGV[3])\n"
+    "local function take(bytes, count)\n"
+    "  left, entries = left - bytes, entries - count\n"
+    "  return left >= 0 and entries >= 0\n"
+    "end\n"
+    "local big = redis.error_reply('TOOLARGE the journal of the space has more than ' ..\n"
+    "  ARGV[2] .. ' bytes or ' .. ARGV[3] .. ' entries')\n"
+    "local days, hashes = {}, {}\n"
+    "for _, date in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do\n"
+    "  local list = ARGV[1] .. 'daily:' .. date\n"
+    "  if not take(0, redis.call('LLEN', list)) then return big end\n"
+    "  local lines = redis.call('LRANGE', list, 0, -1)\n"
+    "  for _, line in ipairs(lines) do\n"
+    "    if not take(#line, 0) then return big end\n"
+    "  end\n"
+    "  table.insert(lines, 1, date)\n"
+    "  days[#days + 1] = lines\n"
+    "end\n"
+    "if not take(0, redis.call('ZCARD', KEYS[2])) then return big end\n"
+    "for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do\n"
+    "  local hash = redis.call('HGETALL', ARGV[1] .. name)\n"
+    "  for _, word in ipairs(hash) do\n"
+    "    if not take(#word, 0) then return big end\n"
+    "  end\n"
+    "  hashes[#hashes + 1] = hash\n"
+    "end\n"
+    "return {days, hashes, redis.call('GET', KEYS[3])}\n";
+
+static int dump_days(struct ng_call *call, struct ng_writer *writer, const redisReply *days,
+                     struct ng_str space)
+{
+    int rc = NG_OK;
+    call->host->json_name(writer, "days");
+    call->host->json_array(writer);
+    for (size_t i = 0; rc != NG_EINTERNAL && i < days->elements; i++) {
+        const redisReply *lines = days->element[i];
+        for (size_t k = 1; rc != NG_EINTERNAL && k < lines->elements; k++) {
+            struct ng_entry entry;
+            rc = redis_line_read(call, redis_text(lines->element[k]), space, &entry);
+            /* A line of another program has no event that could be restored. */
+            if (rc == NG_OK && entry.event_id.len > 0) {
+                redis_entry_write(call, writer, redis_text(lines->element[0]), &entry);
+            }
+        }
+    }
+    call->host->json_end(writer);
+    return rc == NG_EINTERNAL ? rc : NG_OK;
+}
+
+static int dump_hashes(struct ng_call *call, struct ng_writer *writer, const redisReply *hashes,
+                       struct ng_str space, enum ng_entry_kind kind)
+{
+    int rc = NG_OK;
+    struct ng_str none = {NULL, 0};
+    call->host->json_name(writer, kind == NG_ENTRY_MEMORY ? "memories" : "references");
+    call->host->json_array(writer);
+    for (size_t i = 0; rc != NG_EINTERNAL && i < hashes->elements; i++) {
+        struct ng_entry entry;
+        rc = redis_hash_read(call, hashes->element[i], space, &entry);
+        if (rc == NG_OK && entry.kind == kind && entry.event_id.len > 0) {
+            redis_entry_write(call, writer, none, &entry);
+        }
+    }
+    call->host->json_end(writer);
+    return rc == NG_EINTERNAL ? rc : NG_OK;
+}
+
+static int dump_print(struct ng_call *call, const redisReply *reply, struct ng_str space,
+                      struct ng_str *ret_json)
+{
+    struct ng_writer *writer = call->host->json_writer(call);
+    if (writer == NULL) {
+        return redis_no_memory(call);
+    }
+    struct ng_str summary = redis_text(reply->element[2]);
+    call->host->json_object(writer);
+    call->host->json_name(writer, "format");
+    call->host->json_string(writer, ng_str_of(REDIS_DUMP_FORMAT));
+    int rc = dump_days(call, writer, reply->element[0], space);
+    if (rc == NG_OK) {
+        rc = dump_hashes(call, writer, reply->element[1], space, NG_ENTRY_REFERENCE);
+    }
+    if (rc == NG_OK) {
+        rc = dump_hashes(call, writer, reply->element[1], space, NG_ENTRY_MEMORY);
+    }
+    call->host->json_name(writer, "summary");
+    if (summary.data == NULL) {
+        call->host->json_null(writer);
+    } else {
+        call->host->json_string(writer, summary);
+    }
+    call->host->json_end(writer);
+    struct ng_str json = call->host->json_result(writer);
+    if (rc == NG_OK && json.data == NULL) {
+        rc = ng_fail(call, NG_ETOOLARGE, "the journal of the space is too large for one dump");
+    }
+    if (rc == NG_OK) {
+        *ret_json = json;
+    }
+    return rc;
+}
+
+int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
+               struct ng_str *ret_json)
+{
+    struct redis *redis = journal;
+    struct ng_str none = {NULL, 0};
+    struct ng_str words[] = {
+        ASK_WORD("EVAL"),
+        ASK_WORD(dump_script),
+        ASK_WORD("3"),
+        redis_key(redis, call, space, REDIS_DAYS, none),
+        redis_key(redis, call, space, REDIS_RECENT, none),
+        redis_key(redis, call, space, REDIS_SUMMARY, none),
+        redis_key(redis, call, space, "", none),
+        ASK_WORD(DUMP_BYTES_MAX),
+        ASK_WORD(DUMP_ENTRIES_MAX),
+    };
+    struct ask ask;
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (words[i].data == NULL) {
+            return NG_EINTERNAL;
+        }
+    }
+    ask_init(&ask, redis->link, call);
+    ask_add(&ask, words, NG_COUNT(words));
+    int rc = ask_run_all(&ask);
+    const redisReply *reply = ask_reply(&ask, 0);
+    if (rc == NG_OK && (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)) {
+        rc = link_fail_reply(redis->link, call, reply);
+    }
+    rc = rc != NG_OK ? rc : dump_print(call, reply, space, ret_json);
+    ask_done(&ask);
+    return rc;
+}

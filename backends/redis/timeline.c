@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* timeline.c - a day's list, newest first, and the long-term summary. */
+#include "redis.h"
+
+/* ---- a day ---- */
+
+struct timeline_state {
+    struct redis *redis;
+    struct ng_call *call;
+    const struct ng_timeline *wanted;
+    struct ng_str key;
+    uint32_t left;
+    ng_entry_row_fn *row;
+    void *user;
+};
+
+/* The lines from `first` to `last`, newest first. *ret_go_on: more are wanted. */
+static int timeline_page(struct timeline_state *state, int64_t first, int64_t last,
+                         bool *ret_go_on)
+{
+    struct ng_call *call = state->call;
+    struct ask ask;
+    ask_init(&ask, state->redis->link, call);
+    ASK(&ask, ASK_WORD("LRANGE"), state->key, redis_number(call, first),
+        redis_number(call, last));
+    int rc = ask_run_all(&ask);
+    const redisReply *lines = ask_reply(&ask, 0);
+    for (size_t i = rc == NG_OK ? lines->elements : 0; i > 0 && *ret_go_on; i--) {
+        struct ng_entry entry;
+        int read = redis_line_read(call, redis_text(lines->element[i - 1]),
+                                   state->wanted->space, &entry);
+        if (read == NG_EINTERNAL) {
+            rc = read;
+            break;
+        }
+        /* What is no JSON object is of another program, and nothing that could be shown. */
+        if (read != NG_OK ||
+            (state->wanted->agent.len > 0 && !redis_equal(entry.agent, state->wanted->agent))) {
+            continue;
+        }
+        state->left--;
+        *ret_go_on = state->row(state->user, &entry) == 0 && state->left > 0;
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline *timeline,
+                   ng_entry_row_fn *row, void *user)
+{
+    struct redis *redis = journal;
+    struct ng_str date = timeline->date;
+    if (date.len == 0) {
+        date = call->host->day(call, call->host->now_ms());
+    } else if (!redis_date_valid(date)) {
+        return ng_fail(call, NG_EINVAL, "`date` is '%.*s', it must be a day as YYYY-MM-DD",
+                       (int)date.len, date.data);
+    }
+    struct timeline_state state = {
+        .redis = redis,
+        .call = call,
+        .wanted = timeline,
+        .key = redis_key(redis, call, timeline->space, REDIS_DAY, date),
+        .left = redis_limit(timeline->limit),
+        .row = row,
+        .user = user,
+    };
+    struct ask ask;
+    if (date.data == NULL || state.key.data == NULL) {
+        return redis_no_memory(call);
+    }
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("LLEN"), state.key);
+    int rc = ask_run_all(&ask);
+    /* Positions from the front stay what they are while lines are added. */
+    int64_t end = rc == NG_OK ? ask_reply(&ask, 0)->integer : 0;
+    ask_done(&ask);
+    bool go_on = true;
+    while (rc == NG_OK && end > 0 && go_on) {
+        int64_t first = end > REDIS_PAGE ? end - REDIS_PAGE : 0;
+        rc = timeline_page(&state, first, end - 1, &go_on);
+        end = first;
+    }
+    return rc;
+}
+
+/* ---- the summary ---- */
+
+int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
+                  struct ng_str *ret_text)
+{
+    struct redis *redis = journal;
+    struct ng_str none = {NULL, 0};
+    struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
+    struct ask ask;
+    if (key.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("GET"), key);
+    int rc = ask_run_all(&ask);
+    if (rc == NG_OK) {
+        struct ng_str text = redis_text(ask_reply(&ask, 0));
+        if (text.data != NULL) {
+            text = redis_copy(call, text);
+            rc = text.data == NULL ? redis_no_memory(call) : NG_OK;
+        }
+        if (rc == NG_OK) {
+            *ret_text = text;
+        }
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_set_summary(void *journal, struct ng_call *call, struct ng_str space,
+                      struct ng_str text)
+{
+    struct redis *redis = journal;
+    struct ng_str none = {NULL, 0};
+    struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
+    struct ask ask;
+    if (key.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("SET"), key, text);
+    int rc = ask_run_all(&ask);
+    ask_done(&ask);
+    return rc;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* agent_notebook - pages, code snippets and research notes that many agents share, with
+ * versions, and the memory beside them. What it declares; each tool has its own file. */
+#include "agent_notebook.h"
+
+#include <stdlib.h>
+
+#include "checkpoint.h"
+#include "entry_opened.h"
+#include "memory.h"
+#include "memory_tools.h"
+
+#define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
+
+static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf,
+                                void **ret_self)
+{
+    const struct ng_host *host = call->host;
+    struct agent_notebook *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    self->max_size = (uint64_t)host->conf_int(conf, "max_size");
+    self->max_tags = (uint32_t)host->conf_int(conf, "max_tags");
+    self->max_title = (uint32_t)host->conf_int(conf, "max_title");
+    int rc = entry_opened_start(call, &self->opened);
+    if (rc != NG_OK) {
+        free(self);
+        return rc;
+    }
+    rc = checkpoint_start(call, conf, self);
+    if (rc != NG_OK) {
+        entry_opened_stop(self->opened);
+        free(self);
+        return rc;
+    }
+    *ret_self = self;
+    return NG_OK;
+}
+
+static void agent_notebook_stop(void *self)
+{
+    struct agent_notebook *notebook = self;
+    if (notebook != NULL) {
+        checkpoint_stop(notebook->checkpoint);
+        entry_opened_stop(notebook->opened);
+        free(notebook);
+    }
+}
+
+/* ---- what the plugin declares ---- */
+
+static const struct ng_tool agent_notebook_tools[] = {
+    {
+        .name = "notebook_create",
+        .title = "Create a notebook entry",
+        .summary = "Create a new notebook entry (page, code snippet, or research note). Use "
+                   "for storing documents, code, or research that the agent is working on.",
+        .params = entry_create_params,
+        .result = entry_create_result,
+        .run = entry_create_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "notebook_read",
+        .title = "Open a notebook entry",
+        .summary = "Read/open a notebook entry by ID. Returns the full content. Use when the "
+                   "agent needs to review or reference a specific document.",
+        .params = entry_read_params,
+        .result = entry_read_result,
+        .run = entry_read_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "notebook_update",
+        .title = "Update a notebook entry",
+        .summary = "Update an existing notebook entry. Can update content, title, tags, or "
+                   "status: the whole content, only a section, by edits, or by appending. "
+                   "Every update makes a new version.",
+        .params = entry_update_params,
+        .result = entry_update_result,
+        .run = entry_update_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "notebook_search",
+        .title = "Search the notebook",
+        .summary = "Search across notebook entries by text query or tags. Returns titles and "
+                   "summaries only (not full content) to keep context lean.",
+        .params = entry_search_params,
+        .result = entry_list_result,
+        .run = entry_search_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_list",
+        .title = "List notebook entries",
+        .summary = "List recent notebook entries. Returns titles, summaries, and metadata (not "
+                   "full content).",
+        .params = entry_list_params,
+        .result = entry_list_result,
+        .run = entry_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_delete",
+        .title = "Delete a notebook entry",
+        .summary = "Delete a notebook entry by ID. Its versions are kept for a while: "
+                   "notebook_restore brings it back.",
+        .params = entry_delete_params,
+        .result = entry_delete_result,
+        .run = entry_delete_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "notebook_history",
+        .title = "Versions of a notebook entry",
+        .summary = "List the versions of a notebook entry, newest first: when, by whom, what "
+                   "changed. Also of a deleted entry.",
+        .params = entry_history_params,
+        .result = entry_history_result,
+        .run = entry_history_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_diff",
+        .title = "Compare versions of a notebook entry",
+        .summary = "Compare two versions of a notebook entry: a unified diff of the content, "
+                   "and which other members changed.",
+        .params = entry_diff_params,
+        .result = entry_diff_result,
+        .run = entry_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_restore",
+        .title = "Restore a version of a notebook entry",
+        .summary = "Bring back an earlier version of a notebook entry, as a new version. Also "
+                   "brings back a deleted entry.",
+        .params = entry_restore_params,
+        .result = entry_restore_result,
+        .run = entry_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "memory_log",
+        .title = "Log a memory",
+        .summary = "Log a message, a thought or the output of a tool into the shared memory of "
+                   "the day. It is recalled by memory_recall and listed by memory_timeline.",
+        .params = memory_log_params,
+        .result = memory_log_result,
+        .run = memory_log_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "memory_recall",
+        .title = "Recall memories",
+        .summary = "Search what was logged and the references to notebook entries by words, "
+                   "tags, source and time. References carry titles and summaries, never "
+                   "content.",
+        .params = memory_recall_params,
+        .result = memory_recall_result,
+        .run = memory_recall_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_timeline",
+        .title = "Timeline of a day",
+        .summary = "What happened on a day, newest first: memories and changes of notebook "
+                   "entries.",
+        .params = memory_timeline_params,
+        .result = memory_timeline_result,
+        .run = memory_timeline_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "memory_summary",
+        .title = "Long-term summary",
+        .summary = "Read the long-term summary, or set it: what every agent should know "
+                   "whatever the day.",
+        .params = memory_summary_params,
+        .result = memory_summary_result,
+        .run = memory_summary_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_IDEMPOTENT,
+        .read_argument = "mode",
+        .read_values = "read",
+    },
+    {
+        .name = "checkpoint_snapshot",
+        .title = "Keep a checkpoint",
+        .summary = "Keep the present of the memory (days, references, long-term summary) and "
+                   "which versions the notebook entries are at, to come back to it later.",
+        .params = checkpoint_snapshot_params,
+        .result = checkpoint_snapshot_result,
+        .run = checkpoint_snapshot_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
+    {
+        .name = "checkpoint_list",
+        .title = "List checkpoints",
+        .summary = "The checkpoints of the memory, newest first.",
+        .params = checkpoint_list_params,
+        .result = checkpoint_list_result,
+        .run = checkpoint_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_diff",
+        .title = "Compare a checkpoint",
+        .summary = "What changed since a checkpoint, or between two: days, memories, the "
+                   "long-term summary, notebook entries.",
+        .params = checkpoint_diff_params,
+        .result = checkpoint_diff_result,
+        .run = checkpoint_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_restore",
+        .title = "Restore a checkpoint",
+        .summary = "Put the memory back to a checkpoint, and with `notebooks` the notebook "
+                   "entries too, as new versions. The present is kept as a checkpoint first: "
+                   "restoring previous_checkpoint_id undoes it.",
+        .params = checkpoint_restore_params,
+        .result = checkpoint_restore_result,
+        .run = checkpoint_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
+};
+
+static const struct ng_prompt agent_notebook_prompts[] = {
+    {
+        .name = "agent_notebook_guide",
+        .title = "How to use the agents' notebook",
+        .summary = "Tells a model how to find, open, write and restore entries of the notebook "
+                   "that agents share, with examples.",
+        .get = entry_guide_get,
+    },
+    {
+        .name = "memory_context",
+        .title = "What is known",
+        .summary = "The long-term summary and the latest of today, for an agent's context.",
+        .params = memory_context_params,
+        .get = memory_context_get,
+    },
+};
+
+static const struct ng_option agent_notebook_options[] = {
+    {
+        .name = "max_size",
+        .type = NG_OPTION_SIZE,
+        .fallback = AGENT_NOTEBOOK_MAX_SIZE_DEFAULT,
+        .min = 1,
+        .max = (int64_t)ENTRY_BYTES_MAX,
+        .help = "Largest content of one entry.",
+    },
+    {
+        .name = "max_tags",
+        .type = NG_OPTION_INT,
+        .fallback = "64",
+        .min = 1,
+        .max = 256,
+        .help = "Most tags of one entry.",
+    },
+    {
+        .name = "max_title",
+        .type = NG_OPTION_INT,
+        .fallback = "500",
+        .min = 1,
+        .max = 10000,
+        .help = "Longest title of an entry, in characters.",
+    },
+};
+
+static const struct ng_code agent_notebook_codes[] = {
+    {"ENTRY_NOT_FOUND", 404, "there is no entry with this id in this collection"},
+    {"EDIT_NO_MATCH", 422, "the text to replace is not in the entry"},
+    {"EDIT_AMBIGUOUS", 422, "the text to replace is in the entry more than once"},
+    {"SECTION_NOT_FOUND", 404, "the entry has no heading of this text"},
+    {"VERSION_NOT_FOUND", 404, "the entry has no such version, or it is no longer kept"},
+};
+
+/* Weights: a hit in the title says more than one in the summary, and that more than one in the
+ * text. */
+#define ENTRY_FIELDS                                                                           \
+    {"title", NG_FIELD_TEXT, 8.0}, {"summary", NG_FIELD_TEXT, 3.0},                            \
+        {"metadata.tags", NG_FIELD_TAG, 0}, {"metadata.status", NG_FIELD_TAG, 0},              \
+    {                                                                                          \
+        "metadata.created_by", NG_FIELD_TAG, 0                                                 \
+    }
+
+static const struct ng_field page_fields[] = {
+    ENTRY_FIELDS,
+};
+
+static const struct ng_field code_fields[] = {
+    ENTRY_FIELDS,
+    {"language", NG_FIELD_TAG, 0},
+    {"description", NG_FIELD_TEXT, 3.0},
+};
+
+static const struct ng_field research_fields[] = {
+    ENTRY_FIELDS,
+    {"source_url", NG_FIELD_TAG, 0},
+    {"key_findings", NG_FIELD_TEXT, 3.0},
+};
+
+static const struct ng_collection agent_notebook_collections[] = {
+    {
+        .name = "pages",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = page_fields,
+        .field_count = NG_COUNT(page_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = "code_snippets",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = code_fields,
+        .field_count = NG_COUNT(code_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = "research_notes",
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .fields = research_fields,
+        .field_count = NG_COUNT(research_fields),
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = ENTRY_OPENED_COLLECTION,
+        .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = MEMORY_COLLECTION,
+        .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = CHECKPOINT_RESTORES,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
+static const struct ng_plugin agent_notebook_plugin = {
+    .name = "agent_notebook",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = agent_notebook_tools,
+    .tool_count = NG_COUNT(agent_notebook_tools),
+    .start = agent_notebook_start,
+    .stop = agent_notebook_stop,
+    .options = agent_notebook_options,
+    .option_count = NG_COUNT(agent_notebook_options),
+    .codes = agent_notebook_codes,
+    .code_count = NG_COUNT(agent_notebook_codes),
+    .collections = agent_notebook_collections,
+    .collection_count = NG_COUNT(agent_notebook_collections),
+    .resources = entry_resources,
+    .resource_count = NG_COUNT(entry_resources),
+    .prompts = agent_notebook_prompts,
+    .prompt_count = NG_COUNT(agent_notebook_prompts),
+    .health = checkpoint_health,
+};
+
+NG_EXPORT_PLUGIN(agent_notebook_plugin);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_schema.c - what the memory tools take and answer. */
+#include "memory_tools.h"
+
+#define MEMORY_TAGS                                                                            \
+    "{\"type\":\"array\",\"maxItems\":64,\"items\":{\"type\":\"string\",\"minLength\":1,"      \
+    "\"maxLength\":128}"
+
+#define MEMORY_ROWS                                                                            \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"type\",\"timestamp\"," \
+    "\"agent\",\"event_id\"],\"properties\":{"                                                 \
+    "\"type\":{\"type\":\"string\",\"enum\":[\"memory\",\"notebook_ref\"]},"                   \
+    "\"memory_id\":{\"type\":\"string\"},\"content\":{\"type\":\"string\"},"                   \
+    "\"source\":{\"type\":\"string\"},\"score\":{\"type\":\"number\"},"                        \
+    "\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                           \
+    "\"action\":{\"type\":\"string\"},\"notebook_id\":{\"type\":\"string\"},"                  \
+    "\"title\":{\"type\":\"string\"},\"summary\":{\"type\":\"string\"},"                       \
+    "\"collection\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"                   \
+    "\"version\":{\"type\":\"integer\"},\"data\":{\"type\":\"object\"},"                       \
+    "\"timestamp\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},"                     \
+    "\"event_id\":{\"type\":\"string\"}}}}"
+
+#define MEMORY_BACKLOG                                                                         \
+    "\"backlog\":{\"type\":\"integer\",\"description\":\"Events that are on their way: what "  \
+    "they say may be missing\"}"
+
+const char memory_log_params[] =
+    "{\"type\":\"object\",\"required\":[\"content\"],\"additionalProperties\":false,"
+    "\"properties\":{"
+    "\"content\":{\"type\":\"string\",\"minLength\":1,\"description\":\"What to remember: a "
+    "message, a thought, the output of a tool\"},"
+    "\"source\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"default\":\"thought\","
+    "\"description\":\"Where it comes from, for example message, thought or tool\"},"
+    "\"tags\":" MEMORY_TAGS ",\"description\":\"Tags for recall\"},"
+    "\"score\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"default\":0.5,"
+    "\"description\":\"How much it matters, 0 to 1\"}}}";
+
+const char memory_log_result[] =
+    "{\"type\":\"object\",\"required\":[\"memory_id\",\"status\",\"timestamp\"],"
+    "\"properties\":{\"memory_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
+    "\"timestamp\":{\"type\":\"string\"}}}";
+
+const char memory_recall_params[] =
+    "{\"type\":\"object\",\"required\":[\"query\"],\"additionalProperties\":false,"
+    "\"properties\":{"
+    "\"query\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Words to look for; "
+    "empty: the newest\"},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":10},"
+    "\"source\":{\"type\":\"string\",\"description\":\"Only from this source\"},"
+    "\"tags\":" MEMORY_TAGS ",\"description\":\"Any of these matches\"},"
+    "\"since\":{\"type\":\"string\",\"description\":\"Only from this time on: a day as "
+    "YYYY-MM-DD, or a time as 2026-02-16T10:30:00Z\"}}}";
+
+const char memory_recall_result[] =
+    "{\"type\":\"object\",\"required\":[\"results\",\"count\",\"engine\"],\"properties\":{"
+    "\"results\":" MEMORY_ROWS ",\"count\":{\"type\":\"integer\"},"
+    "\"engine\":{\"type\":\"string\"}," MEMORY_BACKLOG "}}";
+
+const char memory_timeline_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    "\"date\":{\"type\":\"string\",\"description\":\"A day as YYYY-MM-DD; today where left "
+    "out\"},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50,"
+    "\"description\":\"The newest of the day\"},"
+    "\"agent\":{\"type\":\"string\",\"description\":\"Only of this agent, as NAME or "
+    "agent:NAME\"}}}";
+
+const char memory_timeline_result[] =
+    "{\"type\":\"object\",\"required\":[\"events\",\"count\"],\"properties\":{"
+    "\"date\":{\"type\":\"string\"},\"events\":" MEMORY_ROWS
+    ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "}}";
+
+const char memory_summary_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    "\"text\":{\"type\":\"string\",\"description\":\"The new summary, in place of the present "
+    "one; left out: the summary is read\"},"
+    "\"mode\":{\"type\":\"string\",\"enum\":[\"read\",\"set\"],\"description\":\"Says what "
+    "`text` says too; who may only read gives read\"}}}";
+
+const char memory_summary_result[] =
+    "{\"type\":\"object\",\"required\":[\"summary\",\"status\"],\"properties\":{"
+    "\"summary\":{\"type\":[\"string\",\"null\"]},"
+    "\"status\":{\"type\":\"string\",\"enum\":[\"set\",\"read\",\"none\"]}}}";

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_tools.h - the tools of the memory and its checkpoints, for the plugin's tables. */
+#ifndef NOTEGATE_PLUGIN_AGENT_NOTEBOOK_MEMORY_TOOLS_H
+#define NOTEGATE_PLUGIN_AGENT_NOTEBOOK_MEMORY_TOOLS_H
+
+#include <notegate/plugin.h>
+
+extern const char memory_log_params[], memory_log_result[];
+extern const char memory_recall_params[], memory_recall_result[];
+extern const char memory_timeline_params[], memory_timeline_result[];
+extern const char memory_summary_params[], memory_summary_result[];
+extern const char memory_context_params[];
+extern const char checkpoint_snapshot_params[], checkpoint_snapshot_result[];
+extern const char checkpoint_list_params[], checkpoint_list_result[];
+extern const char checkpoint_diff_params[], checkpoint_diff_result[];
+extern const char checkpoint_restore_params[], checkpoint_restore_result[];
+
+int memory_log_run(void *self, struct ng_call *call, struct ng_str args);
+int memory_recall_run(void *self, struct ng_call *call, struct ng_str args);
+int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args);
+int memory_summary_run(void *self, struct ng_call *call, struct ng_str args);
+int memory_context_get(void *self, struct ng_call *call, struct ng_str args);
+int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args);
+int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args);
+int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args);
+int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args);
+
+/* Checkpoints as resources. */
+int checkpoint_resource_list(void *self, struct ng_call *call, struct ng_str space,
+                             struct ng_listing *listing);
+int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                             struct ng_str id, uint64_t revision);
+
+/* What restores need while the plugin runs; finishes those that were cut off. */
+struct agent_notebook;
+struct checkpoint_state;
+/* Into self->checkpoint. `self` lives until checkpoint_stop. */
+int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
+                     struct agent_notebook *self);
+void checkpoint_stop(struct checkpoint_state *state); /* NULL is a no-op */
+/* Not NG_OK as long as a restore that was cut off is not finished; sees to it that it is. */
+int checkpoint_health(void *self, struct ng_call *call);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* note.c - a note from its bytes: what front matter says about it, and its body. */
+#include "note.h"
+
+#include <string.h>
+
+/* Tags and aliases a note may have. */
+#define NOTE_NAMES_MAX 1000
+
+/* ---- lists of names: a text, a list of texts, or a comma list */
+
+struct names {
+    struct on_arena *arena;
+    struct ng_str *items;
+    size_t count, room;
+    bool tags; /* a leading '#' goes, each comes once */
+    bool failed;
+};
+
+static void names_add(struct names *names, struct ng_str name)
+{
+    name = on_trim(name);
+    if (names->tags && name.len > 0 && name.data[0] == '#') {
+        name = on_str(name.data + 1, name.len - 1);
+    }
+    if (name.len == 0 || names->count == NOTE_NAMES_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        if (on_equal(names->items[i], name)) {
+            return;
+        }
+    }
+    if (names->count == names->room) {
+        size_t room = names->room == 0 ? 8 : names->room * 2;
+        struct ng_str *items = on_arena_alloc(names->arena, room * sizeof(*items));
+        if (items == NULL) {
+            names->failed = true;
+            return;
+        }
+        if (names->count > 0) {
+            memcpy(items, names->items, names->count * sizeof(*items));
+        }
+        names->items = items;
+        names->room = room;
+    }
+    names->items[names->count++] = name;
+}
+
+static void names_add_commas(struct names *names, struct ng_str text)
+{
+    while (text.len > 0) {
+        const char *comma = memchr(text.data, ',', text.len);
+        size_t len = comma != NULL ? (size_t)(comma - text.data) : text.len;
+        names_add(names, on_str(text.data, len));
+        len += comma != NULL ? 1 : 0;
+        text = on_str(text.data + len, text.len - len);
+    }
+}
+
+static struct ng_str scalar_text(const struct on_value *value)
+{
+    switch (value->type) {
+    case ON_NUMBER:
+    case ON_STRING:
+        return value->text;
+    case ON_FALSE:
+        return ng_str_of("false");
+    case ON_TRUE:
+        return ng_str_of("true");
+    default:
+        return on_str(NULL, 0);
+    }
+}
+
+static void names_add_value(struct names *names, const struct on_value *value)
+{
+    if (value == NULL) {
+        return;
+    }
+    if (value->type != ON_LIST) {
+        names_add_commas(names, scalar_text(value));
+        return;
+    }
+    for (const struct on_value *item = value->first; item != NULL; item = item->next) {
+        names_add(names, scalar_text(item));
+    }
+}
+
+/* ---- times */
+
+static bool find_time(const struct on_value *front, const char *const *keys, size_t count,
+                      int64_t *ret_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct on_value *value = on_value_get(front, ng_str_of(keys[i]));
+        if (value != NULL && value->type == ON_STRING && on_time_parse(value->text, ret_ms)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- */
+
+static int read_front(struct on_arena *arena, struct ng_str bytes, struct on_note *note)
+{
+    static const char *const created[] = {"created", "created_at", "date"};
+    static const char *const modified[] = {"modified", "updated", "updated_at"};
+    const struct on_front *place = &note->place;
+    struct ng_str yaml =
+        on_utf8_clean(arena, on_str(bytes.data + place->yaml, place->end - place->yaml));
+    int rc = yaml.data == NULL ? NG_EINTERNAL
+                               : on_front_parse(arena, yaml, place->there ? 2 : 1, &note->front,
+                                                &note->front_error);
+    if (rc == NG_EINVAL) {
+        struct ng_str ignored;
+        rc = on_front_parse(arena, ng_str_of(""), 1, &note->front, &ignored);
+    }
+    if (rc != NG_OK) {
+        return NG_EINTERNAL;
+    }
+    const struct on_value *title = on_value_get(note->front, ng_str_of("title"));
+    if (title != NULL && on_trim(scalar_text(title)).len > 0) {
+        note->title = on_trim(scalar_text(title));
+    }
+    struct names tags = {.arena = arena, .tags = true};
+    struct names aliases = {.arena = arena};
+    names_add_value(&tags, on_value_get(note->front, ng_str_of("tag")));
+    names_add_value(&tags, on_value_get(note->front, ng_str_of("tags")));
+    names_add_value(&aliases, on_value_get(note->front, ng_str_of("alias")));
+    names_add_value(&aliases, on_value_get(note->front, ng_str_of("aliases")));
+    note->tags = tags.items;
+    note->tag_count = tags.count;
+    note->aliases = aliases.items;
+    note->alias_count = aliases.count;
+    note->has_created = find_time(note->front, created, NG_COUNT(created), &note->created_ms);
+    note->has_modified =
+        find_time(note->front, modified, NG_COUNT(modified), &note->modified_ms);
+    return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
+}
+
+int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
+{
+    *ret_note = (struct on_note){.words = 0};
+    on_front_find(bytes, &ret_note->place);
+    size_t at = ret_note->place.body;
+    ret_note->has_front = ret_note->place.there;
+    ret_note->body_line = ret_note->place.lines;
+    ret_note->body = on_utf8_clean(arena, on_str(bytes.data + at, bytes.len - at));
+    if (ret_note->body.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    ret_note->words = on_words(ret_note->body);
+    return read_front(arena, bytes, ret_note);
+}
+
+bool on_tag_below(struct ng_str tag, struct ng_str prefix)
+{
+    return tag.len >= prefix.len && on_equal(on_str(tag.data, prefix.len), prefix) &&
+           (tag.len == prefix.len || prefix.len == 0 || tag.data[prefix.len] == '/');
+}

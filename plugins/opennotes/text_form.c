@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* text_form.c - texts in one form: NFC, case folding, slugs, words; and globs over paths. The
+ * only user of libutf8proc here. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "text.h"
+
+static bool is_ascii(struct ng_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.data[i] >= 0x80) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct ng_str map(struct on_arena *arena, struct ng_str text, unsigned options)
+{
+    utf8proc_uint8_t *out = NULL;
+    utf8proc_ssize_t len =
+        utf8proc_map((const utf8proc_uint8_t *)text.data, (utf8proc_ssize_t)text.len, &out,
+                     (utf8proc_option_t)options);
+    if (len < 0) {
+        free(out);
+        /* Not valid UTF-8: in no form but its own. */
+        return len == UTF8PROC_ERROR_NOMEM ? on_str(NULL, 0) : text;
+    }
+    struct ng_str copy = on_arena_copy(arena, on_str((const char *)out, (size_t)len));
+    free(out);
+    return copy;
+}
+
+struct ng_str on_nfc(struct on_arena *arena, struct ng_str text)
+{
+    if (text.data == NULL || is_ascii(text)) {
+        return text;
+    }
+    return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+}
+
+struct ng_str on_fold(struct on_arena *arena, struct ng_str text)
+{
+    if (text.data == NULL) {
+        return text;
+    }
+    if (!is_ascii(text)) {
+        return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
+    }
+    char *folded = on_arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; folded != NULL && i < text.len; i++) {
+        char c = text.data[i];
+        folded[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    }
+    return on_str(folded, folded != NULL ? text.len : 0);
+}
+
+bool on_is_word(int32_t character)
+{
+    if (character < 0x80) {
+        return (character >= 'a' && character <= 'z') ||
+               (character >= 'A' && character <= 'Z') ||
+               (character >= '0' && character <= '9') || character == '_';
+    }
+    utf8proc_category_t category = utf8proc_category(character);
+    return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO);
+}
+
+static bool is_white(int32_t c)
+{
+    if (c < 0x80) {
+        return c == ' ' || (c >= '\t' && c <= '\r');
+    }
+    utf8proc_category_t category = utf8proc_category(c);
+    return category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP;
+}
+
+struct ng_str on_slug(struct on_arena *arena, struct ng_str title)
+{
+    struct ng_str text = on_nfc(arena, title);
+    size_t size = text.len > SIZE_MAX / 4 ? 0 : text.len * 2 + 4;
+    char *slug = text.data == NULL || size == 0 ? NULL : on_arena_alloc(arena, size);
+    size_t len = 0;
+    bool dash = false;
+    if (slug == NULL) {
+        return on_str(NULL, 0);
+    }
+    for (size_t at = 0; at < text.len;) {
+        int32_t c = on_utf8_next(text, &at);
+        if (!on_is_word(c) || c == '_') {
+            dash = len > 0;
+            continue;
+        }
+        char bytes[4];
+        size_t count = on_utf8_put(utf8proc_tolower(c), bytes);
+        if (len + count + (dash ? 1 : 0) > ON_SLUG_MAX) {
+            break;
+        }
+        if (dash) {
+            slug[len++] = '-';
+            dash = false;
+        }
+        memcpy(slug + len, bytes, count);
+        len += count;
+    }
+    return on_nfc(arena, on_str(slug, len));
+}
+
+size_t on_words(struct ng_str text)
+{
+    size_t words = 0;
+    bool counted = false;
+    for (size_t at = 0; at < text.len;) {
+        int32_t c = on_utf8_next(text, &at);
+        if (is_white(c)) {
+            counted = false;
+        } else if (!counted && on_is_word(c) && c != '_') {
+            counted = true;
+            words++;
+        }
+    }
+    return words;
+}
+
+/* ---- globs */
+
+struct glob {
+    struct ng_str pattern, path;
+};
+
+/* The set at pattern[*p], which is '['; *p behind it. False: it is none, '[' is itself. */
+static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
+{
+    size_t at = *p + 1;
+    bool inverted = at < pattern.len && (pattern.data[at] == '!' || pattern.data[at] == '^');
+    bool in = false;
+    at += inverted ? 1 : 0;
+    for (size_t first = at; at < pattern.len;) {
+        if (pattern.data[at] == ']' && at > first) {
+            *p = at + 1;
+            *ret_in = in != inverted && c != '/';
+            return true;
+        }
+        int32_t low = on_utf8_next(pattern, &at);
+        int32_t high = low;
+        if (at + 1 < pattern.len && pattern.data[at] == '-' && pattern.data[at + 1] != ']') {
+            at++;
+            high = on_utf8_next(pattern, &at);
+        }
+        in = in || (c >= low && c <= high);
+    }
+    return false;
+}
+
+/* One character of the pattern that is no star against one of the path; both go on. */
+static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
+{
+    struct ng_str pattern = glob->pattern;
+    if (*p >= pattern.len || *at >= glob->path.len) {
+        return false;
+    }
+    int32_t c = on_utf8_next(glob->path, at);
+    bool in = false;
+    if (pattern.data[*p] == '?') {
+        (*p)++;
+        return c != '/';
+    }
+    if (pattern.data[*p] == '[' && set_match(pattern, p, c, &in)) {
+        return in;
+    }
+    if (pattern.data[*p] == '\\' && *p + 1 < pattern.len) {
+        (*p)++;
+    }
+    return on_utf8_next(pattern, p) == c;
+}
+
+/*
+ * Two places to go back to, the last '*' and the last '**', are enough: what stood before a
+ * later '**' may as well have matched as early as it did.
+ */
+bool on_glob(struct ng_str pattern, struct ng_str path)
+{
+    const struct glob glob = {pattern, path};
+    size_t p = 0;
+    size_t at = 0;
+    size_t star = SIZE_MAX, star_at = 0;
+    size_t deep = SIZE_MAX, deep_at = 0;
+    bool folders = false; /* the '**' is "**" + "/" and begins at the start of a name */
+    for (;;) {
+        if (p == pattern.len && at == path.len) {
+            return true;
+        }
+        if (p + 1 < pattern.len && pattern.data[p] == '*' && pattern.data[p + 1] == '*') {
+            bool begins = p == 0 || pattern.data[p - 1] == '/';
+            p += 2;
+            folders = begins && p < pattern.len && pattern.data[p] == '/';
+            p += folders ? 1 : 0;
+            deep = p;
+            deep_at = at;
+            star = SIZE_MAX;
+            continue;
+        }
+        if (p < pattern.len && pattern.data[p] == '*') {
+            star = ++p;
+            star_at = at;
+            continue;
+        }
+        if (glob_step(&glob, &p, &at)) {
+            continue;
+        }
+        if (star != SIZE_MAX && star_at < path.len && path.data[star_at] != '/') {
+            (void)on_utf8_next(path, &star_at);
+            at = star_at;
+            p = star;
+            continue;
+        }
+        if (deep == SIZE_MAX || deep_at >= path.len) {
+            return false;
+        }
+        do {
+            (void)on_utf8_next(path, &deep_at);
+        } while (folders && deep_at < path.len && path.data[deep_at - 1] != '/');
+        if (folders && deep_at >= path.len) {
+            return false;
+        }
+        star = SIZE_MAX;
+        at = deep_at;
+        p = deep;
+    }
+}
