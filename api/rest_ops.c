@@ -7,6 +7,7 @@
 #include "journal.h"
 #include "keys.h"
 #include "log_queue.h"
+#include "record.h"
 #include "registry.h"
 #include "routes.h"
 #include "str.h"
@@ -143,6 +144,14 @@ int rest_ops_metrics(struct http_request *request)
                      "# TYPE notegate_log_dropped_total counter\n"
                      "notegate_log_dropped_total %llu\n",
                      (unsigned long long)log_queue_dropped());
+    if (gateway->recorder != NULL) {
+        (void)buf_printf(&out,
+                         "# HELP notegate_calls_not_recorded_total Calls that "
+                         "journal.record_calls could not record.\n"
+                         "# TYPE notegate_calls_not_recorded_total counter\n"
+                         "notegate_calls_not_recorded_total %llu\n",
+                         (unsigned long long)record_lost(gateway->recorder));
+    }
     if (gateway->journal != NULL) {
         (void)buf_printf(&out,
                          "# HELP notegate_outbox_backlog Events that wait for the journal.\n"

@@ -253,6 +253,23 @@ static const struct ng_tool agent_notebook_tools[] = {
     },
 };
 
+static const struct ng_prompt agent_notebook_prompts[] = {
+    {
+        .name = "agent_notebook_guide",
+        .title = "How to use the agents' notebook",
+        .summary = "Tells a model how to find, open, write and restore entries of the notebook "
+                   "that agents share, with examples.",
+        .get = entry_guide_get,
+    },
+    {
+        .name = "memory_context",
+        .title = "What is known",
+        .summary = "The long-term summary and the latest of today, for an agent's context.",
+        .params = memory_context_params,
+        .get = memory_context_get,
+    },
+};
+
 static const struct ng_option agent_notebook_options[] = {
     {
         .name = "max_size",
@@ -368,8 +385,8 @@ static const struct ng_plugin agent_notebook_plugin = {
     .collection_count = NG_COUNT(agent_notebook_collections),
     .resources = entry_resources,
     .resource_count = NG_COUNT(entry_resources),
-    .prompts = entry_prompts,
-    .prompt_count = NG_COUNT(entry_prompts),
+    .prompts = agent_notebook_prompts,
+    .prompt_count = NG_COUNT(agent_notebook_prompts),
     .health = checkpoint_health,
 };
 

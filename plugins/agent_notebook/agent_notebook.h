@@ -58,6 +58,6 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args);
  * ---- */
 
 extern const struct ng_resources entry_resources[ENTRY_COLLECTIONS + 1];
-extern const struct ng_prompt entry_prompts[2];
+int entry_guide_get(void *self, struct ng_call *call, struct ng_str args);
 
 #endif

@@ -42,13 +42,17 @@ static int delete_change(struct ng_call *call, const struct ng_doc *present,
 int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct entry_delete *delete = ng_alloc(call, sizeof(*delete));
+    const struct ng_doc *doc = NULL;
     (void)args;
     if (delete == NULL) {
         return entry_no_memory(call);
     }
     delete->self = self;
     int rc = entry_key(call, &delete->key);
+    /* Read before the hold, so that nothing is loaded within it. */
+    rc = rc != NG_OK ? rc : call->host->get(call, &delete->key, 0, &doc);
     rc = rc != NG_OK ? rc : entry_opened_before(delete->self->opened, call, &delete->key);
+    rc = rc != NG_OK ? rc : entry_opened_hold(delete->self->opened, call);
     if (rc != NG_OK) {
         return rc;
     }
@@ -58,5 +62,7 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
         .fn = delete_change,
         .user = delete,
     };
-    return ng_change_one(call, &change);
+    rc = ng_change_one(call, &change);
+    entry_opened_release(delete->self->opened);
+    return rc;
 }

@@ -31,26 +31,9 @@ static const char guide_text[] =
     "and "
     "nothing changes; read again, then decide.";
 
-static int guide_get(void *self, struct ng_call *call, struct ng_str args)
+int entry_guide_get(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;
     (void)args;
     return ng_reply(call, ng_str_of(guide_text));
 }
-
-const struct ng_prompt entry_prompts[2] = {
-    {
-        .name = "agent_notebook_guide",
-        .title = "How to use the agents' notebook",
-        .summary = "Tells a model how to find, open, write and restore entries of the notebook "
-                   "that agents share, with examples.",
-        .get = guide_get,
-    },
-    {
-        .name = "memory_context",
-        .title = "What is known",
-        .summary = "The long-term summary and the latest of today, for an agent's context.",
-        .params = memory_context_params,
-        .get = memory_context_get,
-    },
-};

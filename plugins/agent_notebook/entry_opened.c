@@ -61,6 +61,8 @@ struct opened_deletion {
 struct entry_opened {
     const struct ng_host *host;
     pthread_t thread;
+    pthread_mutex_t
+        order; /* who puts deletions or batches into the store's queue; before lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct opened_batch *first, **last; /* guarded by lock, as all below */
@@ -309,10 +311,12 @@ static void batch_written(void *user, int rc)
 /* Hands a batch that is no longer in the list to the store. */
 static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
 {
+    (void)pthread_mutex_lock(&opened->order);
     size_t count = batch_changes(opened, batch);
     int rc = count == 0 ? NG_OK
                         : opened->host->change_as(opened->host, ng_str_of(batch->agent),
                                                   batch->changes, count, batch_written, batch);
+    (void)pthread_mutex_unlock(&opened->order);
     if (count == 0 || rc != NG_OK) {
         batch_written(batch, rc);
     }
@@ -427,6 +431,20 @@ int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
     }
 }
 
+int entry_opened_hold(struct entry_opened *opened, struct ng_call *call)
+{
+    if (!call->host->may_block(call)) {
+        return pthread_mutex_trylock(&opened->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
+    }
+    (void)pthread_mutex_lock(&opened->order);
+    return NG_OK;
+}
+
+void entry_opened_release(struct entry_opened *opened)
+{
+    (void)pthread_mutex_unlock(&opened->order);
+}
+
 void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
                           uint64_t version)
 {
@@ -452,9 +470,11 @@ int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
     (void)pthread_cond_init(&opened->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&opened->lock, NULL);
+    (void)pthread_mutex_init(&opened->order, NULL);
     if (pthread_create(&opened->thread, NULL, opened_main, opened) != 0) {
         (void)pthread_cond_destroy(&opened->changed);
         (void)pthread_mutex_destroy(&opened->lock);
+        (void)pthread_mutex_destroy(&opened->order);
         free(opened);
         return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
     }
@@ -474,5 +494,6 @@ void entry_opened_stop(struct entry_opened *opened)
     (void)pthread_join(opened->thread, NULL);
     (void)pthread_cond_destroy(&opened->changed);
     (void)pthread_mutex_destroy(&opened->lock);
+    (void)pthread_mutex_destroy(&opened->order);
     free(opened);
 }

@@ -27,6 +27,10 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
  * references keep their order. NG_OK, or NG_EWOULDBLOCK: on a worker, please. */
 int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
                         const struct ng_key *key);
+/* Around a deletion: no batch is handed to the store between its function and its place in the
+ * store's queue. NG_EWOULDBLOCK: on a worker, please. */
+int entry_opened_hold(struct entry_opened *opened, struct ng_call *call);
+void entry_opened_release(struct entry_opened *opened);
 /* The entry is deleted with this version: what was opened of it before and still waits is not
  * told any more. Inside the change. */
 void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,

@@ -59,19 +59,19 @@
 #define INTEGER(name) "\"" name "\":{\"type\":\"integer\"}"
 #define BOOLEAN(name) "\"" name "\":{\"type\":\"boolean\"}"
 
-const char
-    entry_create_params
-        [] = OBJECT "\"required\":[\"collection\",\"title\",\"content\"],\"properties\":"
-                    "{" COLLECTION_OF("Type of notebook entry") "," TEXT_OF("title", "Title of "
-                                                                                     "the "
-                                                                                     "entry") "," TEXT_OF(
-                        "content", "Full content (markdown for pages, code for snippets, notes "
-                                   "for research)") "," TAGS_OF("Tags for categorization (no "
-                                                                "commas)") "," SUMMARY
-                                                                           "," STATUS_OF(
-                                                                               "draft unless "
-                                                                               "given") "," OWN
-                                                                                        "}}";
+const char entry_create_params[] = OBJECT
+    "\"required\":[\"collection\",\"title\",\"content\"],\"properties\":"
+    "{" COLLECTION_OF("Type of notebook entry") "," TEXT_OF(
+        "title",
+        "Title of "
+        "the "
+        "entry") "," TEXT_OF("content",
+                             "Full content (markdown for pages, code for snippets, notes "
+                             "for research)") "," TAGS_OF("Tags for categorization (no "
+                                                          "commas)") "," SUMMARY
+                                                                     "," STATUS_OF(
+                                                                         "draft unless "
+                                                                         "given") "," OWN "}}";
 
 const char entry_create_result[] =
     RESULT "\"notebook_id\",\"title\",\"collection\",\"status\",\"version\"],\"properties\":"
@@ -205,13 +205,15 @@ const char entry_list_result[] = RESULT
     "\"results\",\"total\",\"offset\",\"has_more\",\"engine\"],\"properties\":{\"results\":{"
     "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"_id\",\"notebook_id\","
     "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
-    "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING("collectio"
-                                                                                     "n") "," STRING(
-        "title") "," STRING("summary") ",\"metadata\":{\"type\":\"object\"},"
-                                       "\"score\":{\"type\":\"number\"}}}}," INTEGER("total") "," INTEGER(
-                                           "offset") "," BOOLEAN("has_more") "," STRING("engin"
-                                                                                        "e") "}"
-                                                                                             "}";
+    "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
+        "collectio"
+        "n") "," STRING("title") "," STRING("summary") ",\"metadata\":{\"type\":\"object\"},"
+                                                       "\"score\":{\"type\":\"number\"}}}}"
+                                                       "," INTEGER("total") "," INTEGER(
+                                                           "offse"
+                                                           "t") "," BOOLEAN("has_more") "," STRING("engin"
+                                                                                                   "e") "}"
+                                                                                                        "}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";
@@ -242,16 +244,17 @@ const char entry_diff_params[] = OBJECT
 
 const char entry_diff_result[] = RESULT
     "\"notebook_id\",\"collection\",\"from\",\"to\",\"diff\",\"lines_added\","
-    "\"lines_removed\",\"changed\"],\"properties\":{" STRING("notebook_id") "," STRING("collect"
-                                                                                       "ion") "," INTEGER(
-        "from") "," INTEGER("to") "," STRING("diff") "," INTEGER("lines_added") "," INTEGER("li"
-                                                                                            "ne"
-                                                                                            "s_"
-                                                                                            "re"
-                                                                                            "mo"
-                                                                                            "ve"
-                                                                                            "d") ",\"changed\":{\"type\":\"array\","
-                                                                                                 "\"items\":{\"type\":\"string\"}}}}";
+    "\"lines_removed\",\"changed\"],\"properties\":{" STRING("notebook_id") "," STRING(
+        "collect"
+        "ion") "," INTEGER("from") "," INTEGER("to") "," STRING("diff") "," INTEGER("lines_"
+                                                                                    "added") "," INTEGER("li"
+                                                                                                         "ne"
+                                                                                                         "s_"
+                                                                                                         "re"
+                                                                                                         "mo"
+                                                                                                         "ve"
+                                                                                                         "d") ",\"changed\":{\"type\":\"array\","
+                                                                                                              "\"items\":{\"type\":\"string\"}}}}";
 
 const char entry_restore_params[] = OBJECT
     "\"required\":[\"notebook_id\",\"collection\",\"version\"],\"properties\":{" ID "," WHERE

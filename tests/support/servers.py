@@ -253,9 +253,10 @@ class RedisServer(Server):
 
     def answers(self):
         try:
-            return f"process_id:{self.process.pid}\r" in self.execute("INFO", "server")
+            answer = self.execute("INFO")
+            # While it still reads its data it answers this, and little else.
+            return f"process_id:{self.process.pid}\r" in answer and "\nloading:0\r" in answer
         except RedisError as error:
-            # One that needs a password answers too; one that still reads its data does not yet.
             return str(error).startswith("NOAUTH")
 
 
