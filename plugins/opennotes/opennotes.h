@@ -55,6 +55,12 @@ int on_fail_memory(struct ng_call *call);
 ON_TOOL(notebooks);
 ON_TOOL(list);
 ON_TOOL(get);
+ON_TOOL(create);
+ON_TOOL(edit);
+ON_TOOL(daily);
+ON_TOOL(views);
+ON_TOOL(links);
+ON_TOOL(tags);
 
 /* Pieces of schemas. */
 #define ON_PARAM_NOTEBOOK                                                                      \
