@@ -56,6 +56,12 @@ ON_TOOL(notebooks);
 ON_TOOL(search);
 ON_TOOL(list);
 ON_TOOL(get);
+ON_TOOL(create);
+ON_TOOL(edit);
+ON_TOOL(daily);
+ON_TOOL(views);
+ON_TOOL(links);
+ON_TOOL(tags);
 
 /* Pieces of schemas. */
 #define ON_PARAM_NOTEBOOK                                                                      \
