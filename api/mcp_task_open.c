@@ -125,6 +125,13 @@ static int tasks_upkeep(void *self, struct call *call)
     return rc;
 }
 
+static int tasks_look(void *self, struct call *call)
+{
+    (void)self;
+    (void)call;
+    return NG_OK;
+}
+
 /* ---- opening ---- */
 
 /* Tasks found at the start. */
@@ -241,6 +248,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;
+        gateway->tasks.look = tasks_look;
         gateway->tasks.close = tasks_close;
         atomic_store(&gateway->tasks.self, tasks);
     }
