@@ -116,9 +116,10 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
     char data[LINK_READ_SIZE];
     void *reply = NULL;
     for (;;) {
-        if (redisReaderGetReply(conn->reader, &reply) != REDIS_OK) {
+        if (redisReaderGetReply(conn->reader.redis, &reply) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error),
-                           "what it sends is not Redis's protocol (%s)", conn->reader->errstr);
+                           "what it sends is not Redis's protocol (%s)",
+                           conn->reader.redis->errstr);
             return WIRE_CLOSED;
         }
         if (reply != NULL) {
@@ -130,9 +131,9 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
         if (end != WIRE_OK) {
             return end;
         }
-        if (redisReaderFeed(conn->reader, data, len) != REDIS_OK) {
+        if (redisReaderFeed(conn->reader.redis, data, len) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error), "%s",
-                           conn->reader->errstr);
+                           conn->reader.redis->errstr);
             return WIRE_CLOSED;
         }
     }
@@ -141,9 +142,7 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
 static void conn_free(struct link_conn *conn)
 {
     wire_close(&conn->wire);
-    if (conn->reader != NULL) {
-        redisReaderFree(conn->reader);
-    }
+    reader_close(&conn->reader);
     free(conn);
 }
 
@@ -229,11 +228,10 @@ static int conn_open(struct link *link, const struct wire_limit *limit, struct l
         return NG_EINTERNAL;
     }
     enum wire_end end = wire_open(&conn->wire, &link->uri, link->tls, limit);
-    conn->reader = redisReaderCreate();
     int rc = NG_OK;
     if (end != WIRE_OK) {
         rc = link_describe(link, end, conn->wire.error, why);
-    } else if (conn->reader == NULL) {
+    } else if (!reader_open(&conn->reader)) {
         rc = NG_EINTERNAL;
     } else {
         rc = conn_sign_in(link, conn, limit, why);

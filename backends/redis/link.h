@@ -3,9 +3,9 @@
 #ifndef NOTEGATE_REDIS_LINK_H
 #define NOTEGATE_REDIS_LINK_H
 
-#include <hiredis.h>
 #include <pthread.h>
 
+#include "reader.h"
 #include "wire.h"
 
 /* A sentence for the caller. */
@@ -21,7 +21,7 @@ struct link_options {
 /* One connection; used by one thread at a time. */
 struct link_conn {
     struct wire wire;
-    redisReader *reader;
+    struct reader reader;
     struct link_conn *next; /* while idle */
     bool reused;            /* it was idle before: its server may have gone meanwhile */
 };

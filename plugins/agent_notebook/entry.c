@@ -4,7 +4,6 @@
 #include "entry.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "entry_text.h"
 
@@ -46,19 +45,6 @@ int entry_key(struct ng_call *call, struct ng_key *ret)
     ret->space = call->caller->space;
     ret->id = id;
     return NG_OK;
-}
-
-struct ng_str entry_time(struct ng_call *call, int64_t ms)
-{
-    struct tm parts;
-    time_t seconds = (time_t)(ms / 1000);
-    struct ng_str none = {NULL, 0};
-    if (gmtime_r(&seconds, &parts) == NULL) {
-        return none;
-    }
-    return call->host->format(call, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
-                              parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
-                              parts.tm_sec, (int)(ms % 1000));
 }
 
 struct ng_str entry_agent(struct ng_call *call)

@@ -10,8 +10,6 @@
 #define ENTRY_HISTORY_MAX 100
 /* Headings that the sections of a page name. */
 #define ENTRY_SECTIONS_MAX 1000
-/* An ISO 8601 time with milliseconds and Z, with its NUL. */
-#define ENTRY_TIME_SIZE 32
 /* Texts larger than this are not worked on where nothing may block. */
 #define ENTRY_INLINE_BYTES ((uint64_t)256 * 1024)
 /* Members of its own that a collection has, see entry_own. */
@@ -26,8 +24,6 @@ unsigned entry_collection(struct ng_str name);
 /* Key of the entry that the arguments `collection` and `notebook_id` name, in the caller's
  * space. Fails with NG_EINVAL for an id that no entry can have. */
 int entry_key(struct ng_call *call, struct ng_key *ret);
-/* "2026-02-16T10:30:00.000Z" in call memory. */
-struct ng_str entry_time(struct ng_call *call, int64_t ms);
 /* "agent:NAME" of the caller. */
 struct ng_str entry_agent(struct ng_call *call);
 bool entry_exists(const struct ng_doc *doc);
@@ -53,6 +49,13 @@ const struct ng_value *entry_member(struct ng_call *call, const struct ng_value 
                                     const char *a, const char *b);
 /* The body of a row or document, parsed. */
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret);
+
+/* ---- entry_time.c ---- */
+
+/* "2026-02-16T10:30:00.000Z" in call memory. */
+struct ng_str entry_time(struct ng_call *call, int64_t ms);
+/* A date, or a time with or without fraction and zone (none: UTC). False: no such thing. */
+bool entry_time_parse(struct ng_str text, int64_t *ret_ms);
 
 /* ---- entry_draft.c: the next state ---- */
 

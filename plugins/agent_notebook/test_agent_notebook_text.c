@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "diff.h"
+#include "entry.h"
 #include "entry_text.h"
 
 static struct ng_str str(const char *text)
@@ -72,6 +73,39 @@ static void test_line_places(void **state)
     assert_int_equal(entry_find(text, str("b"), 3), 3);
     assert_true(entry_find(text, str("b"), 4) == SIZE_MAX);
     assert_true(entry_find(text, str(""), 0) == SIZE_MAX);
+}
+
+/* ---- times ---- */
+
+static void expect_time(const char *text, int64_t want)
+{
+    int64_t got = -1;
+    assert_int_equal(entry_time_parse(str(text), &got), want >= 0);
+    if (want >= 0) {
+        assert_int_equal(got, want);
+    }
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    expect_time("1970-01-01", 0);
+    expect_time("2026-02-16", 1771200000000);
+    expect_time("2026-02-16T10:30:00Z", 1771237800000);
+    expect_time("2026-02-16T10:30:00.5Z", 1771237800500);
+    expect_time("2026-02-16t10:30:00.123456z", 1771237800123);
+    expect_time("2026-02-16 10:30", 1771237800000);
+    expect_time("2026-02-16T12:30:00+02:00", 1771237800000);
+    expect_time("2026-02-16T05:00:00-0530", 1771237800000);
+    expect_time("2024-02-29", 1709164800000);
+    expect_time("", -1);
+    expect_time("2026-02", -1);
+    expect_time("2026-13-01", -1);
+    expect_time("2026-02-16T", -1);
+    expect_time("2026-02-16T25:00", -1);
+    expect_time("2026-02-16T10:30:00+2", -1);
+    expect_time("2026-02-16T10:30:00Zx", -1);
+    expect_time("yesterday!", -1);
 }
 
 /* ---- headings ---- */
@@ -318,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_characters),
         cmocka_unit_test(test_line_places),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_headings),
         cmocka_unit_test(test_headings_not_in_blocks),
         cmocka_unit_test(test_sections),

@@ -93,6 +93,16 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 static const struct ng_tool opennotes_tools[] = {
     {
+        .name = "opennotes_search",
+        .title = "Search notes",
+        .summary = on_search_summary,
+        .params = on_search_params,
+        .result = on_search_result,
+        .run = on_search_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
         .name = "opennotes_list",
         .title = "List notes",
         .summary = on_list_summary,
@@ -249,6 +259,14 @@ static const struct ng_code opennotes_codes[] = {
     {"VIEW_INVALID_PARAMS", 400, "the view wants other parameters"},
 };
 
+/* Of the events of notes that tools write; the notes themselves are files. */
+static const struct ng_collection opennotes_collections[] = {
+    {
+        .name = ON_COLLECTION,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
 static const struct ng_plugin opennotes = {
     .name = "opennotes",
     .version = "1.0.0",
@@ -261,6 +279,8 @@ static const struct ng_plugin opennotes = {
     .option_count = NG_COUNT(opennotes_options),
     .codes = opennotes_codes,
     .code_count = NG_COUNT(opennotes_codes),
+    .collections = opennotes_collections,
+    .collection_count = NG_COUNT(opennotes_collections),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
 };

@@ -156,9 +156,12 @@ static int compile(struct query *query, struct on_buf *json)
         return on_fail_memory(view->call);
     }
     int rc = view->call->host->json_parse(view->call, on_buf_str(json), &filters);
-    return rc == NG_OK ? on_filter_compile(view->call, filters, ON_ECONFIG,
-                                           &query->filters[query->filter_count++])
-                       : rc;
+    struct on_filter *filter = NULL;
+    rc = rc == NG_OK ? on_filter_compile(view->call, filters, ON_ECONFIG, &filter) : rc;
+    if (rc == NG_OK) {
+        query->filters[query->filter_count++] = filter;
+    }
+    return rc;
 }
 
 /* The parameter of type list that a condition names; view->count: none. */
