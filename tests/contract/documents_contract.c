@@ -139,7 +139,12 @@ static void test_tombstone(void **state)
     anew.text = ng_str_of("three");
     anew.before_json = "";
     assert_int_equal(fixture_commit(f, &anew, 1, NULL, NULL, NULL), NG_OK);
-    assert_int_equal(fixture_put(f, "a", 3, "three", "threefour"), NG_OK);
+    struct change more = {.id = ng_str_of("a"),
+                          .base = 3,
+                          .text = ng_str_of("threefour"),
+                          .before_json = "{\"x\":1}",
+                          .before_text = ng_str_of("three")};
+    assert_int_equal(fixture_commit(f, &more, 1, NULL, NULL, NULL), NG_OK);
     expect_doc(f, "a", 4, "threefour");
     assert_int_equal(fixture_get(f, "a", 1, &rows), NG_OK);
     assert_string_equal(rows.items[0].text, "one");
