@@ -191,10 +191,21 @@ static int check_rights(const struct key *key, const struct auth_headers *header
     return NG_OK;
 }
 
+/* Nobody can tell whose key this is, or whether there are any. */
+static int refuse_unread(struct auth_refusal *refusal)
+{
+    return refuse(refusal, NG_EUNAVAILABLE, "Try again when the database answers",
+                  "The gateway cannot read its keys, as its database does not answer");
+}
+
 static int find_key(const struct auth *auth, struct ng_str token, struct key **ret,
                     struct auth_refusal *refusal)
 {
     const char *why = NULL;
+    *ret = NULL;
+    if (keys_unread(auth->gateway->keys)) {
+        return refuse_unread(refusal);
+    }
     *ret = keys_find(auth->gateway->keys, token, &why);
     if (*ret == NULL) {
         (void)refuse(refusal, NG_EUNAUTHENTICATED, hint_other_key, "%s", why);
@@ -231,6 +242,9 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
 {
     if (connection->is_socket) {
         return NG_OK;
+    }
+    if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
+        return refuse_unread(refusal);
     }
     if (auth_needs_key(auth)) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,

@@ -7,6 +7,7 @@
 #include "journal.h"
 #include "keys.h"
 #include "log_queue.h"
+#include "record.h"
 #include "registry.h"
 #include "routes.h"
 #include "str.h"
@@ -24,17 +25,27 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
-/* What a plugin has to finish before it serves. */
+/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
+ * may begin work in it. */
 static int readyz_plugins(struct call *call)
 {
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(call->gateway->registry, &plugins);
-    int rc = NG_OK;
+    struct call *own = call_new(call->gateway);
+    int rc = own == NULL ? NG_EINTERNAL : NG_OK;
+    if (own != NULL) {
+        own->deadline_ns = call->deadline_ns;
+    }
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         if (plugins[i]->started && plugins[i]->desc.health != NULL) {
-            rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
+            rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
         }
     }
+    if (rc != NG_OK) {
+        struct ng_str text = own == NULL ? ng_str_of("out of memory") : own->work.message;
+        rc = call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(own);
     return rc;
 }
 
@@ -43,6 +54,9 @@ static int readyz_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     (void)user;
     int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
+    if (rc == NG_OK && keys_unread(call->gateway->keys)) {
+        rc = call_fail(call, NG_EUNAVAILABLE, "the keys have not been read yet");
+    }
     rc = rc != NG_OK ? rc : readyz_plugins(call);
     return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
 }
@@ -133,6 +147,14 @@ int rest_ops_metrics(struct http_request *request)
                      "# TYPE notegate_log_dropped_total counter\n"
                      "notegate_log_dropped_total %llu\n",
                      (unsigned long long)log_queue_dropped());
+    if (gateway->recorder != NULL) {
+        (void)buf_printf(&out,
+                         "# HELP notegate_calls_not_recorded_total Calls that "
+                         "journal.record_calls could not record.\n"
+                         "# TYPE notegate_calls_not_recorded_total counter\n"
+                         "notegate_calls_not_recorded_total %llu\n",
+                         (unsigned long long)record_lost(gateway->recorder));
+    }
     if (gateway->journal != NULL) {
         (void)buf_printf(&out,
                          "# HELP notegate_outbox_backlog Events that wait for the journal.\n"

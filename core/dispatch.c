@@ -12,6 +12,7 @@
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
+#include "record.h"
 #include "str.h"
 #include "timers.h"
 
@@ -181,6 +182,7 @@ static void dispatch_account(struct call *call, int rc)
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     }
     audit_call(call, rc, took);
+    record_call(gateway->recorder, call, code, took);
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "gateway.h"
 #include "str.h"
 
@@ -12,8 +13,10 @@
 #define FEED_TELL_MAX 64
 /* After which a reader asks the workers again that had no room for it. */
 #define FEED_RETRY_MS 100
-/* How often a store is looked at that other gateways write to. */
-#define FEED_POLL_MS 1000
+/* How often a store is looked at that other gateways write to: doubled from the first to the
+ * last while nothing comes, and never more often than the first. */
+#define FEED_POLL_FIRST_MS 20
+#define FEED_POLL_LAST_MS 250
 
 /* ---- what the store tells ---- */
 
@@ -145,16 +148,44 @@ static void feed_sleep_for(struct feed *feed, long wait_ms)
 /* With the lock held: until there is something to tell, or to try again. */
 static void feed_sleep(struct feed *feed)
 {
-    if (feed->shared && !feed->stopping && !feed->poll && feed->told == feed->pushed) {
-        feed_sleep_for(feed, feed->retry ? FEED_RETRY_MS : FEED_POLL_MS);
-        return;
-    }
-    while (!feed->shared && !feed->stopping && feed->told == feed->pushed && !feed->retry) {
+    while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
         (void)pthread_cond_wait(&feed->wake, &feed->lock);
     }
     if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
         feed_sleep_for(feed, FEED_RETRY_MS);
     }
+}
+
+/* The same where the store is looked at. True: look. */
+static bool feed_sleep_shared(struct feed *feed)
+{
+    while (!feed->stopping) {
+        int64_t gap = feed->poll ? FEED_POLL_FIRST_MS : feed->poll_ms;
+        int64_t left = feed->polled_ns / 1000000 + gap - clock_monotonic_ns() / 1000000;
+        if (feed->more || left <= 0) {
+            return true;
+        }
+        if (feed->told != feed->pushed) {
+            return false;
+        }
+        if (feed->retry) {
+            feed_sleep_for(feed, left < FEED_RETRY_MS ? left : FEED_RETRY_MS);
+            return false;
+        }
+        feed_sleep_for(feed, left);
+    }
+    return false;
+}
+
+/* With the lock held: how the look went. */
+void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool more)
+{
+    bool soon = good && (asked || events > 0);
+    feed->more = more;
+    feed->poll_ms = soon                                    ? FEED_POLL_FIRST_MS
+                    : feed->poll_ms * 2 > FEED_POLL_LAST_MS ? FEED_POLL_LAST_MS
+                                                            : feed->poll_ms * 2;
+    feed->polled_ns = clock_monotonic_ns();
 }
 
 static void *feed_run(void *user)
@@ -163,8 +194,9 @@ static void *feed_run(void *user)
     struct feed_event *events[FEED_TELL_MAX];
     pthread_mutex_lock(&feed->lock);
     for (;;) {
-        feed_sleep(feed);
-        if (feed->shared && !feed->stopping) {
+        if (!feed->shared) {
+            feed_sleep(feed);
+        } else if (feed_sleep_shared(feed)) {
             pthread_mutex_unlock(&feed->lock);
             feed_poll(feed);
             pthread_mutex_lock(&feed->lock);
@@ -422,6 +454,8 @@ int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
     feed->store = gateway->store;
     void *db = NULL;
     feed->shared = (store_backend(feed->store, &db)->flags & NG_DOCUMENTS_SHARED) != 0;
+    feed->poll_ms = FEED_POLL_FIRST_MS;
+    feed->known = !feed->shared;
     feed->backlog = backlog > 0 ? backlog : 1;
     feed->ring = alloc_zeroed(feed->backlog, sizeof(struct feed_event *));
     pthread_condattr_t attributes;

@@ -211,41 +211,67 @@ void feed_read_cancel(struct feed_reader *reader)
 
 struct feed_poll {
     struct feed *feed;
+    bool known, asked;
+    uint64_t since;
     size_t events;
 };
 
 static int poll_take(void *user, const struct ng_event *row)
 {
     struct feed_poll *poll = user;
-    struct feed_event *event = feed_event_new(row);
-    if (event == NULL) {
+    struct feed *feed = poll->feed;
+    struct feed_event *event = poll->known ? feed_event_new(row) : NULL;
+    if (event == NULL && poll->known) {
         return 1; /* the next round tries again */
     }
-    pthread_mutex_lock(&poll->feed->lock);
-    feed_ring_push(poll->feed, event);
-    pthread_mutex_unlock(&poll->feed->lock);
+    pthread_mutex_lock(&feed->lock);
+    if (poll->known) {
+        feed_ring_push(feed, event);
+    } else {
+        feed->dropped_seq = row->seq;
+        feed->last_seq = row->seq;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    store_saw_seq(feed->store, row->seq);
     poll->events++;
     return 0;
 }
 
+/* Where the feed is, if the backend can tell without reading all of it. */
+static void poll_begin(struct feed *feed, struct feed_poll *poll)
+{
+    uint64_t last = poll->known ? 0 : store_look_seq(feed->store);
+    pthread_mutex_lock(&feed->lock);
+    if (last > feed->last_seq) {
+        feed->dropped_seq = last;
+        feed->last_seq = last;
+    }
+    poll->since = feed->last_seq;
+    poll->asked = feed->poll;
+    feed->poll = false;
+    pthread_mutex_unlock(&feed->lock);
+}
+
 void feed_poll(struct feed *feed)
 {
-    struct feed_poll poll = {.feed = feed};
+    struct feed_poll poll = {.feed = feed, .known = feed->known};
     struct call *call = call_new(feed->gateway);
-    if (call == NULL) {
-        return; /* the next round tries again */
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        call->may_block = true;
+        call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
+        pthread_mutex_lock(&feed->lock);
+        feed->call = call;
+        pthread_mutex_unlock(&feed->lock);
+        poll_begin(feed, &poll);
+        rc = store_changes(feed->store, call, poll.since, FEED_READ_EVENTS, poll_take, &poll);
     }
-    call->may_block = true;
-    call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
-    pthread_mutex_lock(&feed->lock);
-    feed->poll = false;
-    feed->call = call;
-    uint64_t since = feed->last_seq;
-    pthread_mutex_unlock(&feed->lock);
-    int rc = store_changes(feed->store, call, since, FEED_READ_EVENTS, poll_take, &poll);
     pthread_mutex_lock(&feed->lock);
     feed->call = NULL;
-    feed->poll = feed->poll || (rc == NG_OK && poll.events == FEED_READ_EVENTS);
+    bool more = rc == NG_OK && poll.events == FEED_READ_EVENTS;
+    feed->known = feed->known || (rc == NG_OK && !more);
+    feed->poll = feed->poll || (rc != NG_OK && poll.asked);
+    feed_polled(feed, rc == NG_OK, poll.asked, poll.events, more);
     pthread_mutex_unlock(&feed->lock);
     call_unref(call);
 }

@@ -39,9 +39,14 @@ struct feed {
     uint64_t last_seq;    /* of what was pushed */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
     bool shared;          /* other gateways write too: the ring is filled from the store */
-    bool poll;            /* shared: there may be more in the store */
-    struct call *call;    /* shared: of the read under way */
-    bool retry;           /* a reader waits for room among the workers */
+    /* shared: */
+    bool known;      /* where the feed is now; until then nothing goes into the ring */
+    bool poll;       /* this gateway has committed: it will be in the store soon */
+    bool more;       /* there is more in the store */
+    int64_t poll_ms; /* the wait between two looks, if nothing wakes */
+    int64_t polled_ns;
+    struct call *call; /* shared: of the read under way */
+    bool retry;        /* a reader waits for room among the workers */
     bool stopping;
 
     pthread_mutex_t readers_lock;
@@ -75,6 +80,9 @@ struct feed_reader {
     struct feed_event **batch; /* what was read, and is wanted */
     size_t count, taken, cap;
 };
+
+/* feed.c */
+void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool more);
 
 /* feed_ring.c */
 struct feed_event *feed_event_new(const struct ng_event *from);

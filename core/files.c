@@ -297,6 +297,11 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     if (rc == NG_OK) {
         rc = files_settle_all(files, call);
     }
+    if (store_is_shared(store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call); /* the database is away: files_settle_rest() */
+        atomic_store(&files->unsettled, true);
+        rc = NG_OK;
+    }
     if (rc != NG_OK) {
         files_close(files);
         return rc;

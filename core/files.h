@@ -16,6 +16,8 @@ struct store;
  * settles every open intent. roots: "PATH" or "SPACE:/PATH". */
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
                struct files **ret);
+/* Settles what could not be settled at the start, as the database was away. On workers. */
+int files_settle_rest(struct files *files, struct call *call);
 void files_close(struct files *files); /* NULL is a no-op */
 /* A reload: the new roots hold from the next call on. */
 int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,

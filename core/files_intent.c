@@ -28,7 +28,8 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
         number = number << 8 | bytes[i];
     }
     record->op = arena_printf(&call->arena, "%016llx", number);
-    return record->op.data != NULL ? NG_OK : fail_memory(call);
+    record->intents = files_intent_space(call);
+    return record->op.data != NULL && record->intents.data != NULL ? NG_OK : fail_memory(call);
 }
 
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
@@ -122,6 +123,7 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     }
     const struct ng_value *undoable = json_get(root, "undoable");
     ret->kind = (enum file_change)kind;
+    ret->intents = files_intent_space(call);
     ret->op = member_text(root, "op");
     ret->real = member_text(root, "real");
     ret->space = member_text(root, "space");
@@ -206,15 +208,14 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real, peek_fn,
                    record);
     }
-    set_change(&changes[count++], FILES_INTENTS, ng_str_of(FILES_INTENT_SPACE), record->real,
-               intent_fn, record);
+    set_change(&changes[count++], FILES_INTENTS, record->intents, record->real, intent_fn,
+               record);
     return count;
 }
 
 size_t files_intent_drop(struct file_record *record, struct ng_change *changes)
 {
-    set_change(&changes[0], FILES_INTENTS, ng_str_of(FILES_INTENT_SPACE), record->real, drop_fn,
-               record);
+    set_change(&changes[0], FILES_INTENTS, record->intents, record->real, drop_fn, record);
     return 1;
 }
 

@@ -7,7 +7,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "cluster.h"
 #include "files_state.h"
+#include "gateway.h"
 #include "log.h"
 #include "str.h"
 
@@ -232,17 +234,30 @@ static void settle_listed(struct files *files, struct call *call, const struct i
     files_unlock(files, intent->id);
 }
 
+/* With shared documents each gateway has intents of its own: another one's are about its disk,
+ * and perhaps about a save that goes on. */
+struct ng_str files_intent_space(struct call *call)
+{
+    const struct gateway *gateway = call->gateway;
+    if (gateway == NULL || gateway->cluster == NULL || !store_is_shared(gateway->store)) {
+        return ng_str_of(FILES_INTENT_SPACE);
+    }
+    struct ng_str id = cluster_id(gateway->cluster);
+    return arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)id.len, id.data);
+}
+
 int files_settle_all(struct files *files, struct call *call)
 {
     struct collecting collecting = {.call = call};
     collecting.last = &collecting.first;
     size_t before = 0;
+    struct ng_str space = files_intent_space(call);
     do {
         before = collecting.count;
         struct ng_query query = {
             .size = sizeof(query),
             .collection = ng_str_of(FILES_INTENTS),
-            .space = ng_str_of(FILES_INTENT_SPACE),
+            .space = space,
             .offset = before,
             .limit = SETTLE_PAGE,
         };
@@ -259,4 +274,16 @@ int files_settle_all(struct files *files, struct call *call)
         settle_listed(files, call, intent);
     }
     return NG_OK;
+}
+
+int files_settle_rest(struct files *files, struct call *call)
+{
+    if (files == NULL || !atomic_load(&files->unsettled)) {
+        return NG_OK;
+    }
+    int rc = files_settle_all(files, call);
+    if (rc == NG_OK) {
+        atomic_store(&files->unsettled, false);
+    }
+    return rc;
 }

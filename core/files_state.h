@@ -40,6 +40,8 @@
 #define FILES_HISTORY "file_history"
 #define FILES_INTENTS "file_intents"
 #define FILES_INTENT_SPACE "shared"
+/* ... and with shared documents, followed by the gateway's id: see files_intent_space(). */
+#define FILES_INTENT_SPACE_OF "~:files:"
 
 /* What a step returns when it goes on later; nothing of the op may be touched then. */
 #define FILES_WAITING 2
@@ -71,6 +73,7 @@ struct file_lock;
 
 struct files {
     struct store *store;
+    atomic_bool unsettled; /* the database was away at the start */
     pthread_mutex_t roots_lock;
     struct file_roots *roots;
     struct file_folder *folders; /* of the thread that changes roots */
@@ -190,7 +193,8 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
 /* ---- a change as its intent tells it: files_intent.c */
 
 struct file_record {
-    struct ng_str op; /* names this change: 16 hex digits */
+    struct ng_str op;      /* names this change: 16 hex digits */
+    struct ng_str intents; /* the space of its intent */
     enum file_change kind;
     struct ng_str real, space;   /* the file; of a move: where it was */
     struct ng_str to, to_space;  /* of a move: where it goes */
@@ -231,6 +235,8 @@ int files_intent_add_idem(struct call *call, const struct file_record *record, s
 /* ---- settlement: files_settle.c */
 
 int files_settle_all(struct files *files, struct call *call);
+/* Where the intents of this gateway are. Memory of the call. */
+struct ng_str files_intent_space(struct call *call);
 /* One intent, the file's lock held. Waits for the commit. */
 int files_settle(struct files *files, struct call *call, struct ng_str json,
                  struct ng_str text);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cluster.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -19,6 +20,7 @@
 #include "keys.h"
 #include "log.h"
 #include "places.h"
+#include "record.h"
 #include "str.h"
 #include "timers.h"
 
@@ -156,6 +158,9 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     }
     int rc =
         store_open(call, backend, config_view(gateway->config, backend->name), &gateway->store);
+    if (rc == NG_OK) {
+        rc = cluster_open(gateway, call, &gateway->cluster);
+    }
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
@@ -231,7 +236,11 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    /* First its collection: the relay passes over events that are not for the journal. */
+    rc = record_open(gateway, call, &gateway->recorder);
+    if (rc == NG_OK) {
+        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
+    }
     call_error(call, rc, error);
     call_unref(call);
     return rc;
@@ -401,6 +410,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         timers_begin_upkeep(gateway->timers);
+        rc = cluster_start(gateway->cluster);
     }
     return rc;
 }
@@ -457,12 +467,14 @@ void gateway_close(struct gateway *gateway)
     if (gateway->timers != NULL) {
         timers_stop(gateway->timers);
     }
+    cluster_stop(gateway->cluster);
     if (gateway->journal != NULL) {
         journal_stop(gateway->journal);
     }
     if (gateway->pool != NULL) {
         pool_stop(gateway->pool);
     }
+    record_close(gateway->recorder); /* all calls have ended */
     store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {
@@ -474,6 +486,7 @@ void gateway_close(struct gateway *gateway)
         gateway->tasks.close(gateway->tasks.self);
     }
     journal_close(gateway->journal);
+    cluster_free(gateway->cluster);
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);

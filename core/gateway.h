@@ -23,6 +23,8 @@ struct idem_table;
 struct feed;
 struct keys;
 struct places;
+struct cluster;
+struct recorder;
 
 struct gateway {
     struct ng_host
@@ -35,11 +37,13 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idem_table *idem;
-    struct feed *feed;       /* feed.h; NULL in commands that serve nobody */
-    struct keys *keys;       /* keys.h */
-    struct places *buffered; /* bytes of bodies, by agent: limits.buffered */
-    struct places *streams;  /* places.h: who has how many of limits.streams */
-    struct timers *timers;   /* deadlines of calls */
+    struct feed *feed;         /* feed.h; NULL in commands that serve nobody */
+    struct recorder *recorder; /* record.h; NULL: calls are not recorded */
+    struct keys *keys;         /* keys.h */
+    struct cluster *cluster;   /* cluster.h; NULL where there is no store */
+    struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
+    struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct timers *timers;     /* deadlines of calls */
     struct module **modules;
     size_t module_count;
     int lock_fd;
@@ -62,6 +66,7 @@ struct gateway {
         void *_Atomic self;
         int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
         void (*close)(void *self);                    /* when no call is left */
+        int (*look)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */

@@ -622,6 +622,52 @@ static int host_change_wait(struct ng_call *pub, const struct ng_change *changes
                            : NG_EWOULDBLOCK;
 }
 
+/* A change that no call waits for. */
+struct host_write {
+    struct call *call;
+    ng_changed_fn *done;
+    void *user;
+};
+
+static void host_write_done(void *user, int rc)
+{
+    struct host_write *write = user;
+    struct call *call = write->call;
+    ng_changed_fn *done = write->done;
+    void *done_user = write->user;
+    if (rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->work.message.len,
+                  call->work.message.data == NULL ? "" : call->work.message.data);
+    }
+    call_unref(call);
+    done(done_user, rc);
+}
+
+static int host_change_as(const struct ng_host *host, struct ng_str agent,
+                          const struct ng_change *changes, size_t count, ng_changed_fn *done,
+                          void *user)
+{
+    struct gateway *gateway =
+        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    struct ng_str space = {NULL, 0};
+    struct call *call = call_new(gateway);
+    struct host_write *write = call == NULL ? NULL : arena_alloc(&call->arena, sizeof(*write));
+    if (write == NULL) {
+        call_unref(call);
+        return NG_EINTERNAL;
+    }
+    *write = (struct host_write){call, done, user};
+    call->deadline_ns = clock_monotonic_ns() + gateway->limits.call_timeout_ms * 1000000;
+    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT);
+    if (rc == NG_OK) {
+        rc = store_write(gateway->store, call, changes, count, host_write_done, write);
+    }
+    if (rc != NG_OK) {
+        call_unref(call);
+    }
+    return rc;
+}
+
 static int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
     return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
@@ -786,4 +832,5 @@ const struct ng_host call_host = {
     .file_folder = host_file_folder,
     .day = host_day,
     .change_wait = host_change_wait,
+    .change_as = host_change_as,
 };

@@ -226,6 +226,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
     }
     if (backend != NULL) {
         front->inner = backend;
+        front->remote = backend->health != NULL;
         int rc = journal_declare(front->store, call);
         return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }
@@ -270,12 +271,16 @@ static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
     int rc = relay_load_cursor(front, call);
+    if (front->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call); /* the relay reads it when the database is back */
+        rc = NG_OK;
+    }
     if (rc != NG_OK) {
         return rc;
     }
     front->opened = store_last_seq(front->store);
     front->seen = front->opened;
-    if (front->cursor > front->opened &&
+    if (!front->shared && front->cursor > front->opened &&
         store_backend(front->store, &store_db)->last_seq != NULL) {
         /* The data was put back to an earlier day: what is new must not be skipped. */
         log_write(NG_LOG_WARNING, "journal", "the cursor %llu is beyond the last event %llu",

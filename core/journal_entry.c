@@ -169,7 +169,7 @@ int journal_entry_read(struct arena *arena, const struct ng_value *body, struct 
 static int journal_rest(struct arena *arena, const struct ng_value *body, struct ng_str *ret)
 {
     static const char known[] =
-        "kind title status summary content source tags score version event_id";
+        "kind title status summary content source tags score version event_id about";
     struct ng_value *rest = arena_zalloc(arena, sizeof(*rest));
     if (rest == NULL) {
         return NG_EINTERNAL;
@@ -191,6 +191,22 @@ static int journal_rest(struct arena *arena, const struct ng_value *body, struct
         rest->count++;
     }
     return rest->count == 0 ? NG_OK : journal_print(arena, rest, ret);
+}
+
+/* An event may be about another document than the one whose change it is. */
+static void journal_read_about(const struct ng_value *body, struct ng_entry *entry)
+{
+    const struct ng_value *about = json_get(body, "about");
+    struct ng_str collection = {NULL, 0};
+    struct ng_str id = {NULL, 0};
+    if (about != NULL && about->type == NG_TYPE_OBJECT) {
+        collection = journal_text(about, "collection");
+        id = journal_text(about, "id");
+    }
+    if (collection.len > 0 && id.data != NULL) {
+        entry->collection = collection;
+        entry->id = id;
+    }
 }
 
 int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
@@ -221,6 +237,7 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
     if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
         body->type == NG_TYPE_OBJECT) {
         rc = journal_read_members(arena, body, &entry);
+        journal_read_about(body, &entry);
         entry.content = entry.kind == NG_ENTRY_MEMORY
                             ? journal_text(body, "content")
                             : journal_cut(journal_text(body, "summary"), NG_SUMMARY_MAX);

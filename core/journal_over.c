@@ -182,11 +182,13 @@ static void over_summary(const struct over *over)
 static int over_parse(struct call *call, struct ng_str json, const struct ng_value **ret)
 {
     struct json_error error;
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, ret, &error) != NG_OK) {
+    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, ret, &error);
+    if (rc == NG_EJSON) {
         return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s",
                          error.message);
     }
-    return NG_OK;
+    return rc == NG_OK ? rc
+                       : call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
 }
 
 static int over_merge(struct over *over, struct ng_str json, struct ng_str base,

@@ -16,8 +16,12 @@
 #define RELAY_PAGE NG_DELIVERY_MAX
 /* Waiting after a failure is doubled from RELAY_WAIT_FIRST_MS to this. */
 #define RELAY_WAIT_LAST_MS 30000
-/* How often a feed is looked at that other gateways write to. */
-#define RELAY_POLL_MS 2000
+/* How often a feed is looked at that other gateways write to, and a journal on a server:
+ * doubled from the first to the last while nothing comes. */
+#define RELAY_POLL_FIRST_MS 50
+#define RELAY_POLL_LAST_MS 2000
+/* Events that are counted at most to say how many wait. */
+#define RELAY_COUNT_MAX 100000
 /* Events that the stored cursor may lag behind where none of them is for the journal. */
 #define RELAY_LAG_MAX 4096
 /* One delivery's time. */
@@ -40,7 +44,12 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     struct journal_front *front = user;
     pthread_mutex_lock(&front->lock);
     bool wake = false;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && front->shared; i++) {
+        /* Not numbered yet, perhaps: it comes with the feed. */
+        front->poll = front->poll || journal_wants(front, events[i].key.collection);
+        wake = front->poll;
+    }
+    for (size_t i = 0; i < count && !front->shared; i++) {
         front->seen = events[i].seq > front->seen ? events[i].seq : front->seen;
         /* The relay may have been quicker. */
         if (events[i].seq > front->cursor && journal_wants(front, events[i].key.collection)) {
@@ -49,7 +58,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
             wake = true;
         }
     }
-    if (wake || front->seen - front->stored > RELAY_LAG_MAX) {
+    if (wake || (!front->shared && front->seen - front->stored > RELAY_LAG_MAX)) {
         pthread_cond_signal(&front->wake);
     }
     pthread_mutex_unlock(&front->lock);
@@ -105,9 +114,13 @@ int relay_load_cursor(struct journal_front *front, struct call *call)
     if (rc == NG_OK && doc->revision > 0 && !doc->deleted) {
         int64_t seq = 0;
         (void)json_integer(json_get(doc->body, "seq"), &seq);
+        pthread_mutex_lock(&front->lock);
         front->cursor = seq < 0 ? 0 : (uint64_t)seq;
         front->stored = front->cursor;
+        front->seen = front->cursor > front->seen ? front->cursor : front->seen;
+        pthread_mutex_unlock(&front->lock);
     }
+    front->cursor_unknown = rc != NG_OK;
     return rc;
 }
 
@@ -180,6 +193,7 @@ static void relay_moved(struct journal_front *front, const struct relay_page *pa
         front->backlog -= page->entries[i].seq <= front->seen ? 1 : 0;
     }
     front->cursor = page->last_seq;
+    front->seen = front->cursor > front->seen ? front->cursor : front->seen;
     /* Events of other gateways were never told: here the count is true again. */
     if (front->wanted <= front->cursor) {
         front->backlog = 0;
@@ -210,116 +224,13 @@ static int relay_round(struct journal_front *front, struct call *call, bool *ret
     }
     *ret_more = page->events == RELAY_PAGE;
     if (page->events == 0) {
-        return NG_OK;
+        /* Nobody may have to write to learn that the journal is away, or back. */
+        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
     }
     relay_moved(front, page);
     /* A cursor that is not stored means a repeated delivery after a restart, no more. */
     bool due = page->count > 0 || page->last_seq - stored > RELAY_LAG_MAX;
     return due ? relay_store_cursor(front, call, page->last_seq) : NG_OK;
-}
-
-/* ---- the relay's thread ---- */
-
-static void relay_failed(struct journal_front *front, const struct call *call, int rc)
-{
-    pthread_mutex_lock(&front->lock);
-    /* A stop cancels the round under way: no news. */
-    bool tell = !front->degraded && !front->stopping;
-    front->degraded = true;
-    front->failures++;
-    pthread_cond_broadcast(&front->moved);
-    pthread_mutex_unlock(&front->lock);
-    if (tell) {
-        struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->work.message;
-        log_write(NG_LOG_WARNING, "journal",
-                  "events wait, the journal does not take them (%s): %.*s",
-                  error_name(NULL, rc), (int)text.len, text.data == NULL ? "" : text.data);
-    }
-}
-
-static void relay_succeeded(struct journal_front *front, bool more, uint64_t ticket)
-{
-    pthread_mutex_lock(&front->lock);
-    bool tell = front->degraded;
-    front->degraded = false;
-    if (!more) {
-        front->flush_done = ticket;
-        pthread_cond_broadcast(&front->moved);
-    }
-    pthread_mutex_unlock(&front->lock);
-    if (tell) {
-        log_write(NG_LOG_INFO, "journal", "the journal takes events again");
-    }
-}
-
-/* One round in a call of its own, so that its memory does not add up. */
-static int relay_step(struct journal_front *front, bool *ret_more)
-{
-    struct call *call = call_new(front->gateway);
-    *ret_more = false;
-    if (call == NULL) {
-        relay_failed(front, NULL, NG_EINTERNAL);
-        return NG_EINTERNAL;
-    }
-    call->may_block = true;
-    call->deadline_ns = clock_monotonic_ns() + (int64_t)RELAY_TIMEOUT_MS * 1000000;
-    pthread_mutex_lock(&front->lock);
-    front->current = call;
-    front->flush_tried = front->flush_asked;
-    uint64_t ticket = front->flush_tried;
-    pthread_mutex_unlock(&front->lock);
-    int rc = relay_round(front, call, ret_more);
-    pthread_mutex_lock(&front->lock);
-    front->current = NULL;
-    pthread_mutex_unlock(&front->lock);
-    if (rc != NG_OK) {
-        relay_failed(front, call, rc);
-    } else {
-        relay_succeeded(front, *ret_more, ticket);
-    }
-    call_unref(call);
-    return rc;
-}
-
-static bool relay_flush_due(const struct journal_front *front)
-{
-    return front->flush_asked > front->flush_tried;
-}
-
-/* As far as this gateway knows, nothing is to be done. */
-static bool relay_idle(const struct journal_front *front)
-{
-    return front->wanted <= front->cursor && front->seen - front->stored <= RELAY_LAG_MAX &&
-           !relay_flush_due(front);
-}
-
-/* With the lock held: until CLOCK_MONOTONIC reaches `until_ns`, or sooner. */
-bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
-{
-    struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
-    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
-}
-
-/* With the lock held: new events do not shorten the wait after a failure, a flush does. */
-static void relay_back_off(struct journal_front *front, int64_t wait_ms)
-{
-    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
-    while (!front->stopping && !relay_flush_due(front) &&
-           relay_wait_until(&front->wake, &front->lock, until)) {
-    }
-}
-
-/* With the lock held. */
-static void relay_sleep(struct journal_front *front)
-{
-    int64_t until = clock_monotonic_ns() + (int64_t)RELAY_POLL_MS * 1000000;
-    while (!front->stopping && relay_idle(front)) {
-        if (!front->shared) {
-            pthread_cond_wait(&front->wake, &front->lock);
-        } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
-            return;
-        }
-    }
 }
 
 /* Events that were there before the watch are part of the backlog from the start. */
@@ -359,13 +270,168 @@ static void relay_count_older(struct journal_front *front, uint64_t since, uint6
         rc = store_changes(front->store, call, counting.last_seq, RELAY_PAGE, relay_count_event,
                            &counting);
         call_unref(call);
-    } while (rc == NG_OK && counting.events == RELAY_PAGE);
+    } while (rc == NG_OK && counting.events == RELAY_PAGE && counting.wanted < RELAY_COUNT_MAX);
     pthread_mutex_lock(&front->lock);
-    front->backlog += counting.wanted;
+    front->backlog = counting.wanted + (front->shared ? 0 : front->backlog);
     if (counting.last_wanted > front->wanted) {
         front->wanted = counting.last_wanted;
     }
     pthread_mutex_unlock(&front->lock);
+}
+
+/* ---- with other gateways ---- */
+
+/* Another gateway delivers: how far it is, and whether it could. */
+static int relay_follow(struct journal_front *front, struct call *call)
+{
+    int rc = relay_load_cursor(front, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    relay_count_older(front, front->cursor, UINT64_MAX);
+    bool waits = journal_backlog(front) > 0;
+    return waits && front->inner->health != NULL ? front->inner->health(front->db, &call->pub)
+                                                 : NG_OK;
+}
+
+/* ticket: who waits for everything to be delivered does not wait for another gateway. */
+static int relay_shared_round(struct journal_front *front, struct call *call, uint64_t ticket,
+                              bool *ret_more)
+{
+    bool mine = false;
+    bool followed = front->follows;
+    int rc = journal_lease_take(front, call, &mine);
+    pthread_mutex_lock(&front->lock);
+    bool asked = ticket > front->flush_done;
+    pthread_mutex_unlock(&front->lock);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    front->follows = !mine && !asked;
+    if (front->follows) {
+        return relay_follow(front, call);
+    }
+    if (!mine || followed || front->cursor_unknown) {
+        rc = relay_load_cursor(front, call);
+    }
+    rc = rc == NG_OK ? relay_round(front, call, ret_more) : rc;
+    if (rc != NG_OK) {
+        relay_count_older(front, front->cursor, UINT64_MAX);
+    }
+    return rc;
+}
+
+/* ---- the relay's thread ---- */
+
+static void relay_failed(struct journal_front *front, const struct call *call, int rc)
+{
+    pthread_mutex_lock(&front->lock);
+    /* A stop cancels the round under way: no news. */
+    bool tell = !front->degraded && !front->stopping;
+    front->degraded = true;
+    front->failures++;
+    pthread_cond_broadcast(&front->moved);
+    pthread_mutex_unlock(&front->lock);
+    if (tell) {
+        struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->work.message;
+        log_write(NG_LOG_WARNING, "journal",
+                  "events wait, the journal does not take them (%s): %.*s",
+                  error_name(NULL, rc), (int)text.len, text.data == NULL ? "" : text.data);
+    }
+}
+
+static void relay_succeeded(struct journal_front *front, bool more, uint64_t ticket)
+{
+    pthread_mutex_lock(&front->lock);
+    bool tell = front->degraded;
+    front->degraded = false;
+    if (!more && front->shared && !front->follows) {
+        front->backlog = 0;
+    }
+    if (!more && !front->follows) {
+        front->flush_done = ticket;
+        pthread_cond_broadcast(&front->moved);
+    }
+    pthread_mutex_unlock(&front->lock);
+    if (tell) {
+        log_write(NG_LOG_INFO, "journal", "the journal takes events again");
+    }
+}
+
+/* One round in a call of its own, so that its memory does not add up. */
+static int relay_step(struct journal_front *front, bool *ret_more)
+{
+    struct call *call = call_new(front->gateway);
+    *ret_more = false;
+    if (call == NULL) {
+        relay_failed(front, NULL, NG_EINTERNAL);
+        return NG_EINTERNAL;
+    }
+    call->may_block = true;
+    call->deadline_ns = clock_monotonic_ns() + (int64_t)RELAY_TIMEOUT_MS * 1000000;
+    pthread_mutex_lock(&front->lock);
+    front->current = call;
+    front->flush_tried = front->flush_asked;
+    uint64_t ticket = front->flush_tried;
+    pthread_mutex_unlock(&front->lock);
+    int rc = front->shared ? relay_shared_round(front, call, ticket, ret_more)
+                           : relay_round(front, call, ret_more);
+    pthread_mutex_lock(&front->lock);
+    front->current = NULL;
+    pthread_mutex_unlock(&front->lock);
+    if (rc != NG_OK) {
+        relay_failed(front, call, rc);
+    } else {
+        relay_succeeded(front, *ret_more, ticket);
+    }
+    call_unref(call);
+    return rc;
+}
+
+static bool relay_flush_due(const struct journal_front *front)
+{
+    return front->flush_asked > front->flush_tried;
+}
+
+/* As far as this gateway knows, nothing is to be done. */
+static bool relay_idle(const struct journal_front *front)
+{
+    if (front->shared) {
+        return !front->poll && !relay_flush_due(front);
+    }
+    return front->wanted <= front->cursor && front->seen - front->stored <= RELAY_LAG_MAX &&
+           !relay_flush_due(front);
+}
+
+/* With the lock held: until CLOCK_MONOTONIC reaches `until_ns`, or sooner. */
+bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
+{
+    struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
+}
+
+/* With the lock held: new events do not shorten the wait after a failure, a flush does. */
+static void relay_back_off(struct journal_front *front, int64_t wait_ms)
+{
+    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
+    while (!front->stopping && !relay_flush_due(front) &&
+           relay_wait_until(&front->wake, &front->lock, until)) {
+    }
+}
+
+/* With the lock held. */
+static void relay_sleep(struct journal_front *front)
+{
+    int64_t until = clock_monotonic_ns() + front->poll_ms * 1000000;
+    front->poll_ms =
+        front->poll_ms * 2 > RELAY_POLL_LAST_MS ? RELAY_POLL_LAST_MS : front->poll_ms * 2;
+    while (!front->stopping && relay_idle(front)) {
+        if (!front->shared && !front->remote) {
+            pthread_cond_wait(&front->wake, &front->lock);
+        } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
+            return;
+        }
+    }
 }
 
 static void *relay_run(void *user)
@@ -376,12 +442,17 @@ static void *relay_run(void *user)
     uint64_t since = front->cursor;
     uint64_t until = front->opened;
     pthread_mutex_unlock(&front->lock);
-    if (until > since) {
+    if (until > since && !front->shared) {
         relay_count_older(front, since, until);
     }
     pthread_mutex_lock(&front->lock);
+    front->poll_ms = RELAY_POLL_FIRST_MS;
     while (!front->stopping) {
         bool more = false;
+        if (front->poll) {
+            front->poll_ms = RELAY_POLL_FIRST_MS;
+        }
+        front->poll = false;
         pthread_mutex_unlock(&front->lock);
         int rc = relay_step(front, &more);
         pthread_mutex_lock(&front->lock);

@@ -20,6 +20,7 @@ struct journal_front {
     void *db;                       /* of inner */
     struct zone *zone;
     bool shared; /* other gateways write to the store too */
+    bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;
     bool running;
     /* Held while entries or a summary go into the journal, and over a restore that keeps what
@@ -46,7 +47,17 @@ struct journal_front {
 
     uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
     size_t pin_count;
+    bool poll; /* shared: this gateway has committed something for the journal */
+    /* Of the relay's thread: */
+    int64_t poll_ms;     /* shared: the wait until the next look */
+    bool follows;        /* shared: another gateway delivers */
+    bool cursor_unknown; /* the database was away when it was to be read */
+    int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
 };
+
+/* journal_lease.c: shared documents. Is it this gateway that delivers? One does, as long as it
+ * lives; that two do for a moment is harmless, as each event is delivered once by its id. */
+int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine);
 
 /* Where the last delivery ended. Before relay_start. */
 int relay_load_cursor(struct journal_front *front, struct call *call);

@@ -297,8 +297,12 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
     struct call *call = call_of(pub);
     const struct ng_value *dump = NULL;
     struct json_error error;
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &dump, &error) != NG_OK) {
-        return journal_damaged(call, "it is not JSON");
+    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &dump, &error);
+    if (rc != NG_OK) {
+        return rc == NG_EJSON
+                   ? journal_damaged(call, "it is not JSON")
+                   : call_fail(call, NG_ETOOLARGE,
+                               "the journal is too large to restore: %zu bytes", json.len);
     }
     const struct ng_value *format = json_get(dump, "format");
     if (format == NULL || !str_is(format->text, JOURNAL_FORMAT)) {
@@ -306,7 +310,7 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
     }
     struct journal_generation generation;
     pthread_mutex_lock(&journal->lock);
-    int rc = journal_generation_get(journal, call, space, &generation);
+    rc = journal_generation_get(journal, call, space, &generation);
     /* What a restore that was cut off has left would mix with this one. */
     rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, generation.number);
     rc = rc != NG_OK ? rc
@@ -367,8 +371,12 @@ int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
     struct call *call = call_of(pub);
     const struct ng_value *body = NULL;
     struct json_error error;
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &body, &error) != NG_OK ||
-        body->type != NG_TYPE_OBJECT) {
+    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &body, &error);
+    if (rc != NG_OK && rc != NG_EJSON) {
+        return call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
+                         json.len);
+    }
+    if (rc != NG_OK || body->type != NG_TYPE_OBJECT) {
         return call_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
     }
     struct journal_checkpoint *checkpoint = arena_alloc(&call->arena, sizeof(*checkpoint));
@@ -376,7 +384,7 @@ int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
         return call_fail(call, NG_EINTERNAL, "out of memory for a checkpoint");
     }
     checkpoint->json = json;
-    int rc = journal_checkpoint_head(call, body, &checkpoint->head);
+    rc = journal_checkpoint_head(call, body, &checkpoint->head);
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(JOURNAL_CHECKPOINTS, space, id),

@@ -11,6 +11,8 @@
 #include "str.h"
 
 #define KEYS_ID_TRIES 8
+/* By which the clocks of gateways may differ, and a commit may lag behind its time. */
+#define KEYS_SKEW_MS 120000
 #define ACTION_REVOKED "revoked"
 #define ACTION_DELETED "deleted"
 
@@ -125,6 +127,81 @@ static void keys_follow(struct keys *keys)
     }
 }
 
+/* ---- other gateways ---- */
+
+bool keys_unread(const struct keys *keys)
+{
+    return keys != NULL && atomic_load_explicit(&keys->unread, memory_order_acquire);
+}
+
+static int keys_read_first(struct keys *keys, struct call *call)
+{
+    int rc = keys_read_all(keys, call);
+    if (rc == NG_OK && atomic_exchange(&keys->unread, false)) {
+        atomic_fetch_sub(&keys->exist, 1);
+        log_write(NG_LOG_INFO, "keys", "%zu keys were read", keys_count(keys));
+    }
+    return rc;
+}
+
+static int look_row(void *user, const struct ng_doc *row)
+{
+    struct keys *keys = user;
+    (void)pthread_rwlock_rdlock(&keys->lock);
+    bool known = *keys_place(keys, row->key.id) != NULL;
+    (void)pthread_rwlock_unlock(&keys->lock);
+    struct key *key = NULL;
+    if (!known) {
+        atomic_store(&keys->stale, true);
+    } else if (key_read(row, &key) == NG_OK && atomic_load(&key->revoked)) {
+        keys_apply(keys, row);
+    }
+    key_unref(key);
+    return 0;
+}
+
+int keys_look(struct keys *keys, struct call *call)
+{
+    if (keys == NULL) {
+        return NG_OK;
+    }
+    int64_t now = clock_unix_ms();
+    if (keys_unread(keys)) {
+        return keys_read_first(keys, call);
+    }
+    /* By time and not by the feed, which may wait for a gateway that died. */
+    struct ng_term since = {
+        .field = ng_str_of("updated"),
+        .op = NG_TERM_GE,
+        .number = (double)(atomic_load(&keys->looked_ms) - KEYS_SKEW_MS),
+    };
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(KEYS_COLLECTION),
+        .space = ng_str_of(KEYS_SPACE),
+        .terms = &since,
+        .term_count = 1,
+        .limit = 2 * KEYS_MAX,
+    };
+    int rc = store_query(keys->gateway->store, call, &query, look_row, keys, NULL);
+    if (rc == NG_OK) {
+        atomic_store(&keys->looked_ms, now);
+        rc = keys_upkeep(keys, call);
+    }
+    return rc;
+}
+
+/* For who asks about keys: also those that another gateway made just now. */
+static void keys_look_now(struct keys *keys, struct call *call)
+{
+    if (store_is_shared(keys->gateway->store)) {
+        struct result before = call->work;
+        if (keys_look(keys, call) != NG_OK) {
+            call->work = before; /* what is known counts */
+        }
+    }
+}
+
 int keys_upkeep(struct keys *keys, struct call *call)
 {
     return keys == NULL || !atomic_load(&keys->stale) ? NG_OK : keys_read_all(keys, call);
@@ -178,7 +255,17 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         rc = store_declare(gateway->store, call, &keys_collection);
     }
     if (rc == NG_OK) {
+        keys->looked_ms = clock_unix_ms();
         rc = keys_read_all(keys, call);
+    }
+    if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call);
+        atomic_store(&keys->unread, true);
+        atomic_fetch_add(&keys->exist, 1); /* closed rather than open */
+        log_write(NG_LOG_WARNING, "keys",
+                  "the keys cannot be read, as the database is away; nobody who needs one is "
+                  "let in until they are");
+        rc = NG_OK;
     }
     /* Last: what watches must live as long as the store does. */
     if (rc == NG_OK) {
@@ -379,6 +466,7 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
 
 int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct key **ret)
 {
+    keys_look_now(keys, call);
     struct key *key = keys_get(keys, id);
     if (key == NULL) {
         return call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",

@@ -65,7 +65,8 @@ struct key_spec {
     int64_t created_ms, expires_ms;
 };
 
-/* Reads all keys. call: of the start. */
+/* Reads all keys. call: of the start. A database that other gateways share may be away: then
+ * there are keys, and nobody has one (keys_unread). */
 int keys_open(struct gateway *gateway, struct call *call, struct keys **ret);
 /* After the store is closed. NULL is a no-op. */
 void keys_close(struct keys *keys);
@@ -88,6 +89,11 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct k
 struct key *keys_get(struct keys *keys, struct ng_str id);
 /* All of them, oldest first; they and the array live as long as the call. */
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count);
+/* True: they could not be read yet, as the database is away; exist() is not 0 then. NULL:
+ * false. Takes no lock. */
+bool keys_unread(const struct keys *keys);
+/* What other gateways changed. On a worker, again and again (shared documents). */
+int keys_look(struct keys *keys, struct call *call);
 /* Reads again what could not be read when it changed. On a worker, now and then. */
 int keys_upkeep(struct keys *keys, struct call *call);
 

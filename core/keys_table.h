@@ -37,7 +37,9 @@ struct keys {
     size_t count;        /* entries */
     atomic_size_t exist; /* in force and not revoked, expired or not; and what is unreadable */
     atomic_bool stale;   /* a change could not be read yet */
-    size_t unreadable;   /* documents: under the lock */
+    atomic_bool unread;  /* none could be read yet: the database is away */
+    _Atomic int64_t looked_ms; /* Unix time of the last look at what others changed */
+    size_t unreadable;         /* documents: under the lock */
     struct hasher hashers[KEYS_HASHERS];
     unsigned char nobody[KEY_HASH_BYTES]; /* what an unknown id is compared with */
 };

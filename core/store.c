@@ -133,8 +133,14 @@ int store_declare(struct store *store, struct call *call,
                          collection->name);
     }
     int rc = store->backend->declare(store->db, &call->pub, collection);
-    if (rc != NG_OK) {
+    bool away = store->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT);
+    if (rc != NG_OK && !away) {
         return rc;
+    }
+    rc = NG_OK;
+    if (away) {
+        call_reset_result(call);
+        atomic_store(&store->undeclared, true);
     }
     pthread_rwlock_wrlock(&store->collections_lock);
     if (store->collection_count == STORE_COLLECTIONS_MAX) {
@@ -144,8 +150,35 @@ int store_declare(struct store *store, struct call *call,
         memcpy(store->collections[at].name, name.data, name.len);
         store->collections[at].desc = *collection;
         store->collections[at].desc.name = store->collections[at].name;
+        store->collections[at].undeclared = away;
     }
     pthread_rwlock_unlock(&store->collections_lock);
+    return rc;
+}
+
+int store_declare_rest(struct store *store, struct call *call)
+{
+    int rc = NG_OK;
+    if (!atomic_load(&store->undeclared)) {
+        return NG_OK;
+    }
+    atomic_store(&store->undeclared, false); /* one that comes now sets it again */
+    for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
+        pthread_rwlock_rdlock(&store->collections_lock);
+        bool undeclared = i < store->collection_count && store->collections[i].undeclared;
+        pthread_rwlock_unlock(&store->collections_lock);
+        if (undeclared) {
+            rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
+        }
+        if (undeclared && rc == NG_OK) {
+            pthread_rwlock_wrlock(&store->collections_lock);
+            store->collections[i].undeclared = false;
+            pthread_rwlock_unlock(&store->collections_lock);
+        }
+    }
+    if (rc != NG_OK) {
+        atomic_store(&store->undeclared, true);
+    }
     return rc;
 }
 
@@ -402,6 +435,21 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
     }
     store->watcher_count = kept;
     pthread_mutex_unlock(&store->watch_lock);
+}
+
+void store_saw_seq(struct store *store, uint64_t seq)
+{
+    uint64_t known = atomic_load(&store->last_seq);
+    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
+    }
+}
+
+uint64_t store_look_seq(struct store *store)
+{
+    if (store->backend->last_seq != NULL) {
+        store_saw_seq(store, store->backend->last_seq(store->db));
+    }
+    return atomic_load(&store->last_seq);
 }
 
 uint64_t store_last_seq(struct store *store)

@@ -35,6 +35,9 @@ const struct ng_documents *store_backend(struct store *store, void **ret_db);
 /* A collection exists from now on. */
 int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection);
+/* What could not be declared because the database was away (shared stores only). NG_OK: nothing
+ * is left. On workers. */
+int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 
 /* The values of a collection's declared fields in a document's body, as a backend gets them.
@@ -104,6 +107,9 @@ int store_watch(struct store *store, store_watch_fn *watch, void *user);
 /* It does not run any more when this returns. */
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
+/* Shared documents: this event was seen; and what the backend says now (0: it cannot tell). */
+void store_saw_seq(struct store *store, uint64_t seq);
+uint64_t store_look_seq(struct store *store);
 
 /* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
 int store_answer(struct store *store, struct call *call, struct ng_str scope,

@@ -227,9 +227,7 @@ static void operation_tell(struct operation *op)
         event->data = put->event_data;
     }
     for (size_t i = 0; i < op->count; i++) {
-        if (op->puts[i].seq > atomic_load(&store->last_seq)) {
-            atomic_store(&store->last_seq, op->puts[i].seq);
-        }
+        store_saw_seq(store, op->puts[i].seq);
     }
     pthread_mutex_lock(&store->watch_lock);
     for (size_t i = 0; i < store->watcher_count && count > 0; i++) {

@@ -163,8 +163,10 @@ struct store {
     struct {
         struct ng_collection desc; /* a copy; fields are the plugin's */
         char name[NG_COLLECTION_MAX + 1];
+        bool undeclared; /* shared: the database was away */
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
+    atomic_bool undeclared; /* at least one of them */
     pthread_mutex_t watch_lock;
     struct {
         store_watch_fn *watch;

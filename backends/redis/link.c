@@ -116,9 +116,10 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
     char data[LINK_READ_SIZE];
     void *reply = NULL;
     for (;;) {
-        if (redisReaderGetReply(conn->reader, &reply) != REDIS_OK) {
+        if (redisReaderGetReply(conn->reader.redis, &reply) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error),
-                           "what it sends is not Redis's protocol (%s)", conn->reader->errstr);
+                           "what it sends is not Redis's protocol (%s)",
+                           conn->reader.redis->errstr);
             return WIRE_CLOSED;
         }
         if (reply != NULL) {
@@ -130,9 +131,9 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
         if (end != WIRE_OK) {
             return end;
         }
-        if (redisReaderFeed(conn->reader, data, len) != REDIS_OK) {
+        if (redisReaderFeed(conn->reader.redis, data, len) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error), "%s",
-                           conn->reader->errstr);
+                           conn->reader.redis->errstr);
             return WIRE_CLOSED;
         }
     }
@@ -141,9 +142,7 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
 static void conn_free(struct link_conn *conn)
 {
     wire_close(&conn->wire);
-    if (conn->reader != NULL) {
-        redisReaderFree(conn->reader);
-    }
+    reader_close(&conn->reader);
     free(conn);
 }
 
@@ -160,6 +159,23 @@ static enum wire_end conn_command(struct link_conn *conn, const struct wire_limi
     enum wire_end end = wire_write(&conn->wire, command, (size_t)len, limit);
     redisFreeCommand(command);
     return end == WIRE_OK ? link_read(conn, limit, ret) : end;
+}
+
+static int conn_greet(struct link *link, struct link_conn *conn, const struct wire_limit *limit,
+                      char why[LINK_TEXT_SIZE])
+{
+    redisReply *reply = NULL;
+    if (link->greeting == NULL) {
+        return NG_OK;
+    }
+    enum wire_end end = wire_write(&conn->wire, link->greeting, link->greeting_len, limit);
+    if (end == WIRE_OK) {
+        end = link_read(conn, limit, &reply);
+    }
+    if (end == WIRE_OK) {
+        freeReplyObject(reply);
+    }
+    return link_describe(link, end, conn->wire.error, why);
 }
 
 /* AUTH, SELECT, and a PING so that a server which takes none of them is found here. */
@@ -200,7 +216,7 @@ static int conn_sign_in(struct link *link, struct link_conn *conn,
             return rc;
         }
     }
-    return NG_OK;
+    return conn_greet(link, conn, limit, why);
 }
 
 static int conn_open(struct link *link, const struct wire_limit *limit, struct link_conn **ret,
@@ -212,11 +228,10 @@ static int conn_open(struct link *link, const struct wire_limit *limit, struct l
         return NG_EINTERNAL;
     }
     enum wire_end end = wire_open(&conn->wire, &link->uri, link->tls, limit);
-    conn->reader = redisReaderCreate();
     int rc = NG_OK;
     if (end != WIRE_OK) {
         rc = link_describe(link, end, conn->wire.error, why);
-    } else if (conn->reader == NULL) {
+    } else if (!reader_open(&conn->reader)) {
         rc = NG_EINTERNAL;
     } else {
         rc = conn_sign_in(link, conn, limit, why);
@@ -397,6 +412,17 @@ int link_open(struct ng_call *call, const struct link_options *options, struct l
     return NG_OK;
 }
 
+int link_set_greeting(struct link *link, struct ng_call *call, const char *command, size_t len)
+{
+    link->greeting = malloc(len);
+    if (link->greeting == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    memcpy(link->greeting, command, len);
+    link->greeting_len = len;
+    return NG_OK;
+}
+
 void link_close(struct link *link)
 {
     if (link == NULL) {
@@ -408,6 +434,7 @@ void link_close(struct link *link)
         conn_free(conn);
     }
     SSL_CTX_free(link->tls);
+    free(link->greeting);
     redis_uri_free(&link->uri);
     pthread_cond_destroy(&link->given_back);
     pthread_mutex_destroy(&link->lock);

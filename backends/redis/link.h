@@ -3,9 +3,9 @@
 #ifndef NOTEGATE_REDIS_LINK_H
 #define NOTEGATE_REDIS_LINK_H
 
-#include <hiredis.h>
 #include <pthread.h>
 
+#include "reader.h"
 #include "wire.h"
 
 /* A sentence for the caller. */
@@ -21,7 +21,7 @@ struct link_options {
 /* One connection; used by one thread at a time. */
 struct link_conn {
     struct wire wire;
-    redisReader *reader;
+    struct reader reader;
     struct link_conn *next; /* while idle */
     bool reused;            /* it was idle before: its server may have gone meanwhile */
 };
@@ -31,6 +31,9 @@ struct link {
     SSL_CTX *tls;
     int64_t timeout_ms;
     char place[160]; /* "host:port", for messages */
+    /* A command that each new connection begins with; what it answers is of no interest. */
+    char *greeting;
+    size_t greeting_len;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct link_conn *idle;
@@ -42,6 +45,8 @@ struct link {
 
 /* A bad URI or certificate file fails; a server that is away does not. */
 int link_open(struct ng_call *call, const struct link_options *options, struct link **ret);
+/* Before the first connection; copies. */
+int link_set_greeting(struct link *link, struct ng_call *call, const char *command, size_t len);
 /* No connection may be in use. NULL is a no-op. */
 void link_close(struct link *link);
 

@@ -40,37 +40,50 @@ static enum recall_state recall_state(const redisReply *info)
     return RECALL_READY;
 }
 
-static int recall_create(struct redis *redis, struct ng_call *call, struct ng_str space,
-                         struct ng_str index)
+/* Adds the command that makes the index of a space. Where there is one, it changes nothing. */
+static int recall_add_create(struct redis *redis, struct ask *ask, struct ng_str space)
 {
     struct ng_str none = {NULL, 0};
-    struct ng_str memory = redis_key(redis, call, space, REDIS_MEMORY, none);
-    struct ng_str reference = redis_key(redis, call, space, REDIS_REFERENCE, none);
-    struct ask ask;
-    if (memory.data == NULL || reference.data == NULL) {
+    struct ng_str index = redis_key(redis, ask->call, space, REDIS_INDEX, none);
+    struct ng_str memory = redis_key(redis, ask->call, space, REDIS_MEMORY, none);
+    struct ng_str reference = redis_key(redis, ask->call, space, REDIS_REFERENCE, none);
+    if (index.data == NULL || memory.data == NULL || reference.data == NULL) {
         return NG_EINTERNAL;
     }
+    ASK(ask, ASK_WORD("FT.CREATE"), index, ASK_WORD("ON"), ASK_WORD("HASH"), ASK_WORD("PREFIX"),
+        ASK_WORD("2"), memory, reference, ASK_WORD("STOPWORDS"), ASK_WORD("0"),
+        ASK_WORD("SCHEMA"), ASK_WORD("content"), ASK_WORD("TEXT"), ASK_WORD("NOSTEM"),
+        ASK_WORD("source"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"), ASK_WORD("|"),
+        ASK_WORD("CASESENSITIVE"), ASK_WORD("tags"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"),
+        ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("entry_tags"), ASK_WORD("TAG"),
+        ASK_WORD("SEPARATOR"), ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("agent"),
+        ASK_WORD("TAG"), ASK_WORD("CASESENSITIVE"), ASK_WORD("time"), ASK_WORD("NUMERIC"),
+        ASK_WORD("SORTABLE"), ASK_WORD("score"), ASK_WORD("NUMERIC"));
+    return NG_OK;
+}
+
+static int recall_create(struct redis *redis, struct ng_call *call, struct ng_str space)
+{
+    struct ask ask;
     ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("FT.CREATE"), index, ASK_WORD("ON"), ASK_WORD("HASH"),
-        ASK_WORD("PREFIX"), ASK_WORD("2"), memory, reference, ASK_WORD("STOPWORDS"),
-        ASK_WORD("0"), ASK_WORD("SCHEMA"), ASK_WORD("content"), ASK_WORD("TEXT"),
-        ASK_WORD("NOSTEM"), ASK_WORD("source"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"),
-        ASK_WORD("|"), ASK_WORD("CASESENSITIVE"), ASK_WORD("tags"), ASK_WORD("TAG"),
-        ASK_WORD("SEPARATOR"), ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("entry_tags"),
-        ASK_WORD("TAG"), ASK_WORD("SEPARATOR"), ASK_WORD(","), ASK_WORD("CASESENSITIVE"),
-        ASK_WORD("agent"), ASK_WORD("TAG"), ASK_WORD("CASESENSITIVE"), ASK_WORD("time"),
-        ASK_WORD("NUMERIC"), ASK_WORD("SORTABLE"), ASK_WORD("score"), ASK_WORD("NUMERIC"));
+    int rc = recall_add_create(redis, &ask, space);
     /* Where it cannot be made, or another gateway has just made it, the next look says so. */
-    int rc = ask_run(&ask);
+    rc = rc != NG_OK ? rc : ask_run(&ask);
     ask_done(&ask);
     return rc;
 }
 
-int redis_index(struct redis *redis, struct ng_call *call, struct ng_str space)
+int redis_greet(struct redis *redis, struct ng_call *call)
 {
-    struct ng_str none = {NULL, 0};
-    struct ng_str index = redis_key(redis, call, space, REDIS_INDEX, none);
-    return index.data == NULL ? NG_EINTERNAL : recall_create(redis, call, space, index);
+    struct ask ask;
+    ask_init(&ask, redis->link, call);
+    int rc = recall_add_create(redis, &ask, ng_str_of("shared"));
+    if (rc == NG_OK) {
+        rc = ask.failed ? redis_no_memory(call)
+                        : link_set_greeting(redis->link, call, ask.out, ask.out_len);
+    }
+    ask_done(&ask);
+    return rc;
 }
 
 /* The rows of FT.SEARCH's answer: the total, then key and hash in turn. */
@@ -102,6 +115,10 @@ static void recall_ask(struct ask *ask, struct ng_str index, struct ng_str query
         words[count++] = ASK_WORD("SORTBY");
         words[count++] = ASK_WORD("time");
         words[count++] = ASK_WORD("DESC");
+    } else {
+        /* The default of older modules takes a word that stands alone for as good as three. */
+        words[count++] = ASK_WORD("SCORER");
+        words[count++] = ASK_WORD("BM25");
     }
     ASK(ask, ASK_WORD("FT.INFO"), index);
     ask_add(ask, words, count);
@@ -135,7 +152,7 @@ static int recall_search(struct redis *redis, struct ng_call *call,
         if (rc != NG_OK || state != RECALL_MISSING || attempt > 0) {
             return rc;
         }
-        rc = recall_create(redis, call, recall->space, index);
+        rc = recall_create(redis, call, recall->space);
         if (rc != NG_OK) {
             return rc;
         }

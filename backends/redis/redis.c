@@ -79,12 +79,12 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
     redis->prefix.data = copy;
     redis->prefix.len = prefix.len;
     int rc = link_open(call, &options, &redis->link);
+    rc = rc != NG_OK ? rc : redis_greet(redis, call);
     if (rc != NG_OK) {
         redis_close(redis);
         return rc;
     }
-    /* A server that is away now makes the index with its first recall. */
-    if (redis_index(redis, call, ng_str_of("shared")) != NG_OK) {
+    if (redis_health(redis, call) != NG_OK) {
         host->log(call, NG_LOG_WARNING,
                   "redis: the journal's server does not answer yet; events wait for it");
     }

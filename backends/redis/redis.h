@@ -80,8 +80,9 @@ void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng
 int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct ng_str space,
                      struct ng_entry *ret);
 
-/* Makes the index of a space, where the server can search and it is not there. */
-int redis_index(struct redis *redis, struct ng_call *call, struct ng_str space);
+/* Each new connection makes the index of the space that all share: a search module may have
+ * come with a restart of the server. Those of other spaces are made by their first recall. */
+int redis_greet(struct redis *redis, struct ng_call *call);
 
 /* ---- the functions of the journal, each in its file ---- */
 

@@ -5,16 +5,12 @@
 
 #include <stdlib.h>
 
+#include "checkpoint.h"
+#include "entry_opened.h"
 #include "memory.h"
 #include "memory_tools.h"
 
 #define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
-/* Most that a document may have with all of its members: what a MongoDB document holds, less
- * room for what the backend adds. */
-#define AGENT_NOTEBOOK_MAX_SIZE_MOST ((int64_t)15 * 1024 * 1024)
-
-const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
-                                                          "research_notes"};
 
 static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf,
                                 void **ret_self)
@@ -27,13 +23,29 @@ static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf
     self->max_size = (uint64_t)host->conf_int(conf, "max_size");
     self->max_tags = (uint32_t)host->conf_int(conf, "max_tags");
     self->max_title = (uint32_t)host->conf_int(conf, "max_title");
+    int rc = entry_opened_start(call, &self->opened);
+    if (rc != NG_OK) {
+        free(self);
+        return rc;
+    }
+    rc = checkpoint_start(call, conf, self);
+    if (rc != NG_OK) {
+        entry_opened_stop(self->opened);
+        free(self);
+        return rc;
+    }
     *ret_self = self;
     return NG_OK;
 }
 
 static void agent_notebook_stop(void *self)
 {
-    free(self);
+    struct agent_notebook *notebook = self;
+    if (notebook != NULL) {
+        checkpoint_stop(notebook->checkpoint);
+        entry_opened_stop(notebook->opened);
+        free(notebook);
+    }
 }
 
 /* ---- what the plugin declares ---- */
@@ -50,6 +62,99 @@ static const struct ng_tool agent_notebook_tools[] = {
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "notebook_read",
+        .title = "Open a notebook entry",
+        .summary = "Read/open a notebook entry by ID. Returns the full content. Use when the "
+                   "agent needs to review or reference a specific document.",
+        .params = entry_read_params,
+        .result = entry_read_result,
+        .run = entry_read_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
+    },
+    {
+        .name = "notebook_update",
+        .title = "Update a notebook entry",
+        .summary = "Update an existing notebook entry. Can update content, title, tags, or "
+                   "status: the whole content, only a section, by edits, or by appending. "
+                   "Every update makes a new version.",
+        .params = entry_update_params,
+        .result = entry_update_result,
+        .run = entry_update_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "notebook_search",
+        .title = "Search the notebook",
+        .summary = "Search across notebook entries by text query or tags. Returns titles and "
+                   "summaries only (not full content) to keep context lean.",
+        .params = entry_search_params,
+        .result = entry_list_result,
+        .run = entry_search_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_list",
+        .title = "List notebook entries",
+        .summary = "List recent notebook entries. Returns titles, summaries, and metadata (not "
+                   "full content).",
+        .params = entry_list_params,
+        .result = entry_list_result,
+        .run = entry_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_delete",
+        .title = "Delete a notebook entry",
+        .summary = "Delete a notebook entry by ID. Its versions are kept for a while: "
+                   "notebook_restore brings it back.",
+        .params = entry_delete_params,
+        .result = entry_delete_result,
+        .run = entry_delete_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "notebook_history",
+        .title = "Versions of a notebook entry",
+        .summary = "List the versions of a notebook entry, newest first: when, by whom, what "
+                   "changed. Also of a deleted entry.",
+        .params = entry_history_params,
+        .result = entry_history_result,
+        .run = entry_history_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_diff",
+        .title = "Compare versions of a notebook entry",
+        .summary = "Compare two versions of a notebook entry: a unified diff of the content, "
+                   "and which other members changed.",
+        .params = entry_diff_params,
+        .result = entry_diff_result,
+        .run = entry_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "notebook_restore",
+        .title = "Restore a version of a notebook entry",
+        .summary = "Bring back an earlier version of a notebook entry, as a new version. Also "
+                   "brings back a deleted entry.",
+        .params = entry_restore_params,
+        .result = entry_restore_result,
+        .run = entry_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
     },
     {
         .name = "memory_log",
@@ -100,9 +205,62 @@ static const struct ng_tool agent_notebook_tools[] = {
         .read_argument = "mode",
         .read_values = "read",
     },
+    {
+        .name = "checkpoint_snapshot",
+        .title = "Keep a checkpoint",
+        .summary = "Keep the present of the memory (days, references, long-term summary) and "
+                   "which versions the notebook entries are at, to come back to it later.",
+        .params = checkpoint_snapshot_params,
+        .result = checkpoint_snapshot_result,
+        .run = checkpoint_snapshot_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
+    {
+        .name = "checkpoint_list",
+        .title = "List checkpoints",
+        .summary = "The checkpoints of the memory, newest first.",
+        .params = checkpoint_list_params,
+        .result = checkpoint_list_result,
+        .run = checkpoint_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_diff",
+        .title = "Compare a checkpoint",
+        .summary = "What changed since a checkpoint, or between two: days, memories, the "
+                   "long-term summary, notebook entries.",
+        .params = checkpoint_diff_params,
+        .result = checkpoint_diff_result,
+        .run = checkpoint_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "checkpoint_restore",
+        .title = "Restore a checkpoint",
+        .summary = "Put the memory back to a checkpoint, and with `notebooks` the notebook "
+                   "entries too, as new versions. The present is kept as a checkpoint first: "
+                   "restoring previous_checkpoint_id undoes it.",
+        .params = checkpoint_restore_params,
+        .result = checkpoint_restore_result,
+        .run = checkpoint_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
 };
 
 static const struct ng_prompt agent_notebook_prompts[] = {
+    {
+        .name = "agent_notebook_guide",
+        .title = "How to use the agents' notebook",
+        .summary = "Tells a model how to find, open, write and restore entries of the notebook "
+                   "that agents share, with examples.",
+        .get = entry_guide_get,
+    },
     {
         .name = "memory_context",
         .title = "What is known",
@@ -118,7 +276,7 @@ static const struct ng_option agent_notebook_options[] = {
         .type = NG_OPTION_SIZE,
         .fallback = AGENT_NOTEBOOK_MAX_SIZE_DEFAULT,
         .min = 1,
-        .max = AGENT_NOTEBOOK_MAX_SIZE_MOST,
+        .max = (int64_t)ENTRY_BYTES_MAX,
         .help = "Largest content of one entry.",
     },
     {
@@ -144,6 +302,7 @@ static const struct ng_code agent_notebook_codes[] = {
     {"EDIT_NO_MATCH", 422, "the text to replace is not in the entry"},
     {"EDIT_AMBIGUOUS", 422, "the text to replace is in the entry more than once"},
     {"SECTION_NOT_FOUND", 404, "the entry has no heading of this text"},
+    {"VERSION_NOT_FOUND", 404, "the entry has no such version, or it is no longer kept"},
 };
 
 /* Weights: a hit in the title says more than one in the summary, and that more than one in the
@@ -194,8 +353,18 @@ static const struct ng_collection agent_notebook_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
+        .name = ENTRY_OPENED_COLLECTION,
+        .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
         .name = MEMORY_COLLECTION,
         .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = CHECKPOINT_RESTORES,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
     },
 };
@@ -214,8 +383,11 @@ static const struct ng_plugin agent_notebook_plugin = {
     .code_count = NG_COUNT(agent_notebook_codes),
     .collections = agent_notebook_collections,
     .collection_count = NG_COUNT(agent_notebook_collections),
+    .resources = entry_resources,
+    .resource_count = NG_COUNT(entry_resources),
     .prompts = agent_notebook_prompts,
     .prompt_count = NG_COUNT(agent_notebook_prompts),
+    .health = checkpoint_health,
 };
 
 NG_EXPORT_PLUGIN(agent_notebook_plugin);

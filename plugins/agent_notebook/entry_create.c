@@ -2,79 +2,113 @@
 /* entry_create.c - notebook_create: a new entry under an id of its own. */
 #include <sys/random.h>
 
-#include "agent_notebook.h"
+#include "entry.h"
+#include "entry_text.h"
 
 #define ENTRY_ID_LEN 12
+/* 12 characters of 5 bits: that so many in a row are taken does not happen by chance. */
+#define ENTRY_ID_TRIES 8
 
-const char entry_create_params[] =
-    "{\"type\":\"object\",\"required\":[\"collection\",\"title\",\"content\"],"
-    "\"additionalProperties\":false,\"properties\":{"
-    "\"collection\":{\"type\":\"string\","
-    "\"enum\":[\"pages\",\"code_snippets\",\"research_notes\"],"
-    "\"description\":\"Type of notebook entry\"},"
-    "\"title\":{\"type\":\"string\",\"description\":\"Title of the entry\"},"
-    "\"content\":{\"type\":\"string\",\"description\":\"Full content (markdown for pages, code "
-    "for snippets, notes for research)\"}}}";
+struct entry_create {
+    const struct agent_notebook *self;
+    unsigned collection;
+    struct ng_key key;
+    bool taken; /* there is, or was, an entry of this id */
+};
 
-const char entry_create_result[] =
-    "{\"type\":\"object\",\"required\":[\"notebook_id\",\"title\",\"collection\",\"status\"],"
-    "\"properties\":{\"notebook_id\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
-    "\"collection\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}}}";
-
-static int entry_create_change(struct ng_call *call, const struct ng_doc *present,
-                               struct ng_draft *next, void *user)
+static int create_id(struct ng_call *call, struct ng_str *ret)
 {
-    const struct ng_host *host = call->host;
-    const struct ng_str *id = user;
-    if (present->revision > 0) {
-        return ng_fail(call, NG_ECONFLICT, "the id %.*s is taken", (int)id->len, id->data);
+    static const char digits[32] = "0123456789abcdefghjkmnpqrstvwxyz";
+    unsigned char bytes[ENTRY_ID_LEN];
+    char *text = ng_alloc(call, ENTRY_ID_LEN);
+    if (text == NULL || getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return ng_fail(call, NG_EINTERNAL, "no id could be made");
     }
-    struct ng_writer *draft = host->json_writer(call);
-    struct ng_writer *reply = host->reply_json(call);
-    struct ng_str content = ng_arg_text(call, "content");
-    if (draft == NULL || reply == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    for (size_t i = 0; i < ENTRY_ID_LEN; i++) {
+        text[i] = digits[bytes[i] % sizeof(digits)];
     }
-    host->json_object(draft);
-    host->json_name(draft, "title");
-    host->json_string(draft, ng_arg_text(call, "title"));
-    host->json_end(draft);
-    host->json_object(reply);
-    host->json_name(reply, "notebook_id");
-    host->json_string(reply, *id);
-    host->json_name(reply, "title");
-    host->json_string(reply, ng_arg_text(call, "title"));
-    host->json_name(reply, "collection");
-    host->json_string(reply, ng_arg_text(call, "collection"));
-    host->json_name(reply, "status");
-    host->json_string(reply, ng_str_of("created"));
-    host->json_end(reply);
-    int rc = host->draft_text(next, &content, 1);
-    return rc != NG_OK ? rc : host->draft_json(next, host->json_result(draft));
+    ret->data = text;
+    ret->len = ENTRY_ID_LEN;
+    return NG_OK;
+}
+
+static int create_reply(struct ng_call *call, const struct entry_draft *draft)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    if (writer == NULL) {
+        return entry_no_memory(call);
+    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put(call, writer, "title", draft->title);
+    entry_put(call, writer, "collection", draft->key.collection);
+    entry_put(call, writer, "status", ng_str_of("created"));
+    entry_put_int(call, writer, "version", draft->version);
+    call->host->json_end(writer);
+    return NG_OK;
+}
+
+static int create_change(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
+{
+    struct entry_create *create = user;
+    /* A deleted one, too: its history is its own. */
+    create->taken = present->revision > 0;
+    if (create->taken) {
+        return ng_fail(call, NG_ECONFLICT, "the id %.*s is taken; try again",
+                       (int)create->key.id.len, create->key.id.data);
+    }
+    struct entry_draft draft = {
+        .self = create->self,
+        .collection = create->collection,
+        .key = create->key,
+        .status = ng_str_of("draft"),
+        .version = 1,
+        .text_changed = true,
+        .text = ng_arg_text(call, "content"),
+        .did = ng_str_of("Created"),
+        .change_by = entry_agent(call),
+    };
+    draft.created_by = draft.change_by;
+    draft.words = entry_words(draft.text);
+    draft.bytes = draft.text.len;
+    entry_draft_args(call, &draft);
+    int rc = call->host->draft_text(next, &draft.text, 1);
+    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
+    return rc != NG_OK ? rc : create_reply(call, &draft);
 }
 
 int entry_create_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    unsigned char bytes[ENTRY_ID_LEN];
-    struct ng_str *id = ng_alloc(call, sizeof(*id));
-    char *text = ng_alloc(call, ENTRY_ID_LEN);
-    (void)self;
+    struct entry_create *create = ng_alloc(call, sizeof(*create));
+    struct ng_str collection = ng_arg_text(call, "collection");
     (void)args;
-    if (id == NULL || text == NULL ||
-        getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return ng_fail(call, NG_EINTERNAL, "no id could be made");
+    if (create == NULL) {
+        return entry_no_memory(call);
     }
-    for (size_t i = 0; i < ENTRY_ID_LEN; i++) {
-        text[i] = digits[bytes[i] % 32];
+    *create = (struct entry_create){.self = self, .collection = entry_collection(collection)};
+    int rc = entry_check_args(self, call, create->collection);
+    if (rc != NG_OK) {
+        return rc;
     }
-    id->data = text;
-    id->len = ENTRY_ID_LEN;
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = {ng_arg_text(call, "collection"), call->caller->space, *id},
-        .fn = entry_create_change,
-        .user = id,
-    };
-    return ng_change_one(call, &change);
+    for (int i = 0; i < ENTRY_ID_TRIES; i++) {
+        rc = create_id(call, &create->key.id);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        create->key.collection = collection;
+        create->key.space = call->caller->space;
+        struct ng_change change = {
+            .size = sizeof(change),
+            .key = create->key,
+            .fn = create_change,
+            .user = create,
+        };
+        create->taken = false;
+        rc = ng_change_one(call, &change);
+        if (rc != NG_ECONFLICT || !create->taken) {
+            return rc;
+        }
+    }
+    return rc;
 }

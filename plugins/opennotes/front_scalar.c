@@ -315,15 +315,19 @@ static void write_indent(const struct on_yaml *yaml, size_t indent)
     }
 }
 
-void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct on_value *value,
-                    size_t indent)
+static void write_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent,
+                        bool begun);
+
+/* `begun`: the line stands at the indent already, behind a dash. */
+static void write_member(const struct on_yaml *yaml, struct ng_str key,
+                         const struct on_value *value, size_t indent, bool begun)
 {
-    write_indent(yaml, indent);
+    write_indent(yaml, begun ? 0 : indent);
     on_yaml_key(yaml, key, false);
     on_buf_add_char(yaml->out, ':');
     if (is_block(value)) {
         on_buf_add_c(yaml->out, yaml->newline);
-        on_yaml_block(yaml, value, indent + 2);
+        write_block(yaml, value, indent + 2, false);
         return;
     }
     on_buf_add_char(yaml->out, ' ');
@@ -331,22 +335,33 @@ void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct 
     on_buf_add_c(yaml->out, yaml->newline);
 }
 
-void on_yaml_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent)
+static void write_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent,
+                        bool begun)
 {
     for (const struct on_value *item = value->first; item != NULL; item = item->next) {
+        bool here = begun && item == value->first;
         if (value->type == ON_MAP) {
-            on_yaml_member(yaml, item->key, item, indent);
+            write_member(yaml, item->key, item, indent, here);
             continue;
         }
-        write_indent(yaml, indent);
-        on_buf_add_char(yaml->out, '-');
+        write_indent(yaml, here ? 0 : indent);
+        on_buf_add_c(yaml->out, "- ");
         if (is_block(item)) {
-            on_buf_add_c(yaml->out, yaml->newline);
-            on_yaml_block(yaml, item, indent + 2);
+            write_block(yaml, item, indent + 2, true);
         } else {
-            on_buf_add_char(yaml->out, ' ');
             on_yaml_flow(yaml, item, false);
             on_buf_add_c(yaml->out, yaml->newline);
         }
     }
+}
+
+void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct on_value *value,
+                    size_t indent)
+{
+    write_member(yaml, key, value, indent, false);
+}
+
+void on_yaml_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent)
+{
+    write_block(yaml, value, indent, false);
 }

@@ -16,14 +16,16 @@
  * path; elements of a list share the list's key; number: its value where it is one, else NULL
  *   headings(note, line, level, text, slug, fold)      line: in content, from 1
  *   links(note, line, text, target, kind, key, context)
- *       kind: 'inline', 'reference', 'wiki'; key: what to look up in `names`
- *   names(note, key, kind)   kind: 'path' for inline and reference links (NFC path); 'file',
- *       'title', 'alias' and 'wikipath' for wiki links (folded; with and without .md)
- *   grams     FTS5 trigram over (title, headings, body), all folded; rowid = note
- *   terms     FTS5 over (title, headings, body) by words, folded; rowid = note
- *   term_stats  fts5vocab of terms: term, doc, cnt
- *   vocab(id, word, letters)   every word that is or was in a note; stale ones stay
- *   vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
+ *       kind: 'inline', 'reference', 'wiki', 'auto'; key: what to look up in `names`; NULL
+ * where it leads out of every notebook (an address) or is only an #anchor. Files that are no
+ * notes are in no table: see on_tree_stat() before calling such a link broken names(note, key,
+ * kind)   kind: 'path' for inline and reference links (NFC path, with and without .md); for
+ * wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix' (the
+ * end of a path), 'title', 'alias' grams     FTS5 trigram over (title, headings, body), all
+ * folded; rowid = note terms     FTS5 over (title, headings, body) by words, folded; rowid =
+ * note term_stats  fts5vocab of terms: term, doc, cnt vocab(id, word, letters)   every word
+ * that is or was in a note; stale ones stay vocab_grams  FTS5 trigram, without content, of
+ * "^^word$$"; rowid = vocab.id
  */
 #ifndef NOTEGATE_OPENNOTES_INDEX_H
 #define NOTEGATE_OPENNOTES_INDEX_H
@@ -57,9 +59,15 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
 /* Only the checks and the normalising of on_index_find, for notes that need not be there. */
 int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 
-/* The whole file below the notebook's root, into call memory. Fails with NOTE_NOT_FOUND. */
+/* The whole file below the notebook's root, malloc'd: free() the data. Fails with
+ * NOTE_NOT_FOUND. */
 int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
                   struct ng_str *ret_bytes);
+
+/* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
+ * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
+ * memory. */
+struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded);
 
 /* A column of the present row, lent until the next step. */
 static inline struct ng_str on_column(sqlite3_stmt *statement, int column)

@@ -10,6 +10,7 @@
 #define NOTEGATE_OPENNOTES_NOTEBOOK_H
 
 #include "opennotes.h"
+#include "text.h"
 
 #define ON_CONFIG_NAME ".opennotes.json"
 #define ON_CONFIG_MAX ((size_t)1024 * 1024) /* bytes of one .opennotes.json */
@@ -28,6 +29,7 @@ struct on_notebook {
     enum on_source source;
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
+    bool unusable;                 /* its configuration is; only listed */
     struct on_index *index;        /* open from pick to done; else NULL */
 };
 
@@ -42,9 +44,14 @@ int on_notebook_list(struct opennotes *self, struct ng_call *call, struct on_not
                      size_t *ret_count);
 int on_notebook_open(struct on_notebook *notebook, struct ng_call *call);
 
+/* The same with the argument given: a path, a name, or {NULL, 0}. */
+int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
+                       struct on_notebook **ret);
+/* The one that calls without `notebook` mean, not open; *ret is NULL where there is none. */
+int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_notebook **ret);
+
 /* Writes the member "notebook": {name, path}. */
-void on_notebook_write(const struct on_notebook *notebook, struct ng_call *call,
-                       struct ng_writer *writer);
+void on_notebook_write(const struct on_notebook *notebook, struct on_buf *json);
 const char *on_source_name(enum on_source source);
 
 /* From start() and stop(). `registered`: items of opennotes.notebooks. */

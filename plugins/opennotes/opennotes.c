@@ -93,6 +93,16 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 static const struct ng_tool opennotes_tools[] = {
     {
+        .name = "opennotes_search",
+        .title = "Search notes",
+        .summary = on_search_summary,
+        .params = on_search_params,
+        .result = on_search_result,
+        .run = on_search_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
         .name = "opennotes_list",
         .title = "List notes",
         .summary = on_list_summary,
@@ -109,6 +119,67 @@ static const struct ng_tool opennotes_tools[] = {
         .params = on_get_params,
         .result = on_get_result,
         .run = on_get_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_create",
+        .title = "Create a note",
+        .summary = on_create_summary,
+        .params = on_create_params,
+        .result = on_create_result,
+        .run = on_create_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_edit",
+        .title = "Edit a note",
+        .summary = on_edit_summary,
+        .params = on_edit_params,
+        .result = on_edit_result,
+        .run = on_edit_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "opennotes_daily",
+        .title = "The day's note",
+        .summary = on_daily_summary,
+        .params = on_daily_params,
+        .result = on_daily_result,
+        .run = on_daily_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_views",
+        .title = "Views",
+        .summary = on_views_summary,
+        .params = on_views_params,
+        .result = on_views_result,
+        .run = on_views_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_links",
+        .title = "Links of a note",
+        .summary = on_links_summary,
+        .params = on_links_params,
+        .result = on_links_result,
+        .run = on_links_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_tags",
+        .title = "Tags",
+        .summary = on_tags_summary,
+        .params = on_tags_params,
+        .result = on_tags_result,
+        .run = on_tags_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -188,6 +259,14 @@ static const struct ng_code opennotes_codes[] = {
     {"VIEW_INVALID_PARAMS", 400, "the view wants other parameters"},
 };
 
+/* Of the events of notes that tools write; the notes themselves are files. */
+static const struct ng_collection opennotes_collections[] = {
+    {
+        .name = ON_COLLECTION,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
 static const struct ng_plugin opennotes = {
     .name = "opennotes",
     .version = "1.0.0",
@@ -200,6 +279,8 @@ static const struct ng_plugin opennotes = {
     .option_count = NG_COUNT(opennotes_options),
     .codes = opennotes_codes,
     .code_count = NG_COUNT(opennotes_codes),
+    .collections = opennotes_collections,
+    .collection_count = NG_COUNT(opennotes_collections),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
 };

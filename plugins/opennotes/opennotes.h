@@ -53,8 +53,15 @@ int on_fail_memory(struct ng_call *call);
     int on_##name##_run(void *self, struct ng_call *call, struct ng_str args)
 
 ON_TOOL(notebooks);
+ON_TOOL(search);
 ON_TOOL(list);
 ON_TOOL(get);
+ON_TOOL(create);
+ON_TOOL(edit);
+ON_TOOL(daily);
+ON_TOOL(views);
+ON_TOOL(links);
+ON_TOOL(tags);
 
 /* Pieces of schemas. */
 #define ON_PARAM_NOTEBOOK                                                                      \

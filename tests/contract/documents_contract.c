@@ -555,5 +555,5 @@ int documents_contract(const char *module_name, const char *const *sets)
     suite_sets = sets;
     int failed = cmocka_run_group_tests_name("documents", tests, NULL, NULL);
     failed += documents_query_contract();
-    return failed + documents_upkeep_contract();
+    return failed + documents_upkeep_contract() + documents_shared_contract();
 }

@@ -24,5 +24,6 @@ static inline struct ng_query documents_query(void)
 
 int documents_query_contract(void);
 int documents_upkeep_contract(void);
+int documents_shared_contract(void);
 
 #endif

@@ -202,7 +202,15 @@ def check_events(place, block):
     assert all(set(event) == set(promised) for event in events)
 
 
+def check_agent_notebook(place, block):
+    created, found = (json.loads(line)["result"] for line in place.shell(block).replace("}{", "}\n{").splitlines())
+    assert (created["status"], created["version"]) == ("created", 1)
+    assert [entry["_id"] for entry in found["results"]] == [created["notebook_id"]]
+    assert found["results"][0]["metadata"]["created_by"] == "agent:percy"
+
+
 CHECKS = {
+    "curl -s http://127.0.0.1:8420/v1/tools/notebook_create": check_agent_notebook,
     "curl -sN": check_events,
     "packaging/run": check_run,
     "packaging/test": check_test,

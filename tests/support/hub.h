@@ -21,7 +21,8 @@ struct hub_control {
     void (*away)(bool away);
     /* Tells no sequence number with a commit. */
     void (*unnumbered)(bool unnumbered);
-    /* Runs in front of each round trip with commits of any gateway, on its thread. */
+    /* Runs in front of each round trip of any gateway that changes the collection "things", on
+     * that gateway's thread. */
     void (*hook)(void (*hook)(void *user), void *user);
     /* Round trips with commits, and commits in them. */
     uint64_t (*trips)(void);

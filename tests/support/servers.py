@@ -26,6 +26,7 @@ STOP_SECONDS = 20
 # Below the ports that a system gives to outgoing connections, so that a server which is down keeps its port.
 PORTS = range(20000, 32000)
 PORT_TRIES = 8
+EXECUTE_SECONDS = 30
 
 
 class Missing(Exception):
@@ -54,6 +55,10 @@ def free_port():
                 return port
             except OSError:
                 continue
+
+
+class RedisError(Exception):
+    """What Redis answered instead of a reply."""
 
 
 class Server:
@@ -217,23 +222,43 @@ class RedisServer(Server):
         return f"redis://127.0.0.1:{self.port}"
 
     def command(self):
+        # With everysec an answer may be given before the write: a kill would lose what was acknowledged.
         return [self.program, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.data),
-                "--appendonly", "yes", "--save", "", *(["--loadmodule", self.module] if self.module else []),
+                "--appendonly", "yes", "--appendfsync", "always", "--save", "", *(["--loadmodule", self.module] if self.module else []),
                 *self.args]
 
     def execute(self, *words):
-        """One command on a connection of its own; the answer as it came, or its beginning. For what a test must do to
-        the server, not for looking at much."""
+        """One command on a connection of its own: text, a number, None, a list of these. RedisError for an error."""
         parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         request = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
-        with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
+        with socket.create_connection(("127.0.0.1", self.port), EXECUTE_SECONDS) as plain:
             plain.sendall(request)
-            return plain.recv(65536)
+            with plain.makefile("rb") as answer:
+                return self._reply(answer)
+
+    @classmethod
+    def _reply(cls, answer):
+        line = answer.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionResetError("Redis closed the connection")
+        kind, rest = line[:1], line[1:-2].decode(errors="replace")
+        if kind == b"-":
+            raise RedisError(rest)
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return None if rest == "-1" else answer.read(int(rest) + 2)[:-2].decode(errors="replace")
+        if kind == b"*":
+            return None if rest == "-1" else [cls._reply(answer) for _ in range(int(rest))]
+        return rest
 
     def answers(self):
-        answer = self.execute("INFO", "server")
-        # One that needs a password answers too.
-        return f"process_id:{self.process.pid}\r".encode() in answer or answer.startswith(b"-NOAUTH")
+        try:
+            answer = self.execute("INFO")
+            # While it still reads its data it answers this, and little else.
+            return f"process_id:{self.process.pid}\r" in answer and "\nloading:0\r" in answer
+        except RedisError as error:
+            return str(error).startswith("NOAUTH")
 
 
 # ---- for pytest: `from servers import servers` in a conftest.py ----

@@ -585,7 +585,9 @@ static void repeat_start(struct repeat *repeat, struct cluster *cluster, size_t 
     repeat->call->idempotency_key = ng_str_of("the key");
     repeat->call->done = repeat_done;
     repeat->call->done_user = repeat;
-    repeat->done = dispatch(repeat->call) == NG_OK;
+    if (dispatch(repeat->call) == NG_OK) {
+        repeat_done(repeat->call, repeat);
+    }
 }
 
 static const struct result *repeat_end(struct repeat *repeat)

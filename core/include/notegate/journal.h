@@ -5,7 +5,8 @@
  * Kept in documents by the core, or elsewhere by a backend of kind NG_KIND_JOURNAL. Changes of
  * collections with NG_COLLECTION_REFERENCED become references: the event is stored with the
  * document (the outbox), and the core delivers it, in order, at least once, made harmless by
- * event_id. Full content never enters the journal.
+ * event_id. Full content never enters the journal. An event whose data has "about":
+ * {"collection", "id"} is a reference to that document instead of the one that was changed.
  */
 #ifndef NOTEGATE_JOURNAL_H
 #define NOTEGATE_JOURNAL_H

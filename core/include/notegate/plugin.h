@@ -135,6 +135,9 @@ enum ng_level { NG_LOG_ERROR = 1, NG_LOG_WARNING = 2, NG_LOG_INFO = 3, NG_LOG_DE
 
 typedef int ng_step_fn(struct ng_call *call, void *user);
 
+/* How a change ended that no call waits for. */
+typedef void ng_changed_fn(void *user, int rc);
+
 /* ---- the services of the gateway
  * ------------------------------------------------------------------ */
 
@@ -328,6 +331,14 @@ struct ng_host {
      * has failed. The answer does not wait for it, and functions must not reply. Only where the
      * call may block, else NG_EWOULDBLOCK. */
     int (*change_wait)(struct ng_call *call, const struct ng_change *changes, size_t count);
+
+    /* Changes documents outside of any call, in the name of `agent`: what a plugin writes on
+     * its own account, from a thread of its own for instance. NG_OK: queued, and done(user, rc)
+     * comes once, from any thread, when it is on disk or has failed; it must be quick. Else it
+     * does not come. The changes and what they point to live until then. May block. */
+    int (*change_as)(const struct ng_host *host, struct ng_str agent,
+                     const struct ng_change *changes, size_t count, ng_changed_fn *done,
+                     void *user);
 };
 
 /* ---- what a plugin declares

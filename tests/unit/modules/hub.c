@@ -140,6 +140,18 @@ static void view_write(struct view *view, struct job *job)
     free(job);
 }
 
+/* And not the gateways' own upkeep. */
+static bool of_things(const struct ng_batch *batch)
+{
+    for (size_t i = 0; i < batch->put_count; i++) {
+        struct ng_str name = batch->puts[i].key.collection;
+        if (name.len == strlen("things") && memcmp(name.data, "things", name.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void *view_run(void *user)
 {
     struct view *view = user;
@@ -150,8 +162,10 @@ static void *view_run(void *user)
             continue;
         }
         size_t count = 0;
+        bool is_told = false;
         for (const struct job *job = view->first; job != NULL; job = job->next) {
             count++;
+            is_told = is_told || of_things(job->batch);
         }
         pthread_mutex_unlock(&view->lock);
         hub_travel();
@@ -160,7 +174,7 @@ static void *view_run(void *user)
         void (*hook)(void *user) = hub.hook;
         void *hook_user = hub.hook_user;
         pthread_mutex_unlock(&hub.lock);
-        if (hook != NULL) {
+        if (hook != NULL && is_told) {
             hook(hook_user);
         }
         for (; count > 0; count--) {

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
+#include "checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries read at a time. */
+#define CHECKPOINT_PAGE 1000
+
+struct checkpoint_making {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    const char *collection;
+    uint64_t last_seq, entries;
+    uint32_t rows;
+};
+
+static int checkpoint_row(void *user, const struct ng_doc *row)
+{
+    struct checkpoint_making *making = user;
+    const struct ng_host *host = making->call->host;
+    host->json_object(making->writer);
+    memory_put(making->call, making->writer, "collection", ng_str_of(making->collection));
+    memory_put(making->call, making->writer, "id", row->key.id);
+    memory_put_int(making->call, making->writer, "version", row->revision);
+    host->json_end(making->writer);
+    making->last_seq = row->created_seq;
+    making->entries++;
+    making->rows++;
+    return 0;
+}
+
+/* Id, collection and version of every entry of the space, a page at a time. */
+static int checkpoint_entries(struct checkpoint_making *making, struct ng_str space)
+{
+    struct ng_call *call = making->call;
+    const struct ng_host *host = call->host;
+    struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .space = space,
+        .terms = &after,
+        .term_count = 1,
+        .sort = after.field,
+        .limit = CHECKPOINT_PAGE,
+    };
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < ENTRY_COLLECTIONS; i++) {
+        making->collection = entry_collections[i];
+        query.collection = ng_str_of(entry_collections[i]);
+        making->last_seq = 0;
+        do {
+            making->rows = 0;
+            after.number = (double)making->last_seq;
+            rc = host->query(call, &query, checkpoint_row, making, NULL);
+            host->progress(call, (double)making->entries, 0, ng_str_of("entries named"));
+            if (rc == NG_OK && host->cancelled(call)) {
+                rc = ng_fail(call, NG_ECANCELLED, "cancelled; nothing was changed");
+            }
+        } while (rc == NG_OK && making->rows == CHECKPOINT_PAGE);
+    }
+    return rc;
+}
+
+static uint64_t checkpoint_count(struct ng_call *call, const struct ng_value *journal,
+                                 const char *part)
+{
+    return call->host->json_count(call->host->json_get(journal, part));
+}
+
+int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
+                    struct ng_str label, struct ng_str *ret_json)
+{
+    const struct ng_host *host = call->host;
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    const struct ng_value *journal = NULL;
+    struct ng_str dump = {NULL, 0};
+    int64_t now = host->now_ms();
+    struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
+    struct ng_writer *writer = making.writer;
+    int rc =
+        writer == NULL ? memory_no_room(call) : functions->dump(handle, call, space, &dump);
+    rc = rc != NG_OK ? rc : host->json_parse(call, dump, &journal);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    host->json_object(writer);
+    memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
+    memory_put(call, writer, "checkpoint_id", id);
+    memory_put(call, writer, "label", label);
+    memory_put(call, writer, "created_at", memory_time(call, now));
+    memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
+    memory_put_int(call, writer, "daily_entries", checkpoint_count(call, journal, "days"));
+    memory_put_int(call, writer, "memories", checkpoint_count(call, journal, "memories"));
+    host->json_name(writer, "has_summary");
+    host->json_bool(writer, memory_text(call, journal, "summary").data != NULL);
+    host->json_name(writer, "entries");
+    host->json_array(writer);
+    rc = checkpoint_entries(&making, space);
+    host->json_end(writer);
+    memory_put_int(call, writer, "notebooks", making.entries);
+    host->json_name(writer, "journal");
+    host->json_copy(writer, journal);
+    host->json_end(writer);
+    if (rc == NG_OK) {
+        *ret_json = host->json_result(writer);
+        rc = ret_json->data == NULL ? ng_fail(call, NG_ETOOLARGE,
+                                              "the space is too large for "
+                                              "one checkpoint")
+                                    : NG_OK;
+    }
+    return rc;
+}
+
+int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
+                    struct ng_str *ret_id, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid(call);
+    struct ng_str json = {NULL, 0};
+    int rc = id.data == NULL ? NG_EINTERNAL : checkpoint_make(call, space, id, label, &json);
+    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    if (rc == NG_OK) {
+        *ret_id = id;
+        *ret_json = json;
+    }
+    return rc;
+}
+
+int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
+                   struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    int rc = functions->checkpoint_get(handle, call, space, id, ret_json);
+    if (rc == NG_ENOTFOUND) {
+        (void)ng_fail(call, rc, "there is no checkpoint '%.*s' in the space '%.*s'",
+                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
+        call->host->hint(call, "checkpoint_list tells which there are.");
+    }
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static unsigned checkpoint_collection(struct ng_str name)
+{
+    unsigned found = ENTRY_COLLECTIONS;
+    for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
+        found = memory_is(name, entry_collections[i]) ? i : found;
+    }
+    return found;
+}
+
+int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other)
+{
+    if (one->collection != other->collection) {
+        return one->collection < other->collection ? -1 : 1;
+    }
+    size_t shorter = one->id.len < other->id.len ? one->id.len : other->id.len;
+    int order = shorter == 0 ? 0 : memcmp(one->id.data, other->id.data, shorter);
+    if (order != 0 || one->id.len == other->id.len) {
+        return order;
+    }
+    return one->id.len < other->id.len ? -1 : 1;
+}
+
+static int checkpoint_sort(const void *one, const void *other)
+{
+    return checkpoint_order(one, other);
+}
+
+int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_view *ret)
+{
+    const struct ng_host *host = call->host;
+    struct checkpoint_view view = {0};
+    int rc = host->json_parse(call, json, &view.body);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct ng_value *entries = host->json_get(view.body, "entries");
+    view.journal = host->json_get(view.body, "journal");
+    if (!memory_is(memory_text(call, view.body, "format"), CHECKPOINT_FORMAT) ||
+        host->json_type(entries) != NG_TYPE_ARRAY ||
+        host->json_type(view.journal) != NG_TYPE_OBJECT) {
+        return ng_fail(call, NG_EINVAL,
+                       "this checkpoint is not of the form " CHECKPOINT_FORMAT
+                       ": another program wrote it");
+    }
+    view.entries = ng_alloc(call, (host->json_count(entries) + 1) * sizeof(*view.entries));
+    if (view.entries == NULL) {
+        return memory_no_room(call);
+    }
+    for (const struct ng_value *item = host->json_first(entries); item != NULL;
+         item = host->json_next(item)) {
+        struct checkpoint_entry *entry = &view.entries[view.count];
+        entry->collection = checkpoint_collection(memory_text(call, item, "collection"));
+        entry->id = memory_text(call, item, "id");
+        entry->version = memory_int(call, item, "version");
+        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0 ? 1 : 0;
+    }
+    qsort(view.entries, view.count, sizeof(*view.entries), checkpoint_sort);
+    *ret = view;
+    return NG_OK;
+}
+
+int checkpoint_journal(struct ng_call *call, const struct checkpoint_view *view,
+                       struct ng_str *ret)
+{
+    struct ng_writer *writer = call->host->json_writer(call);
+    if (writer == NULL) {
+        return memory_no_room(call);
+    }
+    call->host->json_copy(writer, view->journal);
+    *ret = call->host->json_result(writer);
+    return ret->data == NULL ? memory_no_room(call) : NG_OK;
+}

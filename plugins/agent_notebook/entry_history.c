@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_history.c - notebook_history: the versions of an entry, also of a deleted one. */
+#include "entry.h"
+
+#define HISTORY_LIMIT_DEFAULT 20
+
+struct history_list {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    const struct ng_value *light; /* the history in the document: what the changes did */
+    uint64_t offset, limit, total;
+};
+
+/* What the document's own history says of a version; it names the last hundred. */
+static struct ng_str history_did(struct history_list *list, uint64_t version)
+{
+    const struct ng_host *host = list->call->host;
+    struct ng_str none = {NULL, 0};
+    for (const struct ng_value *item = host->json_first(list->light); item != NULL;
+         item = host->json_next(item)) {
+        int64_t number = 0;
+        (void)host->json_integer(host->json_get(item, "version"), &number);
+        if (number > 0 && (uint64_t)number == version) {
+            return host->json_text(host->json_get(item, "summary"));
+        }
+    }
+    return none;
+}
+
+static int history_row(void *user, const struct ng_doc *row)
+{
+    struct history_list *list = user;
+    struct ng_call *call = list->call;
+    uint64_t at = list->total++;
+    if (at < list->offset || at - list->offset >= list->limit) {
+        return 0;
+    }
+    struct ng_str did = history_did(list, row->revision);
+    call->host->json_object(list->writer);
+    entry_put_int(call, list->writer, "version", row->revision);
+    entry_put(call, list->writer, "timestamp", entry_time(call, row->updated_ms));
+    entry_put(call, list->writer, "action", row->action);
+    entry_put(call, list->writer, "summary",
+              did.data != NULL ? did : ng_str_of(row->deleted ? "Deleted" : ""));
+    entry_put(call, list->writer, "changed_by",
+              call->host->format(call, "agent:%.*s", (int)row->author.len, row->author.data));
+    call->host->json_end(list->writer);
+    return 0;
+}
+
+/* The newest state that was not deleted, for what its history says. */
+static int history_light(struct ng_call *call, const struct ng_key *key,
+                         const struct ng_doc *newest, const struct ng_value **ret)
+{
+    const struct ng_value *body = NULL;
+    int rc = NG_OK;
+    if (newest->deleted) {
+        rc = newest->revision < 2 ? NG_ENOTFOUND
+                                  : call->host->get(call, key, newest->revision - 1, &newest);
+    }
+    rc = rc != NG_OK ? rc : entry_body(call, newest, &body);
+    *ret = rc == NG_OK ? call->host->json_get(body, "history") : NULL;
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
+int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct ng_host *host = call->host;
+    struct ng_key key;
+    const struct ng_doc *newest = NULL;
+    struct history_list list = {
+        .call = call,
+        .offset = (uint64_t)ng_arg_int(call, "offset", 0),
+        .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LIMIT_DEFAULT),
+    };
+    (void)self;
+    (void)args;
+    int rc = entry_key(call, &key);
+    rc = rc != NG_OK ? rc : host->get(call, &key, 0, &newest);
+    if (rc == NG_OK && newest->revision == 0) {
+        rc = entry_not_found(call, &key, newest);
+    }
+    rc = rc != NG_OK ? rc : history_light(call, &key, newest, &list.light);
+    list.writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc != NG_OK || list.writer == NULL) {
+        return rc != NG_OK ? rc : entry_no_memory(call);
+    }
+    host->json_object(list.writer);
+    entry_put(call, list.writer, "notebook_id", key.id);
+    entry_put(call, list.writer, "collection", key.collection);
+    entry_put_int(call, list.writer, "current_version", newest->revision);
+    host->json_name(list.writer, "deleted");
+    host->json_bool(list.writer, newest->deleted);
+    host->json_name(list.writer, "history");
+    host->json_array(list.writer);
+    struct ng_range range = {.size = sizeof(range), .limit = UINT32_MAX};
+    rc = host->history(call, &key, &range, history_row, &list);
+    host->json_end(list.writer);
+    entry_put_int(call, list.writer, "total", list.total);
+    entry_put_int(call, list.writer, "offset", list.offset);
+    host->json_name(list.writer, "has_more");
+    host->json_bool(list.writer,
+                    list.total > list.offset && list.total - list.offset > list.limit);
+    host->json_end(list.writer);
+    return rc;
+}

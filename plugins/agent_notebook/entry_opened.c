@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * entry_opened.c - references of openings, written a little later and many at once.
+ *
+ * Openings of one agent wait in a batch for OPENED_WAIT_MS at most, then the plugin's one
+ * thread hands the batch to the store, as one change of a few documents (slots), whose events
+ * name the entries that were opened. A change of an entry sends the batches that know of it on
+ * their way first: commits become durable in the order in which they were asked for. A batch
+ * that could not be written waits and is tried again.
+ */
+#include "entry_opened.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "entry.h"
+#include "entry_text.h"
+
+#define OPENED_WAIT_MS 200
+/* Openings of a batch: documents of one change. */
+#define OPENED_BATCH_MAX NG_CHANGES_MAX
+/* Batches in memory. Over that a read is told to come back (BUSY). */
+#define OPENED_BATCHES_MAX 1024
+/* An agent's name has 64 characters at most; a slot's id is that, a slash and a number. */
+#define OPENED_AGENT_SIZE 65
+#define OPENED_SLOT_SIZE 96
+/* After a failure, from the first to the last wait. */
+#define OPENED_RETRY_FIRST_MS 100
+#define OPENED_RETRY_LAST_MS 5000
+/* Deletions that are remembered, to drop openings that came too late. */
+#define OPENED_DELETED_MAX 256
+
+struct opened_item {
+    char *bytes; /* collection, space, id and the event's JSON, one behind the other */
+    size_t collection_len, space_len, id_len, data_len;
+    uint64_t version;
+};
+
+struct opened_batch {
+    struct opened_batch *next;
+    struct entry_opened *opened;
+    char agent[OPENED_AGENT_SIZE];
+    int64_t due_ms;
+    int64_t retry_ms; /* the last wait after a failure; 0: none yet */
+    size_t count;
+    struct opened_item items[OPENED_BATCH_MAX];
+    /* What is being written of it; lives until that has ended. */
+    struct ng_change changes[OPENED_BATCH_MAX];
+    struct ng_str data[OPENED_BATCH_MAX];
+    char slots[OPENED_BATCH_MAX][OPENED_SLOT_SIZE];
+};
+
+struct opened_deletion {
+    uint64_t hash; /* of the key */
+    uint64_t version;
+};
+
+struct entry_opened {
+    const struct ng_host *host;
+    pthread_t thread;
+    pthread_mutex_t
+        order; /* who puts deletions or batches into the store's queue; before lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct opened_batch *first, **last; /* guarded by lock, as all below */
+    size_t batches;                     /* waiting or being written */
+    size_t writing;
+    struct opened_deletion deleted[OPENED_DELETED_MAX];
+    size_t next_deleted;
+    bool stopping;
+};
+
+static int64_t opened_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- items ---- */
+
+static struct ng_key item_key(const struct opened_item *item)
+{
+    const char *at = item->bytes;
+    struct ng_key key = {
+        {at, item->collection_len},
+        {at + item->collection_len, item->space_len},
+        {at + item->collection_len + item->space_len, item->id_len},
+    };
+    return key;
+}
+
+static struct ng_str item_data(const struct opened_item *item)
+{
+    struct ng_str data = {item->bytes + item->collection_len + item->space_len + item->id_len,
+                          item->data_len};
+    return data;
+}
+
+static bool key_same(const struct ng_key *a, const struct ng_key *b)
+{
+    return entry_same(a->id, b->id) && entry_same(a->collection, b->collection) &&
+           entry_same(a->space, b->space);
+}
+
+static uint64_t key_hash(const struct ng_key *key)
+{
+    const struct ng_str parts[] = {key->collection, key->space, key->id};
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        for (size_t j = 0; j < parts[i].len; j++) {
+            hash = (hash ^ (unsigned char)parts[i].data[j]) * 1099511628211U;
+        }
+        hash = (hash ^ 0xff) * 1099511628211U;
+    }
+    return hash;
+}
+
+/* What the event says: the entry, and what its reference shows. */
+static struct ng_str opening_data(struct ng_call *call, const struct entry_opening *opening)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->json_writer(call);
+    struct ng_str none = {NULL, 0};
+    struct ng_str summary = {opening->summary.data,
+                             entry_chars(opening->summary, ENTRY_SUMMARY_CHARS)};
+    if (writer == NULL) {
+        return none;
+    }
+    host->json_object(writer);
+    host->json_name(writer, "about");
+    host->json_object(writer);
+    entry_put(call, writer, "collection", opening->key.collection);
+    entry_put(call, writer, "id", opening->key.id);
+    host->json_end(writer);
+    entry_put(call, writer, "title", opening->title);
+    entry_put(call, writer, "summary", summary);
+    entry_put(call, writer, "status", opening->status);
+    entry_put_int(call, writer, "version", opening->version);
+    entry_put(call, writer, "source", ng_str_of("notebook"));
+    host->json_name(writer, "tags");
+    host->json_array(writer);
+    host->json_string(writer, opening->key.collection);
+    host->json_end(writer);
+    host->json_name(writer, "score");
+    host->json_number(writer, 0.8);
+    host->json_end(writer);
+    return host->json_result(writer);
+}
+
+static bool item_make(struct ng_call *call, const struct entry_opening *opening,
+                      struct opened_item *ret)
+{
+    struct ng_str data = opening_data(call, opening);
+    const struct ng_str parts[] = {opening->key.collection, opening->key.space, opening->key.id,
+                                   data};
+    size_t len = 0;
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        len += parts[i].len;
+    }
+    *ret = (struct opened_item){
+        .bytes = data.data == NULL ? NULL : malloc(len + 1),
+        .collection_len = parts[0].len,
+        .space_len = parts[1].len,
+        .id_len = parts[2].len,
+        .data_len = data.len,
+        .version = opening->version,
+    };
+    size_t at = 0;
+    for (size_t i = 0; ret->bytes != NULL && i < NG_COUNT(parts); i++) {
+        if (parts[i].len > 0) {
+            memcpy(ret->bytes + at, parts[i].data, parts[i].len);
+            at += parts[i].len;
+        }
+    }
+    return ret->bytes != NULL;
+}
+
+/* ---- batches ---- */
+
+static void batch_free(struct opened_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        free(batch->items[i].bytes);
+    }
+    free(batch);
+}
+
+/* With the lock held. */
+static void opened_link(struct entry_opened *opened, struct opened_batch *batch)
+{
+    batch->next = NULL;
+    *opened->last = batch;
+    opened->last = &batch->next;
+}
+
+/* With the lock held. */
+static void opened_unlink(struct entry_opened *opened, struct opened_batch *batch)
+{
+    struct opened_batch **at = &opened->first;
+    while (*at != batch) {
+        at = &(*at)->next;
+    }
+    *at = batch->next;
+    if (opened->last == &batch->next) {
+        opened->last = at;
+    }
+}
+
+/* With the lock held: the agent's batch that has room, or a new one. NULL: there are too many.
+ */
+static struct opened_batch *opened_batch_of(struct entry_opened *opened, struct ng_str agent)
+{
+    struct opened_batch *batch = opened->first;
+    while (batch != NULL && (batch->count == OPENED_BATCH_MAX || batch->retry_ms > 0 ||
+                             !entry_is(agent, batch->agent))) {
+        batch = batch->next;
+    }
+    if (batch != NULL || opened->batches >= OPENED_BATCHES_MAX) {
+        return batch;
+    }
+    batch = calloc(1, sizeof(*batch));
+    if (batch != NULL) {
+        (void)snprintf(batch->agent, sizeof(batch->agent), "%.*s", (int)agent.len, agent.data);
+        batch->opened = opened;
+        batch->due_ms = opened_now_ms() + OPENED_WAIT_MS;
+        opened_link(opened, batch);
+        opened->batches++;
+        (void)pthread_cond_signal(&opened->changed); /* it may sleep without end */
+    }
+    return batch;
+}
+
+/* With the lock held. */
+static bool opened_is_late(const struct entry_opened *opened, const struct opened_item *item)
+{
+    struct ng_key key = item_key(item);
+    uint64_t hash = key_hash(&key);
+    for (size_t i = 0; i < OPENED_DELETED_MAX; i++) {
+        if (opened->deleted[i].hash == hash && opened->deleted[i].version > item->version) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- writing ---- */
+
+static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
+                             struct ng_draft *next, void *user)
+{
+    const struct ng_str *data = user;
+    (void)present;
+    call->host->draft_event(next, *data);
+    return call->host->draft_json(next, *data);
+}
+
+/* Fills in the changes of a batch. A slot is the agent's: no two agents wait for one. */
+static size_t batch_changes(struct entry_opened *opened, struct opened_batch *batch)
+{
+    size_t count = 0;
+    (void)pthread_mutex_lock(&opened->lock);
+    for (size_t i = 0; i < batch->count; i++) {
+        if (opened_is_late(opened, &batch->items[i])) {
+            continue;
+        }
+        char *slot = batch->slots[count];
+        (void)snprintf(slot, OPENED_SLOT_SIZE, "%s/%zu", batch->agent, count);
+        batch->data[count] = item_data(&batch->items[i]);
+        batch->changes[count] = (struct ng_change){
+            .size = sizeof(batch->changes[count]),
+            .key = {ng_str_of(ENTRY_OPENED_COLLECTION), item_key(&batch->items[i]).space,
+                    ng_str_of(slot)},
+            .fn = opened_write_slot,
+            .user = &batch->data[count],
+            .action = "opened",
+        };
+        count++;
+    }
+    opened->writing++;
+    (void)pthread_mutex_unlock(&opened->lock);
+    return count;
+}
+
+/* From any thread: the batch is on disk, or has to wait for another try. */
+static void batch_written(void *user, int rc)
+{
+    struct opened_batch *batch = user;
+    struct entry_opened *opened = batch->opened;
+    (void)pthread_mutex_lock(&opened->lock);
+    bool again = rc != NG_OK && !opened->stopping;
+    if (again) {
+        int64_t wait = batch->retry_ms == 0 ? OPENED_RETRY_FIRST_MS : batch->retry_ms * 2;
+        batch->retry_ms = wait > OPENED_RETRY_LAST_MS ? OPENED_RETRY_LAST_MS : wait;
+        batch->due_ms = opened_now_ms() + batch->retry_ms;
+        opened_link(opened, batch);
+    } else {
+        opened->batches--;
+    }
+    opened->writing--;
+    (void)pthread_cond_broadcast(&opened->changed);
+    (void)pthread_mutex_unlock(&opened->lock);
+    if (!again) {
+        batch_free(batch);
+    }
+}
+
+/* Hands a batch that is no longer in the list to the store. */
+static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
+{
+    (void)pthread_mutex_lock(&opened->order);
+    size_t count = batch_changes(opened, batch);
+    int rc = count == 0 ? NG_OK
+                        : opened->host->change_as(opened->host, ng_str_of(batch->agent),
+                                                  batch->changes, count, batch_written, batch);
+    (void)pthread_mutex_unlock(&opened->order);
+    if (count == 0 || rc != NG_OK) {
+        batch_written(batch, rc);
+    }
+}
+
+/* With the lock held: the first that is full or due; else when one will be. */
+static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *ret_due_ms)
+{
+    int64_t now = opened_now_ms();
+    *ret_due_ms = INT64_MAX;
+    for (struct opened_batch *batch = opened->first; batch != NULL; batch = batch->next) {
+        bool full = batch->count == OPENED_BATCH_MAX && batch->retry_ms == 0;
+        if (opened->stopping || full || batch->due_ms <= now) {
+            opened_unlink(opened, batch);
+            return batch;
+        }
+        *ret_due_ms = batch->due_ms < *ret_due_ms ? batch->due_ms : *ret_due_ms;
+    }
+    return NULL;
+}
+
+static void *opened_main(void *user)
+{
+    struct entry_opened *opened = user;
+    int64_t due_ms = 0;
+    (void)pthread_mutex_lock(&opened->lock);
+    for (;;) {
+        struct opened_batch *batch = opened_take(opened, &due_ms);
+        if (batch != NULL) {
+            (void)pthread_mutex_unlock(&opened->lock);
+            batch_write(opened, batch);
+            (void)pthread_mutex_lock(&opened->lock);
+            continue;
+        }
+        if (opened->stopping && opened->writing == 0) {
+            break;
+        }
+        if (due_ms == INT64_MAX) {
+            (void)pthread_cond_wait(&opened->changed, &opened->lock);
+            continue;
+        }
+        struct timespec until = {(time_t)(due_ms / 1000), (long)(due_ms % 1000) * 1000000L};
+        (void)pthread_cond_timedwait(&opened->changed, &opened->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&opened->lock);
+    return NULL;
+}
+
+/* ---- what the tools call ---- */
+
+int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
+                     const struct entry_opening *opening)
+{
+    struct opened_item item;
+    if (!item_make(call, opening, &item)) {
+        return entry_no_memory(call);
+    }
+    (void)pthread_mutex_lock(&opened->lock);
+    struct opened_batch *batch = opened_batch_of(opened, call->caller->agent);
+    if (batch != NULL) {
+        batch->items[batch->count++] = item;
+        if (batch->count == OPENED_BATCH_MAX) {
+            (void)pthread_cond_signal(&opened->changed);
+        }
+    }
+    (void)pthread_mutex_unlock(&opened->lock);
+    if (batch != NULL) {
+        return NG_OK;
+    }
+    free(item.bytes);
+    return ng_fail(call, NG_EBUSY,
+                   "too many references of openings wait to be written; try again");
+}
+
+static bool batch_knows(const struct opened_batch *batch, const struct ng_key *key)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct ng_key of_item = item_key(&batch->items[i]);
+        if (key_same(&of_item, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the lock held: a batch that knows of the entry and does not wait after a failure. */
+static struct opened_batch *opened_knowing(const struct entry_opened *opened,
+                                           const struct ng_key *key)
+{
+    struct opened_batch *batch = opened->first;
+    while (batch != NULL && (batch->retry_ms > 0 || !batch_knows(batch, key))) {
+        batch = batch->next;
+    }
+    return batch;
+}
+
+int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
+                        const struct ng_key *key)
+{
+    bool may_block = call->host->may_block(call);
+    for (;;) {
+        (void)pthread_mutex_lock(&opened->lock);
+        struct opened_batch *batch = opened_knowing(opened, key);
+        if (batch != NULL && may_block) {
+            opened_unlink(opened, batch);
+        }
+        (void)pthread_mutex_unlock(&opened->lock);
+        if (batch == NULL || !may_block) {
+            return batch == NULL ? NG_OK : NG_EWOULDBLOCK;
+        }
+        batch_write(opened, batch);
+    }
+}
+
+int entry_opened_hold(struct entry_opened *opened, struct ng_call *call)
+{
+    if (!call->host->may_block(call)) {
+        return pthread_mutex_trylock(&opened->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
+    }
+    (void)pthread_mutex_lock(&opened->order);
+    return NG_OK;
+}
+
+void entry_opened_release(struct entry_opened *opened)
+{
+    (void)pthread_mutex_unlock(&opened->order);
+}
+
+void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
+                          uint64_t version)
+{
+    (void)pthread_mutex_lock(&opened->lock);
+    opened->deleted[opened->next_deleted] = (struct opened_deletion){key_hash(key), version};
+    opened->next_deleted = (opened->next_deleted + 1) % OPENED_DELETED_MAX;
+    (void)pthread_mutex_unlock(&opened->lock);
+}
+
+/* ---- life ---- */
+
+int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
+{
+    struct entry_opened *opened = calloc(1, sizeof(*opened));
+    pthread_condattr_t attr;
+    if (opened == NULL || pthread_condattr_init(&attr) != 0) {
+        free(opened);
+        return entry_no_memory(call);
+    }
+    opened->host = call->host;
+    opened->last = &opened->first;
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&opened->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&opened->lock, NULL);
+    (void)pthread_mutex_init(&opened->order, NULL);
+    if (pthread_create(&opened->thread, NULL, opened_main, opened) != 0) {
+        (void)pthread_cond_destroy(&opened->changed);
+        (void)pthread_mutex_destroy(&opened->lock);
+        (void)pthread_mutex_destroy(&opened->order);
+        free(opened);
+        return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
+    }
+    *ret = opened;
+    return NG_OK;
+}
+
+void entry_opened_stop(struct entry_opened *opened)
+{
+    if (opened == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&opened->lock);
+    opened->stopping = true;
+    (void)pthread_cond_signal(&opened->changed);
+    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_join(opened->thread, NULL);
+    (void)pthread_cond_destroy(&opened->changed);
+    (void)pthread_mutex_destroy(&opened->lock);
+    (void)pthread_mutex_destroy(&opened->order);
+    free(opened);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* index_open.h - the indexes of a gateway, for who opens notebooks. */
+#ifndef NOTEGATE_OPENNOTES_INDEX_OPEN_H
+#define NOTEGATE_OPENNOTES_INDEX_OPEN_H
+
+#include "index_state.h"
+
+struct on_indexes;
+
+/* folder: where the files are; it is there. NG_OK or NG_EINTERNAL (no memory). */
+int on_indexes_open(const char *folder, struct on_indexes **ret);
+/* Nobody uses any. NULL is a no-op. */
+void on_indexes_close(struct on_indexes *indexes);
+/* The index of the folder at an absolute path without links; shared. Reads nothing of it yet.
+ */
+int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *path,
+                  struct on_index **ret);
+/* NULL is a no-op. */
+void on_index_close(struct on_indexes *indexes, struct on_index *index);
+
+#endif

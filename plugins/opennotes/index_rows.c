@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* index_rows.c - the rows of one parsed note, apart from its own: names, tags, fields,
+ * headings, links, words. */
+#include "index_rows.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+/* ---- statements ---- */
+
+static sqlite3_stmt *statement_of(const struct on_row_source *source, enum on_statement number)
+{
+    return source->index->writer.statements[number];
+}
+
+static void bind(sqlite3_stmt *statement, int column, struct ng_str text)
+{
+    if (text.data == NULL) {
+        (void)sqlite3_bind_null(statement, column);
+    } else {
+        (void)sqlite3_bind_text64(statement, column, text.data, text.len, SQLITE_STATIC,
+                                  SQLITE_UTF8);
+    }
+}
+
+static int step(const struct on_row_source *source, enum on_statement number)
+{
+    sqlite3_stmt *statement = statement_of(source, number);
+    int rc = sqlite3_step(statement);
+    int failed = rc == SQLITE_DONE || rc == SQLITE_ROW
+                     ? NG_OK
+                     : on_schema_fail(source->index, source->call, "written");
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
+    return failed;
+}
+
+/* ---- names, tags, fields ---- */
+
+static int put_name(const struct on_row_source *source, struct ng_str key, const char *kind)
+{
+    sqlite3_stmt *statement = statement_of(source, ON_PUT_NAME);
+    if (key.data == NULL) {
+        return on_fail_memory(source->call);
+    }
+    if (key.len == 0) {
+        return NG_OK;
+    }
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    bind(statement, 2, key);
+    (void)sqlite3_bind_text(statement, 3, kind, -1, SQLITE_STATIC);
+    return step(source, ON_PUT_NAME);
+}
+
+int on_rows_names(const struct on_row_source *source, const struct on_note *note)
+{
+    struct ng_str path = source->path;
+    struct ng_str stem = on_str(path.data, on_tree_is_note(path) ? path.len - 3 : path.len);
+    struct ng_str folded = on_fold(source->arena, stem);
+    int rc = put_name(source, path, "path");
+    if (rc == NG_OK && stem.len < path.len) {
+        rc = put_name(source, stem, "path");
+    }
+    if (rc == NG_OK) {
+        rc = put_name(source, folded, "wikipath");
+    }
+    for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
+        if (folded.data[i] == '/') {
+            struct ng_str rest = on_str(folded.data + i + 1, folded.len - i - 1);
+            bool last = rest.len == 0 || memchr(rest.data, '/', rest.len) == NULL;
+            rc = put_name(source, rest, last ? "file" : "suffix");
+        }
+    }
+    if (rc == NG_OK && (folded.len == 0 || memchr(folded.data, '/', folded.len) == NULL)) {
+        rc = put_name(source, folded, "file");
+    }
+    if (rc == NG_OK && note->title.len > 0) {
+        rc = put_name(source, on_fold(source->arena, note->title), "title");
+    }
+    for (size_t i = 0; i < note->alias_count && rc == NG_OK; i++) {
+        rc = put_name(source, on_fold(source->arena, on_trim(note->aliases[i])), "alias");
+    }
+    return rc;
+}
+
+int on_rows_tags(const struct on_row_source *source, const struct on_note *note)
+{
+    sqlite3_stmt *statement = statement_of(source, ON_PUT_TAG);
+    int rc = NG_OK;
+    for (size_t i = 0; i < note->tag_count && rc == NG_OK; i++) {
+        struct ng_str fold = on_fold(source->arena, note->tags[i]);
+        if (fold.data == NULL) {
+            return on_fail_memory(source->call);
+        }
+        (void)sqlite3_bind_int64(statement, 1, source->id);
+        bind(statement, 2, note->tags[i]);
+        bind(statement, 3, fold);
+        rc = step(source, ON_PUT_TAG);
+    }
+    return rc;
+}
+
+struct fields {
+    const struct on_row_source *source;
+    struct on_buf key;
+    size_t rows;
+};
+
+static int put_field(struct fields *fields, const struct on_value *value)
+{
+    const struct on_row_source *source = fields->source;
+    sqlite3_stmt *statement = statement_of(source, ON_PUT_FIELD);
+    if (fields->key.rc != NG_OK || fields->rows++ >= ON_INDEX_ROWS_MAX) {
+        return NG_OK; /* beyond the maximum nothing is found by its fields */
+    }
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    bind(statement, 2, on_buf_str(&fields->key));
+    if (value->type == ON_STRING || value->type == ON_NUMBER) {
+        bind(statement, 3, value->text);
+    } else if (value->type != ON_NULL) {
+        bind(statement, 3, ng_str_of(value->type == ON_TRUE ? "true" : "false"));
+    }
+    if (value->type == ON_NUMBER) {
+        char digits[64];
+        size_t len = value->text.len < sizeof(digits) ? value->text.len : 0;
+        memcpy(digits, value->text.data, len);
+        digits[len] = '\0';
+        if (len > 0) {
+            (void)sqlite3_bind_text(statement, 4, digits, (int)len, SQLITE_TRANSIENT);
+        }
+    }
+    return step(source, ON_PUT_FIELD);
+}
+
+/* As deep as front matter may be (ON_FRONT_DEPTH_MAX). */
+static int put_fields(struct fields *fields, const struct on_value *value)
+{
+    if (value->type != ON_LIST && value->type != ON_MAP) {
+        return put_field(fields, value);
+    }
+    int rc = NG_OK;
+    for (const struct on_value *child = value->first; child != NULL && rc == NG_OK;
+         child = child->next) {
+        size_t len = fields->key.len;
+        if (value->type == ON_MAP) {
+            if (len > 0) {
+                on_buf_add_char(&fields->key, '.');
+            }
+            on_buf_add(&fields->key, child->key);
+        }
+        rc = put_fields(fields, child);
+        on_buf_cut(&fields->key, len);
+    }
+    return rc;
+}
+
+int on_rows_fields(const struct on_row_source *source, const struct on_note *note)
+{
+    struct fields fields = {.source = source};
+    if (note->front == NULL) {
+        return NG_OK;
+    }
+    on_buf_init(&fields.key, 65536);
+    int rc = put_fields(&fields, note->front);
+    on_buf_done(&fields.key);
+    return rc;
+}
+
+/* ---- headings and links ---- */
+
+struct marks {
+    const struct on_row_source *source;
+    struct on_buf *headings; /* folded, one a line */
+    size_t heading_rows, link_rows;
+    size_t line_start, line_number; /* where the last link was */
+    int failed;                     /* of a statement */
+};
+
+static int marked(struct marks *marks, int rc)
+{
+    marks->failed = rc;
+    return rc;
+}
+
+static int on_mark_heading(void *user, const struct on_heading *heading)
+{
+    struct marks *marks = user;
+    const struct on_row_source *source = marks->source;
+    sqlite3_stmt *statement = statement_of(source, ON_PUT_HEADING);
+    struct ng_str fold = on_fold(source->arena, heading->text);
+    if (fold.data == NULL) {
+        return on_fail_memory(source->call);
+    }
+    if (marks->heading_rows++ >= ON_INDEX_ROWS_MAX) {
+        return NG_OK;
+    }
+    on_buf_add(marks->headings, fold);
+    on_buf_add_char(marks->headings, '\n');
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    (void)sqlite3_bind_int64(statement, 2, heading->line);
+    (void)sqlite3_bind_int64(statement, 3, heading->level);
+    bind(statement, 4, heading->text.data != NULL ? heading->text : on_str("", 0));
+    bind(statement, 5, heading->slug.data != NULL ? heading->slug : on_str("", 0));
+    bind(statement, 6, fold);
+    return marked(marks, step(source, ON_PUT_HEADING));
+}
+
+static int on_mark_link(void *user, const struct on_link *link)
+{
+    struct marks *marks = user;
+    const struct on_row_source *source = marks->source;
+    sqlite3_stmt *statement = statement_of(source, ON_PUT_LINK);
+    struct ng_str empty = on_str("", 0);
+    if (marks->link_rows++ >= ON_INDEX_ROWS_MAX) {
+        return NG_OK;
+    }
+    struct ng_str key = on_str(NULL, 0);
+    if (link->kind != ON_LINK_AUTO) {
+        key =
+            on_link_key(source->arena, source->path, link->kind == ON_LINK_WIKI, link->target);
+    }
+    struct ng_str context = on_link_context(source->body, &marks->line_start,
+                                            &marks->line_number, link->line, link->target);
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    (void)sqlite3_bind_int64(statement, 2, link->line);
+    bind(statement, 3, link->text.data != NULL ? link->text : empty);
+    bind(statement, 4, link->target.data != NULL ? link->target : empty);
+    (void)sqlite3_bind_text(statement, 5, on_link_kind_name(link->kind), -1, SQLITE_STATIC);
+    bind(statement, 6, key);
+    bind(statement, 7, context.data != NULL ? context : empty);
+    return marked(marks, step(source, ON_PUT_LINK));
+}
+
+int on_rows_marks(const struct on_row_source *source, struct on_buf *headings)
+{
+    static const struct on_markdown_events events = {
+        .heading = on_mark_heading,
+        .link = on_mark_link,
+    };
+    struct marks marks = {.source = source, .headings = headings, .line_number = 1};
+    int rc = on_markdown_parse(source->body, &events, &marks, NULL);
+    return rc != NG_OK && marks.failed == NG_OK ? on_fail_memory(source->call) : rc;
+}
+
+/* ---- words ---- */
+
+static bool is_word_part(int32_t character)
+{
+    switch (utf8proc_category(character)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+    case UTF8PROC_CATEGORY_CO:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static uint64_t hash_of(struct ng_str word)
+{
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < word.len; i++) {
+        hash = (hash ^ (unsigned char)word.data[i]) * 1099511628211U;
+    }
+    return hash != 0 ? hash : 1;
+}
+
+static int put_word(const struct on_row_source *source, struct ng_str word, size_t letters)
+{
+    struct on_writer *writer = &source->index->writer;
+    uint64_t hash = hash_of(word);
+    uint64_t *slot = &writer->words[hash & (ON_WORD_CACHE - 1)];
+    char padded[ON_WORD_LETTERS_MAX * 4 + 4];
+    if (*slot == hash || letters > ON_WORD_LETTERS_MAX || word.len > sizeof(padded) - 4) {
+        return NG_OK;
+    }
+    bind(statement_of(source, ON_PUT_WORD), 1, word);
+    (void)sqlite3_bind_int64(statement_of(source, ON_PUT_WORD), 2, (int64_t)letters);
+    int rc = step(source, ON_PUT_WORD);
+    if (rc == NG_OK && sqlite3_changes(writer->db) > 0) {
+        memcpy(padded, "^^", 2);
+        memcpy(padded + 2, word.data, word.len);
+        memcpy(padded + 2 + word.len, "$$", 2);
+        (void)sqlite3_bind_int64(statement_of(source, ON_PUT_WORD_GRAMS), 1,
+                                 sqlite3_last_insert_rowid(writer->db));
+        bind(statement_of(source, ON_PUT_WORD_GRAMS), 2, on_str(padded, word.len + 4));
+        rc = step(source, ON_PUT_WORD_GRAMS);
+    }
+    if (rc == NG_OK) {
+        *slot = hash;
+    }
+    return rc;
+}
+
+int on_rows_words(const struct on_row_source *source, struct ng_str folded)
+{
+    int rc = NG_OK;
+    size_t start = 0;
+    size_t letters = 0;
+    for (size_t at = 0; at < folded.len && rc == NG_OK;) {
+        size_t here = at;
+        bool part = is_word_part(on_utf8_next(folded, &at));
+        if (part && letters++ == 0) {
+            start = here;
+        }
+        bool last = part && at >= folded.len;
+        if (letters > 0 && (!part || last)) {
+            rc = put_word(source, on_str(folded.data + start, (last ? at : here) - start),
+                          letters);
+            letters = 0;
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* index_rows.h - the rows of one parsed note. Each function fails the call where it fails. */
+#ifndef NOTEGATE_OPENNOTES_INDEX_ROWS_H
+#define NOTEGATE_OPENNOTES_INDEX_ROWS_H
+
+#include "index_state.h"
+#include "markdown.h"
+#include "note.h"
+
+struct on_row_source {
+    struct on_index *index;
+    struct ng_call *call;
+    struct on_arena *arena;
+    int64_t id;
+    struct ng_str path; /* NFC */
+    struct ng_str body; /* valid UTF-8, without NUL */
+};
+
+int on_rows_names(const struct on_row_source *source, const struct on_note *note);
+int on_rows_tags(const struct on_row_source *source, const struct on_note *note);
+int on_rows_fields(const struct on_row_source *source, const struct on_note *note);
+/* headings: gets the folded texts of the headings, one a line. */
+int on_rows_marks(const struct on_row_source *source, struct on_buf *headings);
+int on_rows_words(const struct on_row_source *source, struct ng_str folded);
+
+#endif

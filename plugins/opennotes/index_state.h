@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* index_state.h - what the parts of the index share; readers use index.h. */
+#ifndef NOTEGATE_OPENNOTES_INDEX_STATE_H
+#define NOTEGATE_OPENNOTES_INDEX_STATE_H
+
+#include <pthread.h>
+
+#include "index.h"
+#include "tree.h"
+#include "tree_watch.h"
+
+/* Of one note, what is read for the index; the rest of a larger file is not searched. */
+#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
+/* Rows of one note in each of the tables fields, headings, links. */
+#define ON_INDEX_ROWS_MAX 20000
+#define ON_INDEX_READERS_MAX 8 /* idle connections kept */
+#define ON_INDEX_LOOSE_MAX ((size_t)1000)
+#define ON_INDEX_DIRTY_MAX ((size_t)1000) /* more of them: everything is looked at */
+#define ON_INDEX_BATCH_NOTES 500
+#define ON_INDEX_BATCH_BYTES ((size_t)16 * 1024 * 1024)
+/* A file that was changed so short a time before it was read may have been changed again with
+ * the same times: it is read again. */
+#define ON_INDEX_YOUNG_NS ((int64_t)2000000000)
+#define ON_WORD_CACHE ((size_t)65536) /* slots; a power of two */
+#define ON_WORD_LETTERS_MAX 64        /* longer ones are not in vocab */
+#define ON_CONTEXT_MAX ((size_t)240)  /* bytes of links.context */
+
+/* Statements of the writer, made once. */
+enum on_statement {
+    ON_PUT_NOTE = 0,
+    ON_PUT_BODY,
+    ON_PUT_TAG,
+    ON_PUT_FIELD,
+    ON_PUT_HEADING,
+    ON_PUT_LINK,
+    ON_PUT_NAME,
+    ON_PUT_GRAMS,
+    ON_PUT_TERMS,
+    ON_PUT_WORD,
+    ON_PUT_WORD_GRAMS,
+    ON_DROP_GRAMS,
+    ON_DROP_TERMS,
+    ON_DROP_NOTE,
+    ON_DROP_BODY,
+    ON_DROP_TAGS,
+    ON_DROP_FIELDS,
+    ON_DROP_HEADINGS,
+    ON_DROP_LINKS,
+    ON_DROP_NAMES,
+    ON_FIND_FILE,
+    ON_FIND_PATH,
+    ON_TOUCH_NOTE,
+    ON_STATEMENTS
+};
+
+/* The writing connection; used by one refresh at a time. */
+struct on_writer {
+    sqlite3 *db;
+    sqlite3_stmt *statements[ON_STATEMENTS];
+    uint64_t *words; /* hashes of words that are in vocab: a table that forgets */
+    int64_t db_inode;
+    bool damaged;
+};
+
+/* A connection that is lent to calls, one at a time. */
+struct on_reader {
+    struct on_reader *next;
+    sqlite3 *db;
+    uint64_t generation;
+};
+
+struct on_paths {
+    struct on_arena arena;
+    struct ng_str *items;
+    size_t count, cap;
+};
+
+/* The index of one folder, shared by all who use it. */
+struct on_index {
+    struct on_index *next; /* in the list of struct on_indexes */
+    unsigned refs;         /* under the lock of the list */
+    uint64_t used;         /* when last, by the list's clock */
+    char *path;            /* of the folder of notes */
+    char *file;            /* of the SQLite file */
+    int root_fd;
+    int64_t inode, device; /* of the folder */
+
+    pthread_mutex_t lock; /* of what follows; never held across I/O */
+    pthread_cond_t changed;
+    bool refreshing;
+    uint64_t arrivals; /* calls that came */
+    uint64_t covered;  /* calls whose refresh is done */
+    bool damaged;      /* a reader found it so */
+    struct on_reader *idle, *lent;
+    size_t idle_count;
+    uint64_t generation; /* of the file: connections to an older one are not lent again */
+
+    /* Of the one who refreshes. */
+    struct on_writer writer;
+    struct on_watch watch;
+    bool watch_told;       /* the log knows that watching is off */
+    bool scan;             /* everything must be looked at */
+    struct on_paths loose; /* notes whose changes no watch tells */
+};
+
+/* ---- index_schema.c */
+
+/* Opens the writing connection, making the file anew where it is missing, damaged or of another
+ * version. *ret_fresh: it is empty. */
+int on_schema_open(struct on_index *index, struct ng_call *call, bool *ret_fresh);
+void on_schema_close(struct on_writer *writer);
+void on_schema_remove(const struct on_index *index);
+/* The file is no more the one that is open. */
+bool on_schema_lost(const struct on_index *index);
+/* The failure of the writing connection. Notes damage in writer->damaged. */
+int on_schema_fail(struct on_index *index, struct ng_call *call, const char *what);
+int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,
+                      bool *ret_damaged);
+
+/* ---- index_refresh.c */
+
+int on_refresh(struct on_index *index, struct ng_call *call);
+void on_paths_done(struct on_paths *paths);
+int on_paths_add(struct on_paths *paths, struct ng_str path);
+
+/* ---- index.c */
+
+/* The file is a new one: connections to the former are given up. */
+void on_index_renewed(struct on_index *index);
+
+/* ---- index_write.c: one note in a transaction */
+
+/* What the index knows of a file. */
+struct on_known {
+    int64_t id; /* 0: nothing */
+    struct on_stat stat;
+    int64_t checked_ns;
+    char revision[40];
+};
+
+/* Reads, parses and stores; what is not there any more is dropped. *bytes grows by what was
+ * read. file: as on disk, with a NUL behind it. */
+int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str file,
+                  struct on_arena *arena, size_t *bytes);
+int on_write_drop(struct on_index *index, struct ng_call *call, int64_t id);
+int on_write_find(struct on_index *index, struct ng_call *call, struct ng_str file,
+                  struct on_known *ret);
+/* From a row of id, size, mtime_ns, ctime_ns, inode, device, checked_ns, revision. */
+void on_write_known(sqlite3_stmt *statement, struct on_known *ret);
+int64_t on_write_now_ns(void);
+
+/* ---- index_link.c */
+
+/* What to look up in names; {NULL, 0}: it leads nowhere in a notebook. */
+struct ng_str on_link_key(struct on_arena *arena, struct ng_str note_path, bool wiki,
+                          struct ng_str target);
+/* The line that holds the link, shortened. line counts from 1. */
+struct ng_str on_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
+                              size_t line, struct ng_str needle);
+
+#endif
