@@ -20,8 +20,10 @@
 #include "entry_text.h"
 
 #define OPENED_WAIT_MS 200
-/* Openings of a batch: documents of one change. */
-#define OPENED_BATCH_MAX NG_CHANGES_MAX
+/* Openings of a batch. Half of what a change may touch: every document of it is locked
+ * meanwhile.
+ */
+#define OPENED_BATCH_MAX (NG_CHANGES_MAX / 2)
 /* Batches in memory. Over that a read is told to come back (BUSY). */
 #define OPENED_BATCHES_MAX 1024
 /* An agent's name has 64 characters at most; a slot's id is that, a slash and a number. */
