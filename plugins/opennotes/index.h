@@ -64,6 +64,11 @@ int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
 int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
                   struct ng_str *ret_bytes);
 
+/* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
+ * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
+ * memory. */
+struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded);
+
 /* A column of the present row, lent until the next step. */
 static inline struct ng_str on_column(sqlite3_stmt *statement, int column)
 {

@@ -8,6 +8,7 @@
 
 #include "index_state.h"
 
+#define GRAMS_MAX 64 /* more make a candidate no surer */
 #define HINT_EDITS 3 /* how far a path may be off to be told as hint */
 #define PATH_BYTES_MAX 4096
 #define READ_MAX ((size_t)256 * 1024 * 1024) /* of one note */
@@ -180,6 +181,41 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
         return fail_missing(notebook, call, db, *ret_path);
     }
     return found == SQLITE_ROW ? rc : on_index_fail(notebook, call, db);
+}
+
+/* One trigram as a string of the query language. */
+static void add_gram(struct on_buf *query, struct ng_str gram)
+{
+    on_buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
+    for (size_t i = 0; i < gram.len; i++) {
+        on_buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
+        on_buf_add_char(query, gram.data[i]);
+    }
+    on_buf_add_char(query, '"');
+}
+
+struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded)
+{
+    size_t at[3] = {0}; /* where the characters of the present trigram begin */
+    size_t characters = 0;
+    size_t grams = 0;
+    struct on_buf query;
+    on_buf_init(&query, 65536);
+    for (size_t next = 0; next < folded.len && grams < GRAMS_MAX;) {
+        at[0] = at[1];
+        at[1] = at[2];
+        at[2] = next;
+        (void)on_utf8_next(folded, &next);
+        if (++characters >= 3) {
+            add_gram(&query, on_str(folded.data + at[0], next - at[0]));
+            grams++;
+        }
+    }
+    struct ng_str kept = grams > 0 && query.rc == NG_OK
+                             ? on_arena_copy(arena, on_buf_str(&query))
+                             : on_str(NULL, 0);
+    on_buf_done(&query);
+    return kept;
 }
 
 int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,

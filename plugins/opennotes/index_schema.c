@@ -43,10 +43,11 @@ static const char schema_sql[] =
     " SELECT n.id, ifnull(n.title_fold, ''), b.headings, b.folded"
     " FROM notes n JOIN bodies b ON b.note = n.id;"
     "CREATE VIRTUAL TABLE grams USING fts5(title, headings, body, content='texts',"
-    " content_rowid='note', tokenize='trigram case_sensitive 1');"
+    " content_rowid='note', detail='none', tokenize='trigram case_sensitive 1');"
     "CREATE VIRTUAL TABLE terms USING fts5(title, headings, body, content='texts',"
     " content_rowid='note', tokenize=\"unicode61 remove_diacritics 0 categories 'L* M* N* "
     "Co'\");"
+    "INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);"
     "CREATE VIRTUAL TABLE term_stats USING fts5vocab(terms, 'row');"
     "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,"
     " letters INTEGER NOT NULL);"
@@ -243,7 +244,7 @@ static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fre
         rc = sqlite3_exec(writer->db,
                           "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
                           "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
-                          "PRAGMA journal_size_limit=4194304",
+                          "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=4000",
                           NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {

@@ -164,6 +164,7 @@ static int describe(struct opennotes *self, struct ng_call *call, struct ng_str 
                        path.data);
     }
     rc = on_config_read(notebook, call, fd, file.real);
+    notebook->unusable = rc == ON_ECONFIG;
     (void)close(fd);
     *ret = notebook;
     return rc;
@@ -421,7 +422,7 @@ int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_s
     } else {
         rc = pick_name(self, call, named, &notebook);
     }
-    if (rc == NG_OK && notebook->config == NULL && notebook->config_text.data != NULL) {
+    if (rc == NG_OK && notebook->unusable) {
         /* It was only listed with its fault; here the fault is the answer. */
         rc = describe(self, call, notebook->folder, notebook->source, &notebook);
     }

@@ -93,6 +93,16 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 static const struct ng_tool opennotes_tools[] = {
     {
+        .name = "opennotes_search",
+        .title = "Search notes",
+        .summary = on_search_summary,
+        .params = on_search_params,
+        .result = on_search_result,
+        .run = on_search_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
         .name = "opennotes_list",
         .title = "List notes",
         .summary = on_list_summary,

@@ -53,6 +53,7 @@ int on_fail_memory(struct ng_call *call);
     int on_##name##_run(void *self, struct ng_call *call, struct ng_str args)
 
 ON_TOOL(notebooks);
+ON_TOOL(search);
 ON_TOOL(list);
 ON_TOOL(get);
 ON_TOOL(create);

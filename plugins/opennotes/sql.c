@@ -114,12 +114,16 @@ static int prepare(struct ng_call *call, struct on_sql_guard *guard, const struc
                    sqlite3_stmt **ret_statement)
 {
     const char *rest = NULL;
-    int rc = sqlite3_prepare_v3(guard->db, sql->text.data, (int)sql->text.len, 0, ret_statement,
-                                &rest);
+    /* SQLite looks one byte beyond what it is given. */
+    struct ng_str text = call->host->format(call, "%.*s", (int)sql->text.len, sql->text.data);
+    if (text.data == NULL) {
+        return on_fail_memory(call);
+    }
+    int rc = sqlite3_prepare_v2(guard->db, text.data, -1, ret_statement, &rest);
     if (rc != SQLITE_OK) {
         return fail_engine(call, guard, sql, rc);
     }
-    struct ng_str tail = on_str(rest, sql->text.len - (size_t)(rest - sql->text.data));
+    struct ng_str tail = ng_str_of(rest);
     if (*ret_statement == NULL || !is_empty(tail)) {
         return fail_sql(call, "there is more than one statement in it", ng_str_of(ONLY_READS));
     }

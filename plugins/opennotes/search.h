@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* search.h - one call of the search tool. */
+#ifndef OPENNOTES_SEARCH_H
+#define OPENNOTES_SEARCH_H
+
+#include "answer.h"
+#include "filter.h"
+#include "index.h"
+#include "summary.h"
+
+#define ON_QUERY_MAX 10000 /* bytes of `query` */
+
+struct on_search {
+    struct ng_call *call;
+    struct on_notebook *notebook;
+    sqlite3 *db;
+    struct ng_str query; /* as given; {NULL, 0}: none */
+    struct ng_str folded;
+    const struct on_filter *filter;
+    struct on_arena *arena;
+    struct on_answer answer;
+    struct on_summary summary;
+    int64_t offset, total;
+};
+
+/* Counts a note, and writes it where it is of the page. An SQLite code. */
+int on_search_take(struct on_search *search, int64_t note);
+
+/* ---- search_text.c, search_fuzzy.c: an SQLite code each */
+
+/* Notes whose title or body contains the folded query, or all where that is empty. */
+int on_search_text(struct on_search *search);
+/* *ret_done false: the query has no words; nothing was done. */
+int on_search_fuzzy(struct on_search *search, bool *ret_done);
+
+#endif
