@@ -176,6 +176,10 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count);
 void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index);
+/* What one output of a cell shows (a display) is replaced; data, metadata: JSON objects. False:
+ * there is no such output, or it is no display. */
+bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, size_t ordinal,
+                     struct ng_str data, struct ng_str metadata);
 /* All splices at once: the new file. For tests and small files; a save gives them to the draft.
  */
 void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *edit);

@@ -10,6 +10,7 @@
 #define DEPTH_CELLS 1
 #define DEPTH_CELL 2
 #define DEPTH_MEMBER 3
+#define DEPTH_OUTPUT 5 /* members of an output */
 
 static size_t end_of(struct nb_span span)
 {
@@ -499,6 +500,26 @@ void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index)
     if (cell->output_count > 0) {
         replace_value(edit, nb, cell->outputs, ng_str_of("[]"), DEPTH_MEMBER);
     }
+}
+
+bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, size_t ordinal,
+                     struct ng_str data, struct ng_str metadata)
+{
+    struct nb_walk walk = nb_walk_into(nb->bytes, nb->cells[index].outputs);
+    struct nb_span output = {0, 0};
+    for (size_t i = 0; i <= ordinal; i++) {
+        if (nb->cells[index].outputs.len == 0 || !nb_walk_element(&walk, &output)) {
+            return false;
+        }
+    }
+    struct nb_span old_data = nb_member(nb->bytes, output, "data");
+    struct nb_span old_metadata = nb_member(nb->bytes, output, "metadata");
+    if (old_data.len == 0 || old_metadata.len == 0) {
+        return false;
+    }
+    replace_value(edit, nb, old_data, data, DEPTH_OUTPUT);
+    replace_value(edit, nb, old_metadata, metadata, DEPTH_OUTPUT);
+    return true;
 }
 
 void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str first_id)
