@@ -143,7 +143,7 @@ int batch_landed(struct mongo *db, const char *collection, struct ng_str documen
     put_str(&filter, "_id", document);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &fields);
     BSON_APPEND_INT32(&fields, "outbox.batch", 1);
-    BSON_APPEND_INT32(&fields, "notegate.batch", 1);
+    BSON_APPEND_INT32(&fields, "notegate", 1);
     (void)bson_append_document_end(&opts, &fields);
     bson_t *doc = op_find_one(db, collection, &filter, &opts, fault);
     if (doc != NULL) {
