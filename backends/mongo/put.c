@@ -312,12 +312,12 @@ static int look_why(struct work *work)
                    work->prepared->collection); /* its outbox has no room for this one */
         rc = work->inserts ? work_make(work, false) : NG_OK;
         rc = rc == NG_OK ? NG_PENDING : rc;
-    } else if (!work->unsure) {
-        rc = conflict(work); /* what was sent was answered: none of it was ours */
     } else {
-        rc = batch_landed(work->db, work->prepared->collection->name,
-                          bytes_str(&work->prepared->name), work->first->revision, work->batch,
-                          &landed, &work->fault);
+        /* The driver may have sent it twice: the first time it may have been made, and moved.
+         */
+        rc = moved_by(work->db, work->prepared->collection->name,
+                      bytes_str(&work->prepared->name), work->first->revision, work->batch,
+                      &landed, &work->fault);
         rc = rc == NG_OK && !landed ? conflict(work) : rc;
     }
     if (doc != NULL) {
