@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "cluster.h"
 #include "keys.h"
 #include "log.h"
 #include "mcp_task_table.h"
@@ -125,13 +126,6 @@ static int tasks_upkeep(void *self, struct call *call)
     return rc;
 }
 
-static int tasks_look(void *self, struct call *call)
-{
-    (void)self;
-    (void)call;
-    return NG_OK;
-}
-
 /* ---- opening ---- */
 
 /* Tasks found at the start. */
@@ -148,7 +142,11 @@ static int find_task(const struct mcp_task *task, void *user)
     struct mcp_tasks *tasks = found->tasks;
     int64_t expires = task->created_ms + task->ttl_ms;
     bool is_expired = expires <= clock_unix_ms();
-    if (is_expired || task->status == MCP_TASK_WORKING) {
+    struct ng_str self = cluster_id(tasks->gateway->cluster);
+    bool is_elsewhere = task->gateway.len > 0 && task->gateway.len <= MCP_TASK_GATEWAY_MAX &&
+                        !str_equal(task->gateway, self) &&
+                        store_is_shared(tasks->gateway->store);
+    if (is_expired || (task->status == MCP_TASK_WORKING && !is_elsewhere)) {
         if (found->count == found->room) {
             size_t room = found->room == 0 ? 64 : 2 * found->room;
             struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
@@ -175,10 +173,24 @@ static int find_task(const struct mcp_task *task, void *user)
     memcpy(entry->owner, task->owner.data, task->owner.len);
     entry->created_ms = task->created_ms;
     entry->expires_ms = expires;
-    entry->status = task->status == MCP_TASK_WORKING ? MCP_TASK_FAILED : task->status;
+    bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
+    entry->status = died ? MCP_TASK_FAILED : task->status;
+    entry->is_elsewhere = is_elsewhere;
+    if (is_elsewhere) {
+        memcpy(entry->gateway, task->gateway.data, task->gateway.len);
+    }
     entry->is_stored = true;
     mcp_task_entry_link(tasks, entry);
     return NG_OK;
+}
+
+void mcp_task_fail_died(struct mcp_task *task)
+{
+    task->status = MCP_TASK_FAILED;
+    task->message = ng_str_of("the gateway was restarted while the tool ran");
+    task->outcome = ng_str_of(
+        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; what it "
+        "had changed until then is kept. Read before calling it again\"}");
 }
 
 static bool fail_died(struct mcp_task *task, struct call *call, void *user)
@@ -188,11 +200,7 @@ static bool fail_died(struct mcp_task *task, struct call *call, void *user)
     if (task->status != MCP_TASK_WORKING) {
         return false;
     }
-    task->status = MCP_TASK_FAILED;
-    task->message = ng_str_of("the gateway was restarted while the tool ran");
-    task->outcome = ng_str_of(
-        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; what it "
-        "had changed until then is kept. Read before calling it again\"}");
+    mcp_task_fail_died(task);
     return true;
 }
 
@@ -242,13 +250,16 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     int rc = mcp_task_declare(gateway->store, call);
     rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
     rc = rc != NG_OK ? rc : settle_found(&found);
+    if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        rc = NG_OK; /* the database is away: mcp_tasks_look() reads them when it is back */
+    }
     if (rc != NG_OK) {
         buf_printf(error, "the stored tasks cannot be read: %.*s", (int)call->work.message.len,
                    call->work.message.data == NULL ? "" : call->work.message.data);
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;
-        gateway->tasks.look = tasks_look;
+        gateway->tasks.look = mcp_tasks_look;
         gateway->tasks.close = tasks_close;
         atomic_store(&gateway->tasks.self, tasks);
     }

@@ -2,6 +2,7 @@
 /* mcp_task_store.c - tasks as documents: members in the JSON, the outcome as the text beside
  * it, so that it is neither escaped nor parsed. */
 #include "clock.h"
+#include "cluster.h"
 #include "mcp_tasks.h"
 #include "str.h"
 
@@ -83,6 +84,7 @@ static void read_task(struct ng_str id, const struct ng_value *body, struct ng_s
     ret->answers = member(body, "answers");
     ret->state = member(body, "state");
     ret->message = member(body, "message");
+    ret->gateway = member(body, "gateway");
     ret->outcome = text;
     const struct ng_value *is_error = json_get(body, "is_error");
     ret->is_error = is_error != NULL && is_error->type == NG_TYPE_TRUE;
@@ -127,11 +129,20 @@ static int each_row(void *user, const struct ng_doc *doc)
 
 int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user)
 {
+    return mcp_task_each_since(call, 0, row, user);
+}
+
+int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user)
+{
     struct each each = {call, row, user, NG_OK};
+    struct ng_term since = {
+        .field = ng_str_of("updated"), .op = NG_TERM_GE, .number = (double)since_ms};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(MCP_TASKS_COLLECTION),
         .space = ng_str_of(TASK_SPACE),
+        .terms = &since,
+        .term_count = since_ms > 0 ? 1 : 0,
         .limit = TASK_ROWS_MAX,
     };
     uint64_t total = 0;
@@ -175,6 +186,7 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_text(&writer, "answers", task->answers);
     write_text(&writer, "state", task->state);
     write_text(&writer, "message", task->message);
+    write_text(&writer, "gateway", task->gateway);
     if (task->is_error) {
         json_name(&writer, "is_error");
         json_bool(&writer, true);
@@ -200,10 +212,14 @@ static int apply(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
         read_task(present->key.id, present->body, present->text, &task);
     }
     struct ng_str before = task.outcome;
+    bool ran = is_there && task.status == MCP_TASK_WORKING;
     if (!edit->fn(&task, call, edit->user)) {
         return NG_OK;
     }
     task.updated_ms = clock_unix_ms();
+    if (!ran && task.status == MCP_TASK_WORKING && call->gateway->cluster != NULL) {
+        task.gateway = cluster_id(call->gateway->cluster); /* whose work it is from here on */
+    }
     buf_init(&text, TASK_JSON_MAX);
     write_task(&text, &task);
     int rc = text.rc != NG_OK ? text.rc : store_draft_json(next, buf_str(&text));

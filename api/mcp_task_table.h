@@ -36,7 +36,16 @@ struct mcp_tasks {
     pthread_mutex_t watch_lock; /* never taken inside `lock` */
     struct mcp_task_watch *watches;
     size_t watch_count;
+    /* Shared documents, the thread of cluster.h: when it looked last. */
+    int64_t looked_ns, looked_ms;
 };
+
+/* mcp_task_look.c: with shared documents, what other gateways run. A task that is stored gets
+ * its entry, if it has none. On workers. */
+void mcp_task_find_elsewhere(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
+int mcp_tasks_look(void *self, struct call *call);
+/* mcp_task_open.c: the task's gateway died while its tool ran. */
+void mcp_task_fail_died(struct mcp_task *task);
 
 /* With the lock held: whoever asks. */
 struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);

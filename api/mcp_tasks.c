@@ -5,6 +5,7 @@
 
 #include "mcp_ask.h"
 #include "mcp_task_request.h"
+#include "mcp_task_table.h"
 #include "str.h"
 
 /* "2026-07-28T12:00:00.000Z" and a NUL. */
@@ -266,7 +267,12 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                   struct ng_str owner, struct mcp_task *ret)
 {
     struct mcp_task_entry entry;
-    if (!look(tasks, id, owner, &entry)) {
+    bool is_known = look(tasks, id, owner, &entry);
+    if (!is_known) {
+        mcp_task_find_elsewhere(tasks, call, id);
+        is_known = look(tasks, id, owner, &entry);
+    }
+    if (!is_known) {
         return not_found(call, id);
     }
     int rc = mcp_task_load(call, id, ret);
@@ -277,7 +283,8 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
         ret->status = MCP_TASK_FAILED;
         ret->outcome = ng_str_of("{\"code\":-32603,\"message\":\"the tool ended, but the "
                                  "outcome could not be stored\"}");
-    } else if (entry.status == MCP_TASK_WORKING && ret->status != MCP_TASK_CANCELLED) {
+    } else if (entry.status == MCP_TASK_WORKING && ret->status != MCP_TASK_CANCELLED &&
+               !entry.is_elsewhere) {
         ret->status = MCP_TASK_WORKING; /* the end is told when the run is over */
     }
     if (ret->status == MCP_TASK_WORKING) {

@@ -5,7 +5,8 @@
  * A task is a document of the collection "mcp_tasks", stored before the client is answered and
  * found by nobody but its owner (agent and key). A table in memory knows the living ones: who
  * runs, who waits, when they expire. What was running when the gateway died is failed at the
- * next start; what waits for an answer goes on waiting.
+ * next start, or by another gateway on the same documents when its lease has run out
+ * (cluster.h); what waits for an answer goes on waiting.
  */
 #ifndef NOTEGATE_API_MCP_TASKS_H
 #define NOTEGATE_API_MCP_TASKS_H
@@ -41,6 +42,9 @@
 #define MCP_TASK_WATCHES_MAX 4096
 #define MCP_TASK_WATCHED_MAX 64
 
+/* Longest id of a gateway (cluster.h). */
+#define MCP_TASK_GATEWAY_MAX 32
+
 enum mcp_task_status {
     MCP_TASK_WORKING = 0,
     MCP_TASK_INPUT_REQUIRED,
@@ -71,6 +75,7 @@ struct mcp_task {
     struct ng_str answers; /* JSON, key -> answer; or absent */
     struct ng_str state;   /* ng_ask_state of the tool, or absent */
     struct ng_str message; /* about the status, or absent */
+    struct ng_str gateway; /* the one that runs it, or ran it last */
     struct ng_str outcome; /* COMPLETED: the tool's result, FAILED: the error; JSON */
     bool is_error;         /* COMPLETED: the tool said that it failed */
 };
@@ -94,6 +99,8 @@ int mcp_task_delete(struct call *call, struct ng_str id);
 /* Every stored task. */
 typedef int mcp_task_row_fn(const struct mcp_task *task, void *user);
 int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user);
+/* Those that changed since then (Unix time in ms; 0: all). */
+int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user);
 
 /* ---- the living ones (mcp_task_table.c, _open.c, _wait.c) ---- */
 
@@ -109,6 +116,9 @@ struct mcp_task_entry {
     bool is_stored;    /* its creation is on disk */
     bool is_gone;      /* expired while it ran */
     bool is_lost;      /* its end could not be stored */
+    bool is_former;    /* this gateway ran it before it was started again */
+    bool is_elsewhere; /* another gateway runs it: */
+    char gateway[MCP_TASK_GATEWAY_MAX + 1];
     bool is_asking;    /* a request that waits for it puts its questions to the client */
     struct call *call; /* the run, or NULL; lent */
     char message[MCP_TASK_MESSAGE_MAX];

@@ -54,6 +54,9 @@ static int readyz_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     (void)user;
     int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
+    if (rc == NG_OK && keys_unread(call->gateway->keys)) {
+        rc = call_fail(call, NG_EUNAVAILABLE, "the keys have not been read yet");
+    }
     rc = rc != NG_OK ? rc : readyz_plugins(call);
     return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
 }

@@ -222,8 +222,9 @@ class RedisServer(Server):
         return f"redis://127.0.0.1:{self.port}"
 
     def command(self):
+        # With everysec an answer may be given before the write: a kill would lose what was acknowledged.
         return [self.program, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.data),
-                "--appendonly", "yes", "--save", "", *(["--loadmodule", self.module] if self.module else []),
+                "--appendonly", "yes", "--appendfsync", "always", "--save", "", *(["--loadmodule", self.module] if self.module else []),
                 *self.args]
 
     def execute(self, *words):

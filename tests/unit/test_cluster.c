@@ -14,6 +14,7 @@
 #include "hub.h"
 #include "journal.h"
 #include "keys.h"
+#include "mcp_tasks.h"
 #include "str.h"
 
 #define GATEWAYS 3
@@ -356,6 +357,112 @@ static void test_journal(void **state)
     bench_close(&bench);
 }
 
+/* ---- tasks ---- */
+
+static bool make_task(struct mcp_task *task, struct call *call, void *user)
+{
+    (void)call;
+    *task = *(const struct mcp_task *)user;
+    return true;
+}
+
+static bool complete_task(struct mcp_task *task, struct call *call, void *user)
+{
+    (void)call;
+    (void)user;
+    task->status = MCP_TASK_COMPLETED;
+    task->outcome = ng_str_of("{}");
+    return true;
+}
+
+static const char task_owner[] = "someone\n";
+
+/* A task that this gateway runs, as far as anybody can tell. */
+static struct mcp_task_entry *begin_task(struct harness *harness, struct call *run)
+{
+    struct mcp_tasks *tasks = mcp_tasks_of(harness->gateway);
+    struct mcp_task_entry *entry = NULL;
+    const char *error = NULL;
+    struct ng_str owner = ng_str_of(task_owner);
+    assert_int_equal(mcp_tasks_add(tasks, owner, MCP_TASK_TTL_MAX_MS, run, &entry, &error),
+                     NG_OK);
+    struct mcp_task task = {
+        .id = ng_str_of(entry->id),
+        .owner = owner,
+        .tool = ng_str_of("tool"),
+        .arguments = ng_str_of("{}"),
+        .status = MCP_TASK_WORKING,
+        .created_ms = entry->created_ms,
+        .ttl_ms = MCP_TASK_TTL_MAX_MS,
+    };
+    struct mcp_task_edit edit = {.fn = make_task, .user = &task, .creates = true};
+    struct call *call = harness_new_call(harness);
+    assert_int_equal(mcp_task_change(call, task.id, &edit), NG_OK);
+    call_unref(call);
+    mcp_tasks_lock(tasks);
+    entry->is_stored = true;
+    mcp_tasks_unlock(tasks);
+    return entry;
+}
+
+static enum mcp_task_status status_of(struct harness *harness, const char *id)
+{
+    struct mcp_task task;
+    struct call *call = harness_new_call(harness);
+    assert_int_equal(mcp_task_view(mcp_tasks_of(harness->gateway), call, ng_str_of(id),
+                                   ng_str_of(task_owner), &task),
+                     NG_OK);
+    enum mcp_task_status status = task.status;
+    call_unref(call);
+    return status;
+}
+
+static void open_tasks(struct harness *harness)
+{
+    struct buf error;
+    buf_init(&error, 4096);
+    assert_int_equal(mcp_tasks_open(harness->gateway, &error), NG_OK);
+    buf_done(&error);
+}
+
+/* What one gateway runs is seen at the others, left alone while it lives, and failed when it
+ * does not. */
+static void test_tasks(void **state)
+{
+    struct cluster_bench bench;
+    char first[MCP_TASK_ID_LEN + 1];
+    char second[MCP_TASK_ID_LEN + 1];
+    (void)state;
+    bench_open(&bench);
+    open_tasks(&bench.harness[1]);
+    open_tasks(&bench.harness[2]);
+    struct harness *owner = &bench.harness[2];
+    struct call *runs[2] = {harness_new_call(owner), harness_new_call(owner)};
+    memcpy(first, begin_task(owner, runs[0])->id, sizeof(first));
+    memcpy(second, begin_task(owner, runs[1])->id, sizeof(second));
+    assert_int_equal(status_of(&bench.harness[1], first), MCP_TASK_WORKING);
+    open_tasks(&bench.harness[0]); /* a start fails nothing that runs elsewhere */
+    assert_int_equal(status_of(&bench.harness[0], first), MCP_TASK_WORKING);
+    assert_int_equal(status_of(&bench.harness[0], second), MCP_TASK_WORKING);
+    struct mcp_task_edit edit = {.fn = complete_task};
+    struct call *call = harness_new_call(owner);
+    assert_int_equal(mcp_task_change(call, ng_str_of(first), &edit), NG_OK);
+    call_unref(call);
+    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(first), true, MCP_TASK_COMPLETED,
+                     false);
+    assert_int_equal(status_of(&bench.harness[0], first), MCP_TASK_COMPLETED);
+    assert_int_equal(status_of(&bench.harness[1], second), MCP_TASK_WORKING);
+    mcp_tasks_let_go(mcp_tasks_of(owner->gateway), ng_str_of(second));
+    call_unref(runs[0]);
+    call_unref(runs[1]);
+    harness_close(owner);
+    WAIT_FOR(status_of(&bench.harness[0], second) == MCP_TASK_FAILED);
+    WAIT_FOR(status_of(&bench.harness[1], second) == MCP_TASK_FAILED);
+    assert_int_equal(status_of(&bench.harness[1], first), MCP_TASK_COMPLETED);
+    bench_open_one(owner);
+    bench_close(&bench);
+}
+
 /* ---- who lives ---- */
 
 static void test_lives(void **state)
@@ -392,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_start_while_away),
         cmocka_unit_test(test_feed),
         cmocka_unit_test(test_journal),
+        cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
