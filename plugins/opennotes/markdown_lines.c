@@ -86,9 +86,6 @@ static size_t skip_containers(struct ng_str line)
                    (line.data[digits] == '.' || line.data[digits] == ')') &&
                    is_blank(line.data[digits + 1])) {
             at = digits + 2;
-        } else if (at > 0 && at + 3 < line.len && line.data[at] == '[' &&
-                   line.data[at + 2] == ']' && is_blank(line.data[at + 3])) {
-            at += 4; /* the mark of a task */
         } else {
             return at;
         }
