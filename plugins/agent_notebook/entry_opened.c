@@ -20,8 +20,10 @@
 #include "entry_text.h"
 
 #define OPENED_WAIT_MS 200
-/* Openings of a batch: documents of one change. */
-#define OPENED_BATCH_MAX NG_CHANGES_MAX
+/* Openings of a batch. Half of what a change may touch: every document of it is locked
+ * meanwhile.
+ */
+#define OPENED_BATCH_MAX (NG_CHANGES_MAX / 2)
 /* Batches in memory. Over that a read is told to come back (BUSY). */
 #define OPENED_BATCHES_MAX 1024
 /* An agent's name has 64 characters at most; a slot's id is that, a slash and a number. */
@@ -255,7 +257,7 @@ static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
     const struct ng_str *data = user;
     (void)present;
     call->host->draft_event(next, *data);
-    return call->host->draft_json(next, *data);
+    return call->host->draft_json(next, ng_str_of("{}")); /* the event says it all */
 }
 
 /* Fills in the changes of a batch. A slot is the agent's: no two agents wait for one. */

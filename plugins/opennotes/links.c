@@ -276,11 +276,11 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     on_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
                        " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
     for (size_t i = 0; i < links->name_count; i++) {
-        struct ng_str name_grams = on_index_grams(&links->arena, links->names[i]);
+        struct ng_str name = on_index_grams(&links->arena, links->names[i]);
         on_buf_add_c(&match, i > 0 ? " OR (" : "(");
-        on_buf_add(&match, name_grams);
+        on_buf_add(&match, name);
         on_buf_add_char(&match, ')');
-        grams = grams && name_grams.data != NULL;
+        grams = grams && name.len > 0;
     }
     if (grams) {
         on_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");

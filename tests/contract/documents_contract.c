@@ -117,6 +117,7 @@ static void test_conditions(void **state)
     struct change never = {.id = ng_str_of("d"), .only_condition = true};
     assert_int_equal(fixture_commit(f, &never, 1, NULL, NULL, NULL), NG_OK);
     assert_int_equal(fixture_commit(f, NULL, 0, NULL, NULL, NULL), NG_OK);
+    fixture_settle(f, batch, 3);
     assert_int_equal(f->docs->last_seq(f->db), batch[2].seq);
     expect_clean(f);
 }
@@ -138,7 +139,12 @@ static void test_tombstone(void **state)
     anew.text = ng_str_of("three");
     anew.before_json = "";
     assert_int_equal(fixture_commit(f, &anew, 1, NULL, NULL, NULL), NG_OK);
-    assert_int_equal(fixture_put(f, "a", 3, "three", "threefour"), NG_OK);
+    struct change more = {.id = ng_str_of("a"),
+                          .base = 3,
+                          .text = ng_str_of("threefour"),
+                          .before_json = "{\"x\":1}",
+                          .before_text = ng_str_of("three")};
+    assert_int_equal(fixture_commit(f, &more, 1, NULL, NULL, NULL), NG_OK);
     expect_doc(f, "a", 4, "threefour");
     assert_int_equal(fixture_get(f, "a", 1, &rows), NG_OK);
     assert_string_equal(rows.items[0].text, "one");
@@ -306,7 +312,11 @@ static void test_changes(void **state)
     struct change quiet = {.collection = "quiet", .id = ng_str_of("q")};
     assert_int_equal(fixture_commit(f, batch, 2, NULL, NULL, NULL), NG_OK);
     assert_int_equal(fixture_commit(f, &quiet, 1, NULL, NULL, NULL), NG_OK);
-    assert_int_equal(fixture_put(f, "a", 1, "", "x"), NG_OK);
+    struct change last = {.id = ng_str_of("a"), .base = 1, .text = ng_str_of("x")};
+    assert_int_equal(fixture_commit(f, &last, 1, NULL, NULL, NULL), NG_OK);
+    fixture_settle(f, batch, 2);
+    fixture_settle(f, &quiet, 1);
+    fixture_settle(f, &last, 1);
     assert_true(batch[0].seq < batch[1].seq && batch[1].seq < quiet.seq);
     struct events events = {0};
     assert_int_equal(f->docs->changes(f->db, fixture_call(f), 0, 10, on_event, &events), NG_OK);

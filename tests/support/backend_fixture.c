@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 #include "str.h"
 
 #define SETS_MAX 8
+#define SET_BYTES 640
+
+static atomic_uint store_count;
 
 static const struct ng_field thing_fields[] = {
     {.name = "tag", .use = NG_FIELD_TAG},
@@ -41,13 +45,29 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
+/* The set with "{store}" replaced by what no other store of any test is called. */
+static const char *set_of(const char *set, unsigned number, char ret[SET_BYTES])
+{
+    static const char mark[] = "{store}";
+    const char *found = strstr(set, mark);
+    if (found == NULL) {
+        return set;
+    }
+    int len = snprintf(ret, SET_BYTES, "%.*s%ld_%u%s", (int)(found - set), set, (long)getpid(),
+                       number, found + sizeof(mark) - 1);
+    assert_true(len > 0 && len < SET_BYTES);
+    return ret;
+}
+
 void fixture_load(struct fixture *fixture, const char *module_name, const char *const *sets)
 {
     static const char *const folders[] = {NOTEGATE_MODULES "/backends", NULL};
     const char *all[SETS_MAX + 1];
+    char named[SETS_MAX + 1][SET_BYTES];
     char data_dir[300];
     struct buf error;
     size_t count = 0;
+    unsigned number = atomic_fetch_add(&store_count, 1);
     const char *tmp = getenv("TMPDIR");
     memset(fixture, 0, sizeof(*fixture));
     fixture->module_name = module_name;
@@ -59,7 +79,8 @@ void fixture_load(struct fixture *fixture, const char *module_name, const char *
     all[count++] = data_dir;
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++) {
         assert_true(count < SETS_MAX);
-        all[count++] = sets[i];
+        all[count] = set_of(sets[i], number, named[count]);
+        count++;
     }
     buf_init(&error, 65536);
     struct config_input input = {.no_file = true, .sets = all, .set_count = count};
@@ -266,6 +287,39 @@ int fixture_commit(struct fixture *fixture, struct change *changes, size_t count
     free(fields);
     free(puts);
     return rc;
+}
+
+/* How long a shared store may take to number a change, and how often one looks. */
+#define SETTLE_TRIES 6000
+#define SETTLE_NAP_NS 10000000L
+
+static int take_seq(void *user, const struct ng_doc *doc)
+{
+    uint64_t *seq = user;
+    *seq = doc->seq;
+    return 0;
+}
+
+void fixture_settle(struct fixture *fixture, struct change *changes, size_t count)
+{
+    const struct timespec nap = {0, SETTLE_NAP_NS};
+    for (size_t i = 0; i < count; i++) {
+        struct change *change = &changes[i];
+        struct ng_key key = {
+            ng_str_of(change->collection != NULL ? change->collection : "things"),
+            ng_str_of(change->space != NULL ? change->space : "team"), change->id};
+        assert_true(change->only_condition || change->seq != 0 ||
+                    (fixture->inner->flags & NG_DOCUMENTS_SHARED) != 0);
+        for (int tries = 0; change->seq == 0 && !change->only_condition; tries++) {
+            assert_true(tries < SETTLE_TRIES);
+            assert_int_equal(fixture->docs->get(fixture->db, fixture_call(fixture), &key,
+                                                change->base + 1, take_seq, &change->seq),
+                             NG_OK);
+            if (change->seq == 0) {
+                (void)nanosleep(&nap, NULL);
+            }
+        }
+    }
 }
 
 int fixture_put(struct fixture *fixture, const char *id, uint64_t base, const char *before,

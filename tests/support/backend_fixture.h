@@ -31,7 +31,8 @@ struct fixture {
     char dir[256]; /* data_dir, removed by fixture_close */
 };
 
-/* Loads and opens with declared collections. `dir`: NULL = a new one. */
+/* Loads and opens with declared collections. "{store}" in a set becomes what no other store is
+ * called. */
 void fixture_open(struct fixture *fixture, const char *module_name, const char *const *sets);
 /* Only loads; open() is the test's, with fixture_start(). */
 void fixture_load(struct fixture *fixture, const char *module_name, const char *const *sets);
@@ -71,6 +72,8 @@ struct change {
 /* Commits and waits. error: NULL or 512 bytes. */
 int fixture_commit(struct fixture *fixture, struct change *changes, size_t count,
                    const struct ng_answer *answer, char *error, size_t *failed_put);
+/* Waits until what was committed has its sequence numbers: shared stores give them later. */
+void fixture_settle(struct fixture *fixture, struct change *changes, size_t count);
 /* A document with just a text, whose present text is `before`. */
 int fixture_put(struct fixture *fixture, const char *id, uint64_t base, const char *before,
                 const char *text);

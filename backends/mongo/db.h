@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * db.h - what the files of the mongo backend share. README.md says what lies in which
+ * collection and how a change gets there.
+ *
+ * A mongoc client is used by one thread at a time: conn_take() and conn_give() around every
+ * use, and no client is held while a callback of the caller runs.
+ */
+#ifndef NOTEGATE_MONGO_DB_H
+#define NOTEGATE_MONGO_DB_H
+
+#include <mongoc/mongoc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notegate/backend.h"
+
+#define DB_ERROR_MAX 512
+#define HASH_BYTES 16
+
+/* The most a document may have with all that lies in it; the server's own limit is 16 MiB. */
+#define DOCUMENT_BYTES_MAX ((size_t)15 * 1024 * 1024)
+/* What the server adds to a document besides bodies: names, times, hashes. */
+#define DOCUMENT_ROOM ((size_t)64 * 1024)
+
+/* Batches and bytes that may wait for the writers; more is NG_EBUSY. */
+#define QUEUE_BATCHES_MAX 65536
+#define QUEUE_BYTES_MAX ((size_t)256 * 1024 * 1024)
+#define WRITERS 4
+#define LANES 1024
+/* Puts and bytes of one document that go out as one update. */
+#define GROUP_MAX 128
+#define GROUP_BYTES_MAX ((size_t)4 * 1024 * 1024)
+
+/* A revision is kept whole at every one of these, or where its splice is not smaller. */
+#define WHOLE_EVERY 64
+#define BATCH_ID_MAX 25
+
+/* Our own collections. Names that begin like this cannot be declared. */
+#define OWN_PREFIX "notegate_"
+#define OWN_VERSIONS "notegate_versions"
+#define OWN_EVENTS "notegate_events"
+#define OWN_ANSWERS "notegate_answers"
+#define OWN_INTENTS "notegate_intents"
+#define OWN_INTENT_PUTS "notegate_intent_puts"
+#define OWN_TOMBSTONES "notegate_tombstones"
+#define OWN_META "notegate_meta"
+
+/* How a version keeps its revision. */
+enum kept { KEPT_NONE = 0, KEPT_WHOLE = 1, KEPT_SPLICE = 2 };
+
+/* Bytes that grow. */
+struct bytes {
+    char *data;
+    size_t len, cap;
+};
+
+/* What came of an operation on the server. */
+struct fault {
+    int rc;         /* NG_OK or NG_E... */
+    bool duplicate; /* that _id, or another unique value, is there already */
+    bool unclear;   /* it may have been done, or be done yet */
+    bool answered;  /* the server itself said no */
+    uint32_t code;  /* of the server */
+    char text[DB_ERROR_MAX];
+};
+
+struct db_field {
+    char *name; /* as declared */
+    char *path; /* "notegate.fields.NAME", dots of the name as '/' */
+    enum ng_field_use use;
+    double weight;
+};
+
+/* A declared collection. Lives until close, also when a newer declaration replaced it. */
+struct db_collection {
+    struct db_collection *next;
+    char *name;
+    uint32_t flags;
+    struct db_field *fields;
+    size_t field_count;
+    bool is_entry;           /* its documents have the shape of the agent notebook's */
+    const char *text_member; /* where the document's text lies: "text", "content", "code" */
+    atomic_bool ready;       /* indexes are made */
+    atomic_bool text_index;  /* ... one for text among them */
+};
+
+struct job;
+
+/* Documents of one hash, one change after the other. */
+struct lane {
+    struct lane_node *first, *last;
+    /* The document last written here and the revision it has at least: what is made on an
+     * earlier one need not be sent. */
+    uint64_t known_name, known_revision;
+    int64_t known_ms;
+};
+
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    pthread_t threads[WRITERS];
+    size_t thread_count;
+    struct lane lanes[LANES];
+    struct job *ready_first, *ready_last;
+    struct job *all_first, *all_last; /* in the order they came */
+    size_t batches, bytes;
+    bool closing;
+};
+
+struct relay {
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool closing;
+    bool kicked;                /* this gateway committed something */
+    atomic_uint_fast64_t dirty; /* relay_mark() of the collections to look at */
+    int64_t looked_ms;          /* monotonic: of the last look at the lease */
+    bool idle;                  /* waiting for long: a kick wakes it */
+    atomic_bool owner;          /* this gateway has the lease */
+    int64_t beat;               /* of the lease, as last seen */
+    int64_t beat_since_ms;      /* monotonic: when it was first seen */
+    int64_t renewed_ms;         /* monotonic: when this gateway renewed it */
+    int64_t kick_seen;          /* count of kicks by other gateways, as last seen */
+    int64_t scanned_ms;         /* monotonic: of the last scan without a kick */
+    uint64_t next_seq;          /* 0: to be looked up */
+    bool careful;               /* some of what is found may have been moved in part already */
+    int64_t swept_ms;           /* monotonic: when what crashes left was last looked for */
+    uint64_t rounds;            /* looks ended, for who waits */
+};
+
+struct mongo {
+    char where[256]; /* hosts, for messages */
+    char *database;
+    char gateway[BATCH_ID_MAX]; /* unique: this process */
+    int64_t timeout_ms;
+    mongoc_client_pool_t *pool;
+    atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries */
+    atomic_uint_fast64_t last_stamp;
+    atomic_uint_fast64_t last_batch;
+    atomic_uint_fast64_t last_seq;
+    atomic_bool own_ready;        /* the indexes of our own collections are made */
+    atomic_uint_fast64_t backlog; /* documents whose outbox was not empty at the last scan */
+
+    pthread_mutex_t collections_lock;
+    struct db_collection *collections;
+
+    struct queue queue;
+    struct relay relay;
+    pthread_mutex_t import_lock;
+    struct import *import;
+
+    atomic_uint_fast64_t stat_updates, stat_puts, stat_batches, stat_failures, stat_retries,
+        stat_relayed;
+};
+
+/* ---- conn.c: clients, errors, plain operations ---- */
+
+int conn_open(struct mongo *db, struct ng_call *call, const struct ng_conf *conf);
+void conn_close(struct mongo *db);
+/* NULL: the fault says why. */
+mongoc_client_t *conn_take(struct mongo *db, struct fault *fault);
+void conn_give(struct mongo *db, mongoc_client_t *client);
+void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
+               const bson_t *reply);
+int fault_fail(struct ng_call *call, const struct fault *fault, const char *doing);
+int64_t monotonic_ms(void);
+void nap_ms(int64_t ms);
+/* Waits a little longer with each try, with jitter. */
+void back_off(unsigned tried);
+
+/* One operation each with a client of its own. true: done (then see the counts). */
+bool op_insert(struct mongo *db, const char *collection, const bson_t *doc,
+               struct fault *fault);
+bool op_insert_many(struct mongo *db, const char *collection, const bson_t **docs, size_t count,
+                    bool ordered, struct fault *fault);
+bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
+               const bson_t *update, int64_t *ret_matched, struct fault *fault);
+bool op_update_many(struct mongo *db, const char *collection, const bson_t *filter,
+                    const bson_t *update, struct fault *fault);
+bool op_upsert(struct mongo *db, const char *collection, const bson_t *filter,
+               const bson_t *update, struct fault *fault);
+bool op_delete(struct mongo *db, const char *collection, const bson_t *filter, bool many,
+               int64_t *ret_deleted, struct fault *fault);
+/* The first document that matches, to be destroyed by the caller; NULL without a fault: none.
+ */
+bson_t *op_find_one(struct mongo *db, const char *collection, const bson_t *filter,
+                    const bson_t *opts, struct fault *fault);
+bool op_count(struct mongo *db, const char *collection, const bson_t *filter, uint64_t *ret,
+              struct fault *fault);
+/* Calls each() for the documents found until it does not return 0. The client is given back
+ * first only where each() says so: it must not call out. */
+typedef int op_each_fn(void *user, const bson_t *doc);
+bool op_find(struct mongo *db, const char *collection, const bson_t *filter, const bson_t *opts,
+             op_each_fn *each, void *user, struct fault *fault);
+
+/* ---- bytes.c ---- */
+
+int bytes_add(struct bytes *bytes, const void *data, size_t len);
+int bytes_add_c(struct bytes *bytes, const char *text);
+int bytes_set(struct bytes *bytes, struct ng_str data);
+int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted);
+void bytes_done(struct bytes *bytes);
+static inline struct ng_str str_of(const char *data, size_t len)
+{
+    struct ng_str str = {data, len};
+    return str;
+}
+static inline struct ng_str bytes_str(const struct bytes *bytes)
+{
+    return str_of(bytes->data != NULL ? bytes->data : "", bytes->len);
+}
+static inline bool str_same(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+static inline int str_clip(struct ng_str text, int most)
+{
+    return text.len < (size_t)most ? (int)text.len : most;
+}
+void content_hash(struct ng_str json, struct ng_str text, bool deleted,
+                  unsigned char ret[HASH_BYTES]);
+void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
+
+/* ---- names.c: what names a document on the server ---- */
+
+#define ENTRY_SPACE "shared"
+/* The document's _id: the notebook id itself for entries in the space shared, else SPACE/ID.
+ * NG_EINVAL: not UTF-8. */
+int name_document(const struct db_collection *collection, struct ng_str space, struct ng_str id,
+                  struct bytes *ret);
+/* COLLECTION/_ID#REVISION, with the revision in 20 digits, so that bytes sort as numbers. */
+int name_version(const char *collection, struct ng_str document, uint64_t revision,
+                 struct bytes *ret);
+bool is_entry_collection(const char *name, const char **ret_text_member);
+bool utf8_valid(struct ng_str text);
+
+/* ---- fields.c: reading and writing members of BSON ---- */
+
+void put_str(bson_t *bson, const char *key, struct ng_str text); /* UTF-8 or, else, binary */
+void put_u64(bson_t *bson, const char *key, uint64_t number);
+void put_hash(bson_t *bson, const char *key, const unsigned char hash[HASH_BYTES]);
+/* The member at a path with dots. false: not there. */
+bool member(const bson_t *doc, const char *path, bson_iter_t *ret);
+struct ng_str member_str(const bson_t *doc, const char *path);
+uint64_t member_u64(const bson_t *doc, const char *path);
+int64_t member_i64(const bson_t *doc, const char *path); /* numbers, and dates as ms */
+bool member_bool(const bson_t *doc, const char *path);
+bool member_doc(const bson_t *doc, const char *path, bson_t *ret); /* lent view */
+struct ng_str iter_str(const bson_iter_t *iter);
+
+/* ---- json_in.c, json_out.c: JSON of entries as BSON and back ---- */
+
+/* Appends the members of a JSON object that BSON can hold and that are none of ours;
+ * *ret_whole: all of them were. Dates are BSON dates at the places the brief names. */
+int json_members(struct ng_str json, bson_t *ret, bool *ret_whole);
+/* The JSON of the members named, in their order. */
+int json_of(const bson_t *doc, const bson_t *names, struct bytes *ret);
+bool date_parse(struct ng_str text, int64_t *ret_ms);
+int date_print(struct bytes *ret, int64_t ms);
+
+/* ---- body.c: a put as BSON, a document of the server as a row ---- */
+
+/* One put, worked out on the thread of the caller. */
+struct prepared {
+    const struct db_collection *collection;
+    struct bytes name; /* _id */
+    unsigned char hash[HASH_BYTES];
+    size_t lane;
+    uint64_t hash_of_name;
+};
+
+/* Where an update of a document stands: what the last of its puts makes of it. */
+/* `placed`: of an import, which gives numbers and times; else NULL. */
+int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
+                const struct ng_put *put, bson_t *outbox, uint64_t outbox_bytes,
+                const char *batch, uint64_t stamp, bson_t *ret);
+int body_update(const struct prepared *prepared, const struct ng_put *put,
+                const struct ng_put *creator, bson_t *outbox, uint64_t outbox_bytes,
+                const char *batch, uint64_t stamp, bson_t *ret);
+/* Adds the entry of the put to an outbox array; returns its size. */
+uint64_t outbox_add(bson_t *outbox, uint32_t at, const struct ng_put *put,
+                    const unsigned char hash[HASH_BYTES], const char *batch, uint64_t stamp);
+/* A row over a document of the server. What it points to lives in the document and in json. */
+int body_row(const struct db_collection *collection, const bson_t *doc, bool with_text,
+             struct bytes *json, struct ng_doc *ret);
+
+/* ---- collections.c ---- */
+
+int collection_declare(struct mongo *db, struct ng_call *call,
+                       const struct ng_collection *decl);
+const struct db_collection *collection_find(struct mongo *db, struct ng_str name);
+/* Makes the indexes of what is not ready yet. */
+void collections_prepare(struct mongo *db);
+void collections_free(struct mongo *db);
+/* The declared collections, newest declaration of each; free() the list. */
+struct db_collection **collections_list(struct mongo *db, size_t *ret_count);
+
+/* ---- queue.c, put.c, intent.c, answers.c ---- */
+
+struct lane_node {
+    struct lane_node *next;
+    struct job *job;
+    size_t lane;
+};
+
+struct job {
+    struct job *ready_next, *all_next, *all_prev;
+    struct ng_batch *batch;
+    ng_done_fn *done;
+    void *user;
+    size_t bytes;
+    int rc;
+    bool taken;
+    size_t waiting; /* lanes in which others are before it */
+    struct lane_node *nodes;
+    size_t node_count;
+    struct prepared *puts;
+};
+
+int queue_open(struct mongo *db);
+void queue_close(struct mongo *db);
+int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *user);
+
+/* Stores the jobs, each of one put of the same document, one building on the other. */
+void put_group(struct mongo *db, struct job **jobs, size_t count);
+/* The revision of a tombstone that left its collection; 0: none. */
+bool tombstone_find(struct mongo *db, const struct prepared *prepared, uint64_t *ret,
+                    struct fault *fault);
+void batch_id(struct mongo *db, char ret[BATCH_ID_MAX]);
+uint64_t stamp_next(struct mongo *db);
+int batch_fault(struct job *job, const struct fault *fault);
+
+/* Stores a job of several documents. */
+void intent_commit(struct mongo *db, struct job *job);
+/* Carries the intent that has locked a document to its end, if it is over or too old. true:
+ * look again at once. */
+bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
+                 struct fault *fault);
+/* Applies it if it is committed: what a reader needs. true: it was, read again. */
+bool intent_finish(struct mongo *db, const bson_t *doc, struct fault *fault);
+/* Ends what crashed gateways left. */
+void intent_sweep(struct mongo *db);
+
+/* Claims the scope of the batch's answer. NG_OK: claimed for this batch. */
+int answer_claim(struct mongo *db, struct job *job, const char *batch,
+                 const struct prepared *target, uint64_t revision, struct fault *fault);
+void answer_settle(struct mongo *db, struct job *job, const char *batch, bool keep);
+int answer_get(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
+/* The document of an answer in our collection. */
+void answer_doc(const struct ng_answer *answer, const char *state, const char *batch,
+                bson_t *ret);
+void answer_only(struct mongo *db, struct job *job);
+
+/* Was this batch's change of the document made? The document may have moved on since. */
+int batch_landed(struct mongo *db, const char *collection, struct ng_str document,
+                 uint64_t revision, const char *batch, bool *ret, struct fault *fault);
+
+/* ---- relay.c ---- */
+
+/* Looks up the last number that was given, if the server is there. */
+void relay_begin(struct mongo *db);
+bool last_seq_read(struct mongo *db, struct fault *fault);
+int relay_open(struct mongo *db);
+void relay_close(struct mongo *db);
+/* Something waits in an outbox of this collection; NULL: of any. */
+void relay_kick(struct mongo *db, const struct db_collection *collection);
+/* Waits until what was committed before has been moved, wherever the lease is. */
+int relay_drain(struct mongo *db, struct ng_call *call);
+
+/* ---- versions.c, read.c, query.c, terms.c, search.c ---- */
+
+/* A content that a walk along the revisions of one document has reached. */
+struct state {
+    uint64_t revision; /* 0: nothing loaded */
+    struct bytes json, text;
+};
+int state_apply(struct state *state, const bson_t *version);
+void state_done(struct state *state);
+/* Calls each() for the kept versions of [from, to], ascending or descending, those that still
+ * lie in `doc` (or NULL) too. */
+int versions_each(struct mongo *db, const char *collection, struct ng_str name,
+                  const bson_t *doc, const struct ng_range *range, op_each_fn *each, void *user,
+                  struct fault *fault);
+int version_load(struct mongo *db, const char *collection, struct ng_str name,
+                 const bson_t *doc, uint64_t revision, struct state *state,
+                 struct fault *fault);
+void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc *ret);
+
+/* The newest state as the server has it, intents carried to their end. NG_ENOTFOUND: never
+ * been.
+ */
+int doc_load(struct mongo *db, const struct db_collection *collection, struct ng_str name,
+             bson_t **ret, struct fault *fault);
+int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+             ng_row_fn *row, void *user);
+int read_history(void *self, struct ng_call *call, const struct ng_key *key,
+                 const struct ng_range *range, ng_row_fn *row, void *user);
+void event_row(const bson_t *from, struct ng_event *ret);
+int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
+                 ng_event_fn *event, void *user);
+
+int terms_check(struct ng_call *call, const struct db_collection *collection,
+                const struct ng_query *query);
+/* The filter of a query. false: nothing can match. */
+bool terms_filter(const struct db_collection *collection, const struct ng_query *query,
+                  bson_t *ret);
+const char *sort_path(const struct db_collection *collection, struct ng_str sort);
+int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng_row_fn *row,
+              void *user, uint64_t *ret_total);
+/* Gives the rows of the documents to row(); *ret_stop: it said that it is enough. */
+int rows_give(const struct db_collection *collection, bson_t *const *docs, size_t count,
+              bool with_text, ng_row_fn *row, void *user, bool *ret_stop);
+int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
+               void *user, uint64_t *ret_total);
+const char *search_engine(void *self, const struct ng_search *search);
+
+/* ---- upkeep ---- */
+
+int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
+                 bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision),
+                 void *user);
+int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *user);
+/* What an import that was not ended left in memory. */
+void import_drop(struct mongo *db);
+int import_begin(void *self, struct ng_call *call);
+int import_record(void *self, struct ng_call *call, const struct ng_record *record);
+int import_end(void *self, struct ng_call *call, bool keep);
+int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user);
+
+#endif

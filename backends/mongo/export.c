@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export.c - everything as one snapshot, on servers that have none: what is waiting in outboxes
+ * is moved first, and then only what has a number up to the last one then given is shown.
+ * Versions do not change once they are there, so writes may go on. Collections without history
+ * show what is there when they are read.
+ */
+#include <stdio.h>
+
+#include "db.h"
+
+/* Documents held in memory at a time, and how long the outboxes may take to be emptied. */
+#define STEP_DOCS 50
+#define DRAIN_NAP_MS 10
+
+struct exporting {
+    struct mongo *db;
+    struct ng_call *call;
+    ng_record_fn *record;
+    void *user;
+    const struct db_collection *collection;
+    uint64_t last_seq;
+    bson_t *docs[STEP_DOCS];
+    size_t count;
+    struct bytes after;
+    struct state state;
+    struct ng_key key;
+    uint64_t newest; /* revision of the document as of the snapshot */
+    int stop;
+    int rc;
+};
+
+static int count_waiting(struct mongo *db, const struct db_collection *collection,
+                         uint64_t until_stamp, uint64_t *ret, struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t part;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &part);
+    BSON_APPEND_INT64(&part, "$gt", 0);
+    BSON_APPEND_INT64(&part, "$lte", (int64_t)until_stamp);
+    (void)bson_append_document_end(&filter, &part);
+    (void)op_count(db, collection->name, &filter, ret, fault);
+    bson_destroy(&filter);
+    return fault->rc;
+}
+
+int relay_drain(struct mongo *db, struct ng_call *call)
+{
+    size_t count = 0;
+    struct fault fault = {0};
+    uint64_t until = stamp_next(db);
+    int rc = NG_OK;
+    struct db_collection **list = collections_list(db, &count);
+    for (size_t i = 0; i < count && list != NULL && rc == NG_OK;) {
+        uint64_t waiting = 0;
+        rc = count_waiting(db, list[i], until, &waiting, &fault);
+        if (rc == NG_OK && waiting == 0) {
+            i++;
+        } else if (rc == NG_OK && call->host->cancelled(call)) {
+            rc = ng_fail(call, NG_ECANCELLED, "waiting for the outboxes was cancelled");
+        } else if (rc == NG_OK) {
+            relay_kick(db, list[i]);
+            nap_ms(DRAIN_NAP_MS);
+        }
+    }
+    free(list);
+    if (fault.rc != NG_OK) {
+        return fault_fail(call, &fault, "waiting for the outboxes");
+    }
+    return list == NULL ? ng_fail(call, NG_EINTERNAL, "no memory") : rc;
+}
+
+static int show(struct exporting *exporting, const struct ng_record *record)
+{
+    exporting->stop = exporting->record(exporting->user, record) != 0;
+    return exporting->stop;
+}
+
+static void show_revision(struct exporting *exporting, struct ng_doc *doc, bool newest)
+{
+    struct ng_record record = {
+        .size = sizeof(record), .kind = NG_RECORD_REVISION, .doc = doc, .newest = newest};
+    (void)show(exporting, &record);
+}
+
+/* ---- the versions of one document, a page at a time ---- */
+
+struct shelf {
+    bson_t *list[STEP_DOCS];
+    size_t count;
+    uint64_t last_seq, newest;
+};
+
+static int keep_version(void *user, const bson_t *version)
+{
+    struct shelf *shelf = user;
+    uint64_t seq = member_u64(version, "seq");
+    if (seq == 0 || seq > shelf->last_seq) {
+        return 1;
+    }
+    shelf->list[shelf->count++] = bson_copy(version);
+    return shelf->count == STEP_DOCS;
+}
+
+static int note_newest(void *user, const bson_t *version)
+{
+    struct shelf *shelf = user;
+    uint64_t seq = member_u64(version, "seq");
+    if (seq != 0 && seq <= shelf->last_seq) {
+        shelf->newest = member_u64(version, "revision");
+        return 1;
+    }
+    return 0;
+}
+
+static int show_version(struct exporting *exporting, const bson_t *version)
+{
+    struct ng_doc doc;
+    if (state_apply(&exporting->state, version) != NG_OK) {
+        return ng_fail(exporting->call, NG_EUNAVAILABLE,
+                       "the history of a document in %s is damaged: run `notegate verify`",
+                       exporting->collection->name);
+    }
+    version_row(version, &exporting->key, &doc);
+    doc.json = bytes_str(&exporting->state.json);
+    doc.text = bytes_str(&exporting->state.text);
+    show_revision(exporting, &doc, doc.revision == exporting->newest);
+    return NG_OK;
+}
+
+static int show_history(struct exporting *exporting, const bson_t *main)
+{
+    struct fault fault;
+    struct shelf shelf = {.last_seq = exporting->last_seq};
+    struct ng_range range = {.size = sizeof(range), .from = 1, .limit = UINT32_MAX};
+    struct ng_str name = member_str(main, "_id");
+    exporting->key.collection = ng_str_of(exporting->collection->name);
+    exporting->key.space = member_str(main, "space");
+    exporting->key.id = member_str(main, "notegate.id");
+    int rc = versions_each(exporting->db, exporting->collection->name, name, NULL, &range,
+                           note_newest, &shelf, &fault);
+    exporting->newest = shelf.newest;
+    exporting->state.revision = 0;
+    range.ascending = true;
+    range.with_body = true;
+    bool more = shelf.newest > 0;
+    while (rc == NG_OK && more && !exporting->stop) {
+        shelf.count = 0;
+        rc = versions_each(exporting->db, exporting->collection->name, name, NULL, &range,
+                           keep_version, &shelf, &fault);
+        more = shelf.count == STEP_DOCS;
+        if (shelf.count > 0) {
+            range.from = member_u64(shelf.list[shelf.count - 1], "revision") + 1;
+        }
+        int shown = NG_OK;
+        for (size_t i = 0; i < shelf.count; i++) {
+            if (shown == NG_OK && !exporting->stop) {
+                shown = show_version(exporting, shelf.list[i]);
+            }
+            bson_destroy(shelf.list[i]);
+        }
+        if (shown != NG_OK) {
+            return shown;
+        }
+    }
+    return rc == NG_OK ? rc : fault_fail(exporting->call, &fault, "the export");
+}
+
+/* Without a history: as it is now. */
+static int show_present(struct exporting *exporting, const bson_t *main)
+{
+    struct bytes json = {0};
+    struct ng_doc doc;
+    uint64_t created = member_u64(main, "notegate.created_event");
+    int rc = body_row(exporting->collection, main, true, &json, &doc);
+    if (rc == NG_OK && created > 0 && created <= exporting->last_seq && doc.revision > 0) {
+        doc.created_seq = created;
+        doc.seq = doc.seq == 0 || doc.seq > exporting->last_seq ? created : doc.seq;
+        show_revision(exporting, &doc, true);
+    }
+    bytes_done(&json);
+    return rc == NG_OK ? rc
+                       : ng_fail(exporting->call, rc, "a document of %s cannot be read",
+                                 exporting->collection->name);
+}
+
+/* ---- documents ---- */
+
+static int keep_doc(void *user, const bson_t *doc)
+{
+    struct exporting *exporting = user;
+    exporting->docs[exporting->count++] = bson_copy(doc);
+    return exporting->count == STEP_DOCS;
+}
+
+static int next_docs(struct exporting *exporting, const char *collection,
+                     const char *of_collection)
+{
+    struct fault fault;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t opts = BSON_INITIALIZER;
+    bson_t part;
+    exporting->count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
+    put_str(&part, "$gt", bytes_str(&exporting->after));
+    (void)bson_append_document_end(&filter, &part);
+    if (of_collection != NULL) {
+        BSON_APPEND_UTF8(&filter, "collection", of_collection);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
+    BSON_APPEND_INT32(&part, "_id", 1);
+    (void)bson_append_document_end(&opts, &part);
+    BSON_APPEND_INT64(&opts, "limit", STEP_DOCS);
+    bool good = op_find(exporting->db, collection, &filter, &opts, keep_doc, exporting, &fault);
+    bson_destroy(&filter);
+    bson_destroy(&opts);
+    if (!good) {
+        return fault_fail(exporting->call, &fault, "the export");
+    }
+    return exporting->count == 0
+               ? NG_OK
+               : bytes_set(&exporting->after,
+                           member_str(exporting->docs[exporting->count - 1], "_id"));
+}
+
+/* A tombstone that left its collection, under the name it had there. */
+static int show_buried(struct exporting *exporting, const bson_t *tombstone)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t as_main = BSON_INITIALIZER;
+    bson_t own;
+    struct fault fault;
+    put_str(&filter, "_id", member_str(tombstone, "document"));
+    bson_t *back =
+        op_find_one(exporting->db, exporting->collection->name, &filter, NULL, &fault);
+    bson_destroy(&filter);
+    int rc = fault.rc == NG_OK ? NG_OK : fault_fail(exporting->call, &fault, "the export");
+    if (back == NULL && rc == NG_OK && member_doc(tombstone, "notegate", &own)) {
+        put_str(&as_main, "_id", member_str(tombstone, "document"));
+        put_str(&as_main, "space", member_str(tombstone, "space"));
+        BSON_APPEND_DOCUMENT(&as_main, "notegate", &own);
+        rc = show_history(exporting, &as_main);
+    }
+    if (back != NULL) {
+        bson_destroy(back); /* it is there again, and was shown */
+    }
+    bson_destroy(&as_main);
+    return rc;
+}
+
+static int export_docs(struct exporting *exporting, bool buried)
+{
+    const struct db_collection *collection = exporting->collection;
+    bool history = (collection->flags & NG_COLLECTION_NO_HISTORY) == 0;
+    int rc = NG_OK;
+    bool more = true;
+    exporting->after.len = 0;
+    while (rc == NG_OK && more && !exporting->stop) {
+        rc = next_docs(exporting, buried ? OWN_TOMBSTONES : collection->name,
+                       buried ? collection->name : NULL);
+        more = rc == NG_OK && exporting->count > 0;
+        for (size_t i = 0; i < exporting->count; i++) {
+            if (rc == NG_OK && !exporting->stop) {
+                rc = buried    ? show_buried(exporting, exporting->docs[i])
+                     : history ? show_history(exporting, exporting->docs[i])
+                               : show_present(exporting, exporting->docs[i]);
+            }
+            bson_destroy(exporting->docs[i]);
+        }
+        if (rc == NG_OK && exporting->call->host->cancelled(exporting->call)) {
+            rc = ng_fail(exporting->call, NG_ECANCELLED, "the export was cancelled");
+        }
+    }
+    return rc;
+}
+
+/* ---- events, answers ---- */
+
+static int give_event(void *user, const struct ng_event *event)
+{
+    struct exporting *exporting = user;
+    if (event->seq > exporting->last_seq) {
+        exporting->rc = 1; /* that is all */
+        return 1;
+    }
+    struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_EVENT, .event = event};
+    exporting->newest = event->seq;
+    return show(exporting, &record);
+}
+
+static int export_events(struct exporting *exporting)
+{
+    int rc = NG_OK;
+    uint64_t since = 0;
+    bool more = true;
+    exporting->rc = 0;
+    while (rc == NG_OK && more && exporting->rc == 0 && !exporting->stop) {
+        exporting->newest = since;
+        rc = read_changes(exporting->db, exporting->call, since, 200, give_event, exporting);
+        more = exporting->newest != since;
+        since = exporting->newest;
+    }
+    return rc;
+}
+
+static int export_answers(struct exporting *exporting)
+{
+    struct fault fault;
+    bson_t filter = BSON_INITIALIZER;
+    int rc = NG_OK;
+    exporting->count = 0;
+    BSON_APPEND_UTF8(&filter, "state", "kept");
+    bson_t opts = BSON_INITIALIZER;
+    bson_t sort;
+    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &sort);
+    BSON_APPEND_INT32(&sort, "_id", 1);
+    (void)bson_append_document_end(&opts, &sort);
+    for (int64_t skip = 0; rc == NG_OK && !exporting->stop; skip += STEP_DOCS) {
+        bson_t page;
+        exporting->count = 0;
+        bson_copy_to(&opts, &page);
+        BSON_APPEND_INT64(&page, "skip", skip);
+        BSON_APPEND_INT64(&page, "limit", STEP_DOCS);
+        if (!op_find(exporting->db, OWN_ANSWERS, &filter, &page, keep_doc, exporting, &fault)) {
+            rc = fault_fail(exporting->call, &fault, "the export");
+        }
+        bson_destroy(&page);
+        size_t count = exporting->count;
+        for (size_t i = 0; i < count; i++) {
+            const bson_t *doc = exporting->docs[i];
+            struct ng_answer answer = {
+                .size = sizeof(answer),
+                .scope = member_str(doc, "_id"),
+                .body_hash = member_str(doc, "body_hash"),
+                .reply = member_str(doc, "reply"),
+                .time_ms = member_i64(doc, "time"),
+                .expires_ms = member_i64(doc, "expires"),
+            };
+            struct ng_record record = {
+                .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
+            if (rc == NG_OK && !exporting->stop) {
+                (void)show(exporting, &record);
+            }
+            bson_destroy(exporting->docs[i]);
+        }
+        if (count < STEP_DOCS) {
+            break;
+        }
+    }
+    bson_destroy(&opts);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *user)
+{
+    struct mongo *db = self;
+    struct exporting exporting = {.db = db, .call = call, .record = record, .user = user};
+    size_t count = 0;
+    int rc = relay_drain(db, call);
+    struct fault fault;
+    if (rc == NG_OK && !last_seq_read(db, &fault)) {
+        rc = fault_fail(call, &fault, "the export");
+    }
+    exporting.last_seq = atomic_load(&db->last_seq);
+    struct db_collection **list = collections_list(db, &count);
+    if (rc == NG_OK && list == NULL) {
+        rc = ng_fail(call, NG_EINTERNAL, "no memory for the export");
+    }
+    for (size_t i = 0; i < count && rc == NG_OK && !exporting.stop; i++) {
+        exporting.collection = list[i];
+        rc = export_docs(&exporting, false);
+        if (rc == NG_OK && list[i]->is_entry && !exporting.stop) {
+            rc = export_docs(&exporting, true);
+        }
+    }
+    free(list);
+    rc = rc == NG_OK && !exporting.stop ? export_events(&exporting) : rc;
+    rc = rc == NG_OK && !exporting.stop ? export_answers(&exporting) : rc;
+    if (rc == NG_OK && !exporting.stop) {
+        struct ng_record end = {
+            .size = sizeof(end), .kind = NG_RECORD_SEQ, .seq = exporting.last_seq};
+        (void)show(&exporting, &end);
+    }
+    bytes_done(&exporting.after);
+    state_done(&exporting.state);
+    return rc;
+}

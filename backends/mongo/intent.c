@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * intent.c - a batch of several documents as one step, on servers that change one document at a
+ * time.
+ *
+ * The batch is written down (its puts, then the intent), each document is locked by naming the
+ * intent in it - in one order for everybody, and only at the revision that the put is made on -
+ * and then the intent's state goes from "open" to "done": that single update is the commit.
+ * After it anybody may apply the puts and take the locks away, and who meets a locked document
+ * does so; before it anybody may abort an intent that is too old. So a gateway that dies leaves
+ * nothing half done.
+ */
+#include "db.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* An open intent is left alone for so long, and then aborted. */
+#define OPEN_MS 5000
+#define SWEEP_MAX 50
+
+struct step {
+    struct mongo *db;
+    struct job *job;
+    size_t *order; /* puts, sorted by document */
+    char batch[BATCH_ID_MAX];
+    struct fault fault;
+};
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_condition(const struct ng_put *put)
+{
+    return put->revision == put->base_revision;
+}
+
+static int fail_text(struct fault *fault, int rc, const char *text)
+{
+    fault->rc = rc;
+    (void)snprintf(fault->text, sizeof(fault->text), "%s", text);
+    return rc;
+}
+
+/* ---- writing it down ---- */
+
+/* What one put will do to its document, as bytes: names that begin with $ are not for storing.
+ */
+static int put_change(struct step *step, size_t i, bson_t *ret)
+{
+    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct prepared *prepared = &step->job->puts[i];
+    bson_t outbox = BSON_INITIALIZER;
+    uint64_t stamp = stamp_next(step->db);
+    uint64_t bytes = outbox_add(&outbox, 0, put, prepared->hash, step->batch, stamp);
+    int rc = body_update(prepared, put, put->created_seq == 0 ? put : NULL, &outbox, bytes,
+                         step->batch, stamp, ret);
+    bson_destroy(&outbox);
+    if (rc == NG_ETOOLARGE) {
+        step->fault.rc = rc;
+        (void)snprintf(step->fault.text, sizeof(step->fault.text),
+                       "the document would have %zu bytes with its history to come, the most "
+                       "that MongoDB takes here are %zu",
+                       (size_t)ret->len, DOCUMENT_BYTES_MAX);
+    }
+    return rc;
+}
+
+static int write_put(struct step *step, size_t i)
+{
+    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct prepared *prepared = &step->job->puts[i];
+    bson_t doc = BSON_INITIALIZER;
+    char name[BATCH_ID_MAX + 16];
+    int rc = NG_OK;
+    (void)snprintf(name, sizeof(name), "%s/%zu", step->batch, i);
+    BSON_APPEND_UTF8(&doc, "_id", name);
+    BSON_APPEND_UTF8(&doc, "intent", step->batch);
+    BSON_APPEND_UTF8(&doc, "collection", prepared->collection->name);
+    put_str(&doc, "document", bytes_str(&prepared->name));
+    put_u64(&doc, "base", put->base_revision);
+    if (!is_condition(put)) {
+        bson_t change;
+        rc = put_change(step, i, &change);
+        (void)bson_append_binary(&doc, "change", -1, BSON_SUBTYPE_BINARY,
+                                 bson_get_data(&change), change.len);
+        bson_destroy(&change);
+    }
+    if (rc == NG_OK && !op_insert(step->db, OWN_INTENT_PUTS, &doc, &step->fault)) {
+        rc = step->fault.rc;
+    }
+    bson_destroy(&doc);
+    return rc;
+}
+
+static int write_down(struct step *step)
+{
+    bson_t doc = BSON_INITIALIZER;
+    int rc = NG_OK;
+    for (size_t i = 0; i < step->job->batch->put_count && rc == NG_OK; i++) {
+        rc = write_put(step, i);
+    }
+    BSON_APPEND_UTF8(&doc, "_id", step->batch);
+    BSON_APPEND_UTF8(&doc, "state", "open");
+    BSON_APPEND_UTF8(&doc, "gateway", step->db->gateway);
+    BSON_APPEND_DATE_TIME(&doc, "started", wall_ms());
+    if (rc == NG_OK && !op_insert(step->db, OWN_INTENTS, &doc, &step->fault)) {
+        rc = step->fault.rc;
+    }
+    bson_destroy(&doc);
+    return rc;
+}
+
+/* ---- locking ---- */
+
+static void filter_free(bson_t *filter)
+{
+    bson_t part;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "notegate.intent", &part);
+    BSON_APPEND_BOOL(&part, "$exists", false);
+    (void)bson_append_document_end(filter, &part);
+}
+
+/* Locks what is there. *ret_done: it is locked, for this batch. */
+static bool lock_present(struct step *step, size_t i, bool *ret_done)
+{
+    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct prepared *prepared = &step->job->puts[i];
+    bson_t filter = BSON_INITIALIZER;
+    bson_t update = BSON_INITIALIZER;
+    bson_t part;
+    int64_t matched = 0;
+    size_t room = put->json.len + put->text.len;
+    put_str(&filter, "_id", bytes_str(&prepared->name));
+    put_u64(&filter, "notegate.revision", put->base_revision);
+    filter_free(&filter);
+    if (!is_condition(put)) {
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.outbox_bytes", &part);
+        BSON_APPEND_INT64(&part, "$lte",
+                          (int64_t)DOCUMENT_BYTES_MAX - 2 * (int64_t)room -
+                              (int64_t)DOCUMENT_ROOM);
+        (void)bson_append_document_end(&filter, &part);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
+    BSON_APPEND_UTF8(&part, "notegate.intent", step->batch);
+    (void)bson_append_document_end(&update, &part);
+    bool good = op_update(step->db, prepared->collection->name, &filter, &update, &matched,
+                          &step->fault);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    *ret_done = good && matched > 0;
+    return good;
+}
+
+/* Holds the place of a document that is not there, or of a tombstone that left its collection.
+ * Deleted, and at the base revision, so readers see no difference. */
+static bool lock_absent(struct step *step, size_t i, bool *ret_done)
+{
+    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct prepared *prepared = &step->job->puts[i];
+    uint64_t tombstone = 0;
+    bson_t doc = BSON_INITIALIZER;
+    bson_t own, list;
+    *ret_done = false;
+    if (!tombstone_find(step->db, prepared, &tombstone, &step->fault)) {
+        bson_destroy(&doc);
+        return false;
+    }
+    if (tombstone != put->base_revision) {
+        bson_destroy(&doc);
+        return true;
+    }
+    put_str(&doc, "_id", bytes_str(&prepared->name));
+    put_str(&doc, "space", put->key.space);
+    BSON_APPEND_ARRAY_BEGIN(&doc, "outbox", &list);
+    (void)bson_append_array_end(&doc, &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&doc, "notegate", &own);
+    put_str(&own, "id", put->key.id);
+    put_u64(&own, "revision", put->base_revision);
+    BSON_APPEND_BOOL(&own, "deleted", true);
+    put_u64(&own, "outbox_bytes", 0);
+    BSON_APPEND_UTF8(&own, "intent", step->batch);
+    BSON_APPEND_UTF8(&own, "place_of", step->batch);
+    (void)bson_append_document_end(&doc, &own);
+    bool good = op_insert(step->db, prepared->collection->name, &doc, &step->fault);
+    bson_destroy(&doc);
+    *ret_done = good;
+    return good || step->fault.duplicate;
+}
+
+/* Why it cannot be locked. NG_PENDING: try again; NG_OK: it is. */
+static int lock_why(struct step *step, size_t i)
+{
+    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct prepared *prepared = &step->job->puts[i];
+    uint64_t revision = 0;
+    bool done = false;
+    int rc = NG_PENDING;
+    bson_t filter = BSON_INITIALIZER;
+    put_str(&filter, "_id", bytes_str(&prepared->name));
+    bson_t *doc =
+        op_find_one(step->db, prepared->collection->name, &filter, NULL, &step->fault);
+    bson_destroy(&filter);
+    if (step->fault.rc != NG_OK) {
+        return step->fault.unclear ? NG_PENDING : step->fault.rc;
+    }
+    if (doc == NULL) {
+        bool good = lock_absent(step, i, &done);
+        if (!good && !step->fault.unclear) {
+            return step->fault.rc;
+        }
+        if (done) {
+            return NG_OK;
+        }
+        if (good && !step->fault.duplicate) {
+            return fail_text(&step->fault, NG_ECONFLICT,
+                             "the document was changed meanwhile; read it again and try once "
+                             "more");
+        }
+        return NG_PENDING;
+    }
+    revision = member_u64(doc, "notegate.revision");
+    struct ng_str intent = member_str(doc, "notegate.intent");
+    if (str_same(intent, ng_str_of(step->batch))) {
+        rc = NG_OK;
+    } else if (intent.data != NULL) {
+        (void)intent_help(step->db, doc, prepared->collection->name, &step->fault);
+        rc = step->fault.rc != NG_OK && !step->fault.unclear ? step->fault.rc : NG_PENDING;
+    } else if (revision != put->base_revision) {
+        step->fault.rc = NG_ECONFLICT;
+        (void)snprintf(step->fault.text, sizeof(step->fault.text),
+                       "a document of the change is at revision %llu, not %llu",
+                       (unsigned long long)revision, (unsigned long long)put->base_revision);
+        rc = NG_ECONFLICT;
+    } else {
+        relay_kick(step->db, prepared->collection); /* its outbox has no room */
+    }
+    bson_destroy(doc);
+    return rc;
+}
+
+static int lock_all(struct step *step, int64_t until_ms)
+{
+    size_t count = step->job->batch->put_count;
+    for (size_t at = 0; at < count; at++) {
+        size_t i = step->order[at];
+        int rc = NG_PENDING;
+        for (unsigned tried = 0; rc == NG_PENDING; tried++) {
+            bool done = false;
+            bool good = lock_present(step, i, &done);
+            if (!good && !step->fault.unclear) {
+                rc = step->fault.rc;
+            } else {
+                rc = done ? NG_OK : lock_why(step, i);
+            }
+            if (rc == NG_PENDING && monotonic_ms() >= until_ms) {
+                rc = fail_text(&step->fault, NG_EBUSY,
+                               "another change of the same documents does not end; try again "
+                               "in a moment");
+            } else if (rc == NG_PENDING) {
+                back_off(tried);
+            }
+        }
+        if (rc != NG_OK) {
+            step->job->batch->failed_put = i;
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
+/* ---- ending ---- */
+
+struct put_list {
+    bson_t *list[NG_CHANGES_MAX * 4];
+    size_t count;
+};
+
+static int keep_put(void *user, const bson_t *doc)
+{
+    struct put_list *puts = user;
+    puts->list[puts->count++] = bson_copy(doc);
+    return puts->count == NG_COUNT(puts->list);
+}
+
+static bool load_puts(struct mongo *db, const char *batch, struct put_list *ret,
+                      struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ret->count = 0;
+    BSON_APPEND_UTF8(&filter, "intent", batch);
+    bool good = op_find(db, OWN_INTENT_PUTS, &filter, NULL, keep_put, ret, fault);
+    bson_destroy(&filter);
+    return good;
+}
+
+static void puts_done(struct put_list *puts)
+{
+    for (size_t i = 0; i < puts->count; i++) {
+        bson_destroy(puts->list[i]);
+    }
+}
+
+static void lock_filter(const bson_t *put, const char *batch, bson_t *ret)
+{
+    bson_init(ret);
+    put_str(ret, "_id", member_str(put, "document"));
+    BSON_APPEND_UTF8(ret, "notegate.intent", batch);
+}
+
+static bool collection_of(const bson_t *put, char ret[NG_COLLECTION_MAX + 1])
+{
+    struct ng_str name = member_str(put, "collection");
+    if (name.len > NG_COLLECTION_MAX) {
+        return false;
+    }
+    memcpy(ret, name.data, name.len);
+    ret[name.len] = '\0';
+    return true;
+}
+
+/* Takes one lock away without a change; a place that was only held goes. */
+static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
+{
+    char collection[NG_COLLECTION_MAX + 1];
+    bson_t filter, update, part;
+    int64_t matched = 0;
+    if (!collection_of(put, collection)) {
+        return true;
+    }
+    lock_filter(put, batch, &filter);
+    BSON_APPEND_UTF8(&filter, "notegate.place_of", batch);
+    bool good = op_delete(db, collection, &filter, false, NULL, fault);
+    bson_destroy(&filter);
+    if (!good) {
+        return false;
+    }
+    lock_filter(put, batch, &filter);
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
+    BSON_APPEND_UTF8(&part, "notegate.intent", "");
+    (void)bson_append_document_end(&update, &part);
+    good = op_update(db, collection, &filter, &update, &matched, fault);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    return good;
+}
+
+/* The change holds only while the lock is there, so it is made once. */
+static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
+{
+    char collection[NG_COLLECTION_MAX + 1];
+    bson_t filter, update;
+    int64_t matched = 0;
+    struct ng_str change = member_str(put, "change");
+    if (change.data == NULL || !collection_of(put, collection)) {
+        return unlock(db, put, batch, fault);
+    }
+    if (!bson_init_static(&update, (const uint8_t *)change.data, change.len)) {
+        return true;
+    }
+    lock_filter(put, batch, &filter);
+    bool good = op_update(db, collection, &filter, &update, &matched, fault);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool forget(struct mongo *db, const char *batch, struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t puts = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "_id", batch);
+    BSON_APPEND_UTF8(&puts, "intent", batch);
+    bool good = op_delete(db, OWN_INTENTS, &filter, false, NULL, fault) &&
+                op_delete(db, OWN_INTENT_PUTS, &puts, true, NULL, fault);
+    bson_destroy(&filter);
+    bson_destroy(&puts);
+    return good;
+}
+
+/* Applies or takes back, then forgets. */
+static bool carry_out(struct mongo *db, const char *batch, bool done, struct fault *fault)
+{
+    struct put_list *puts = calloc(1, sizeof(*puts));
+    if (puts == NULL) {
+        (void)fail_text(fault, NG_EINTERNAL, "no memory to end a change of several documents");
+        return false;
+    }
+    bool good = load_puts(db, batch, puts, fault);
+    for (size_t i = 0; i < puts->count && good; i++) {
+        good = done ? apply(db, puts->list[i], batch, fault)
+                    : unlock(db, puts->list[i], batch, fault);
+    }
+    puts_done(puts);
+    free(puts);
+    return good && forget(db, batch, fault);
+}
+
+/* From open to another state. *ret_moved false: somebody did that before. */
+static bool decide(struct mongo *db, const char *batch, const char *state, bool *ret_moved,
+                   struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t update = BSON_INITIALIZER;
+    bson_t part;
+    int64_t matched = 0;
+    BSON_APPEND_UTF8(&filter, "_id", batch);
+    BSON_APPEND_UTF8(&filter, "state", "open");
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
+    BSON_APPEND_UTF8(&part, "state", state);
+    (void)bson_append_document_end(&update, &part);
+    bool good = op_update(db, OWN_INTENTS, &filter, &update, &matched, fault);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    *ret_moved = good && matched > 0;
+    return good;
+}
+
+static bson_t *find_intent(struct mongo *db, const char *batch, struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "_id", batch);
+    bson_t *intent = op_find_one(db, OWN_INTENTS, &filter, NULL, fault);
+    bson_destroy(&filter);
+    return intent;
+}
+
+/* Ends an intent as far as that is anybody's to do. true: it has ended. */
+static bool settle(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
+{
+    bson_t *intent = find_intent(db, batch, fault);
+    if (intent == NULL) {
+        return false;
+    }
+    struct ng_str state = member_str(intent, "state");
+    bool done = str_same(state, ng_str_of("done"));
+    bool open = str_same(state, ng_str_of("open"));
+    bool old = wall_ms() - member_i64(intent, "started") > OPEN_MS + db->timeout_ms;
+    bson_destroy(intent);
+    if (done) {
+        return carry_out(db, batch, true, fault);
+    }
+    if (only_done || (open && !old)) {
+        return false;
+    }
+    bool moved = false;
+    if (open && (!decide(db, batch, "aborted", &moved, fault) || !moved)) {
+        return fault->rc == NG_OK && settle(db, batch, true, fault);
+    }
+    return carry_out(db, batch, false, fault);
+}
+
+static bool batch_of(const bson_t *doc, char ret[BATCH_ID_MAX])
+{
+    struct ng_str batch = member_str(doc, "notegate.intent");
+    if (batch.data == NULL || batch.len >= BATCH_ID_MAX) {
+        return false;
+    }
+    memcpy(ret, batch.data, batch.len);
+    ret[batch.len] = '\0';
+    return true;
+}
+
+bool intent_finish(struct mongo *db, const bson_t *doc, struct fault *fault)
+{
+    char batch[BATCH_ID_MAX];
+    return batch_of(doc, batch) && settle(db, batch, true, fault);
+}
+
+bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
+                 struct fault *fault)
+{
+    char batch[BATCH_ID_MAX];
+    memset(fault, 0, sizeof(*fault));
+    if (!batch_of(doc, batch)) {
+        return false;
+    }
+    bool ended = settle(db, batch, false, fault);
+    if (ended || fault->rc != NG_OK) {
+        return ended;
+    }
+    bson_t *intent = find_intent(db, batch, fault);
+    if (intent != NULL) {
+        bson_destroy(intent);
+        return false;
+    }
+    if (fault->rc != NG_OK) {
+        return false;
+    }
+    /* A lock whose intent is over: it was set by one too slow, who can commit nothing more. */
+    bson_t put = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&put, "collection", collection);
+    put_str(&put, "document", member_str(doc, "_id"));
+    bool good = unlock(db, &put, batch, fault);
+    bson_destroy(&put);
+    return good;
+}
+
+struct sweep {
+    char list[SWEEP_MAX][BATCH_ID_MAX];
+    size_t count;
+};
+
+static int keep_old(void *user, const bson_t *intent)
+{
+    struct sweep *sweep = user;
+    struct ng_str batch = member_str(intent, "_id");
+    if (batch.data != NULL && batch.len < BATCH_ID_MAX) {
+        memcpy(sweep->list[sweep->count], batch.data, batch.len);
+        sweep->list[sweep->count++][batch.len] = '\0';
+    }
+    return sweep->count == SWEEP_MAX;
+}
+
+void intent_sweep(struct mongo *db)
+{
+    struct fault fault;
+    struct sweep sweep = {.count = 0};
+    bson_t filter = BSON_INITIALIZER;
+    bson_t part;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "started", &part);
+    BSON_APPEND_DATE_TIME(&part, "$lt", wall_ms() - OPEN_MS - db->timeout_ms);
+    (void)bson_append_document_end(&filter, &part);
+    (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
+    bson_destroy(&filter);
+    for (size_t i = 0; i < sweep.count; i++) {
+        (void)settle(db, sweep.list[i], false, &fault);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void sort_order(struct step *step)
+{
+    const struct prepared *puts = step->job->puts;
+    size_t count = step->job->batch->put_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i;
+        while (at > 0) {
+            const struct prepared *a = &puts[step->order[at - 1]];
+            const struct prepared *b = &puts[i];
+            int by = strcmp(a->collection->name, b->collection->name);
+            size_t len = a->name.len < b->name.len ? a->name.len : b->name.len;
+            by = by != 0 ? by : memcmp(a->name.data, b->name.data, len);
+            if (by < 0 || (by == 0 && a->name.len < b->name.len)) {
+                break;
+            }
+            step->order[at] = step->order[at - 1];
+            at--;
+        }
+        step->order[at] = i;
+    }
+}
+
+/* The commit point. Unclear outcomes are looked into until there is an answer. */
+static int commit_point(struct step *step, int64_t until_ms)
+{
+    for (unsigned tried = 0;; tried++) {
+        bool moved = false;
+        bool good = decide(step->db, step->batch, "done", &moved, &step->fault);
+        if (good && moved) {
+            return NG_OK;
+        }
+        if (good) {
+            bson_t *intent = find_intent(step->db, step->batch, &step->fault);
+            bool done =
+                intent != NULL && str_same(member_str(intent, "state"), ng_str_of("done"));
+            if (intent != NULL) {
+                bson_destroy(intent);
+            }
+            /* Gone: by one who carried it out or took it back. Locks tell no more; the first
+             * change of it does. */
+            if (step->fault.rc == NG_OK) {
+                return done || intent == NULL ? NG_PENDING : NG_EBUSY;
+            }
+        } else if (!step->fault.unclear && tried == 0) {
+            return step->fault.rc;
+        }
+        if (monotonic_ms() >= until_ms) {
+            return step->fault.rc != NG_OK ? step->fault.rc : NG_EUNAVAILABLE;
+        }
+        back_off(tried);
+    }
+}
+
+static const struct prepared *first_change(const struct step *step, uint64_t *ret_revision)
+{
+    for (size_t i = 0; i < step->job->batch->put_count; i++) {
+        if (!is_condition(&step->job->batch->puts[i])) {
+            *ret_revision = step->job->batch->puts[i].revision;
+            return &step->job->puts[i];
+        }
+    }
+    *ret_revision = 0;
+    return &step->job->puts[0];
+}
+
+static int step_run(struct step *step)
+{
+    int64_t until = monotonic_ms() + step->db->timeout_ms;
+    uint64_t revision = 0;
+    const struct prepared *first = first_change(step, &revision);
+    int rc = write_down(step);
+    rc = rc == NG_OK ? lock_all(step, until) : rc;
+    if (rc == NG_OK) {
+        rc = commit_point(step, until + step->db->timeout_ms);
+        if (rc == NG_PENDING) {
+            bool landed = false;
+            rc = batch_landed(step->db, first->collection->name, bytes_str(&first->name),
+                              revision, step->batch, &landed, &step->fault);
+            rc = rc == NG_OK && !landed
+                     ? fail_text(&step->fault, NG_EBUSY,
+                                 "the change took so long that another gateway undid it; try "
+                                 "again")
+                     : rc;
+        }
+        if (rc == NG_EUNAVAILABLE) {
+            return rc; /* decided or not: who comes after us finds out */
+        }
+    }
+    struct fault fault;
+    if (rc == NG_OK) {
+        (void)carry_out(step->db, step->batch, true, &fault);
+    } else {
+        bool moved = false;
+        (void)decide(step->db, step->batch, "aborted", &moved, &fault);
+        (void)carry_out(step->db, step->batch, false, &fault);
+    }
+    return rc;
+}
+
+void intent_commit(struct mongo *db, struct job *job)
+{
+    struct step step = {.db = db, .job = job};
+    uint64_t revision = 0;
+    step.order = calloc(job->batch->put_count, sizeof(*step.order));
+    if (step.order == NULL) {
+        (void)fail_text(&step.fault, NG_EINTERNAL, "no memory for the change");
+        (void)batch_fault(job, &step.fault);
+        return;
+    }
+    sort_order(&step);
+    batch_id(db, step.batch);
+    int rc = NG_OK;
+    if (job->batch->answer != NULL) {
+        const struct prepared *first = first_change(&step, &revision);
+        rc = answer_claim(db, job, step.batch, first, revision, &step.fault);
+    }
+    bool claimed = rc == NG_OK && job->batch->answer != NULL;
+    rc = rc == NG_OK ? step_run(&step) : rc;
+    if (claimed && rc != NG_EUNAVAILABLE) {
+        answer_settle(db, job, step.batch, rc == NG_OK);
+    }
+    job->rc = rc;
+    if (rc != NG_OK) {
+        step.fault.rc = rc;
+        (void)batch_fault(job, &step.fault);
+    } else {
+        atomic_fetch_add(&db->stat_puts, job->batch->put_count);
+        relay_kick(db, NULL);
+    }
+    free(step.order);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* json_in.c - the JSON of an entry as members of BSON. The core has checked that it is JSON, so
+ * what does not fit here is simply not taken; the caller then keeps the text as well. */
+#include "db.h"
+
+#include <stdio.h>
+
+/* BSON itself ends at 100 levels, ours are among them. */
+#define LEVELS_MAX 80
+
+enum place { PLACE_TOP, PLACE_METADATA, PLACE_HISTORY, PLACE_HISTORY_ITEM, PLACE_OTHER };
+
+struct reader {
+    const char *at, *end;
+    struct bytes key, text;
+    unsigned level;
+    bool memory;
+};
+
+static void skip_space(struct reader *in)
+{
+    while (in->at < in->end &&
+           (*in->at == ' ' || *in->at == '\n' || *in->at == '\t' || *in->at == '\r')) {
+        in->at++;
+    }
+}
+
+static bool eat(struct reader *in, char c)
+{
+    skip_space(in);
+    if (in->at >= in->end || *in->at != c) {
+        return false;
+    }
+    in->at++;
+    return true;
+}
+
+static bool digits_of(const char *at, size_t count, int64_t *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (at[i] < '0' || at[i] > '9') {
+            return false;
+        }
+        *ret = *ret * 10 + (at[i] - '0');
+    }
+    return true;
+}
+
+/* Days since 1970 of a date of the Gregorian calendar. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t of_era = y - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* Exactly YYYY-MM-DDTHH:MM:SS.mmmZ, which is also how a date is printed. */
+bool date_parse(struct ng_str text, int64_t *ret_ms)
+{
+    int64_t year, month, day, hour, minute, second, ms;
+    const char *at = text.data;
+    if (text.len != 24 || at[4] != '-' || at[7] != '-' || at[10] != 'T' || at[13] != ':' ||
+        at[16] != ':' || at[19] != '.' || at[23] != 'Z' || !digits_of(at, 4, &year) ||
+        !digits_of(at + 5, 2, &month) || !digits_of(at + 8, 2, &day) ||
+        !digits_of(at + 11, 2, &hour) || !digits_of(at + 14, 2, &minute) ||
+        !digits_of(at + 17, 2, &second) || !digits_of(at + 20, 3, &ms)) {
+        return false;
+    }
+    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
+        second > 59) {
+        return false;
+    }
+    *ret_ms =
+        ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 + second * 1000 + ms;
+    return true;
+}
+
+static bool hex4(const char *at, uint32_t *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char c = at[i];
+        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+                                                : 16;
+        if (digit > 15) {
+            return false;
+        }
+        *ret = *ret * 16 + digit;
+    }
+    return true;
+}
+
+static int add_code_point(struct bytes *text, uint32_t c)
+{
+    char out[4];
+    size_t len = 0;
+    if (c < 0x80) {
+        out[len++] = (char)c;
+    } else if (c < 0x800) {
+        out[len++] = (char)(0xC0 | (c >> 6));
+        out[len++] = (char)(0x80 | (c & 63));
+    } else if (c < 0x10000) {
+        out[len++] = (char)(0xE0 | (c >> 12));
+        out[len++] = (char)(0x80 | ((c >> 6) & 63));
+        out[len++] = (char)(0x80 | (c & 63));
+    } else {
+        out[len++] = (char)(0xF0 | (c >> 18));
+        out[len++] = (char)(0x80 | ((c >> 12) & 63));
+        out[len++] = (char)(0x80 | ((c >> 6) & 63));
+        out[len++] = (char)(0x80 | (c & 63));
+    }
+    return bytes_add(text, out, len);
+}
+
+static bool read_escape(struct reader *in, struct bytes *text)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+    uint32_t c = 0;
+    if (in->at >= in->end) {
+        return false;
+    }
+    char letter = *in->at++;
+    const char *found = letter != '\0' ? strchr(from, letter) : NULL;
+    if (found != NULL) {
+        return bytes_add(text, to + (found - from), 1) == NG_OK;
+    }
+    if (letter != 'u' || in->end - in->at < 4 || !hex4(in->at, &c)) {
+        return false;
+    }
+    in->at += 4;
+    if (c >= 0xD800 && c < 0xDC00) {
+        uint32_t low = 0;
+        if (in->end - in->at < 6 || in->at[0] != '\\' || in->at[1] != 'u' ||
+            !hex4(in->at + 2, &low)) {
+            return false;
+        }
+        in->at += 6;
+        c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+    }
+    return add_code_point(text, c) == NG_OK;
+}
+
+static bool read_string(struct reader *in, struct bytes *text)
+{
+    text->len = 0;
+    if (!eat(in, '"')) {
+        return false;
+    }
+    while (in->at < in->end && *in->at != '"') {
+        const char *from = in->at;
+        while (in->at < in->end && *in->at != '"' && *in->at != '\\') {
+            in->at++;
+        }
+        if (bytes_add(text, from, (size_t)(in->at - from)) != NG_OK) {
+            return false;
+        }
+        if (in->at < in->end && *in->at == '\\') {
+            in->at++;
+            if (!read_escape(in, text)) {
+                return false;
+            }
+        }
+    }
+    return eat(in, '"');
+}
+
+/* Integers that fit are integers; everything else is a double. */
+static bool read_number(struct reader *in, bson_t *out, const char *key, int key_len)
+{
+    char digits[64];
+    size_t len = 0;
+    bool integer = true;
+    while (in->at < in->end && strchr("+-.0123456789eE", *in->at) != NULL && *in->at != '\0') {
+        integer = integer && *in->at != '.' && *in->at != 'e' && *in->at != 'E';
+        if (len + 1 >= sizeof(digits)) {
+            return false;
+        }
+        digits[len++] = *in->at++;
+    }
+    digits[len] = '\0';
+    if (len == 0) {
+        return false;
+    }
+    if (integer && len <= 18) {
+        return bson_append_int64(out, key, key_len, strtoll(digits, NULL, 10));
+    }
+    return bson_append_double(out, key, key_len, strtod(digits, NULL));
+}
+
+static bool read_value(struct reader *in, bson_t *out, const char *key, int key_len,
+                       enum place place);
+
+/* Names that the server or a path of ours would take for something else. */
+static bool fit_name(struct ng_str name, enum place place)
+{
+    static const char *const ours[] = {"_id",     "space", "outbox", "notegate",
+                                       "content", "code",  "json",   "text"};
+    if (name.len == 0 || name.data[0] == '$' || memchr(name.data, '.', name.len) != NULL ||
+        memchr(name.data, '\0', name.len) != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < NG_COUNT(ours) && place == PLACE_TOP; i++) {
+        if (str_same(name, ng_str_of(ours[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum place place_below(enum place place, struct ng_str name)
+{
+    if (place == PLACE_TOP && str_same(name, ng_str_of("metadata"))) {
+        return PLACE_METADATA;
+    }
+    if (place == PLACE_TOP && str_same(name, ng_str_of("history"))) {
+        return PLACE_HISTORY;
+    }
+    return PLACE_OTHER;
+}
+
+static bool is_date_name(enum place place, struct ng_str name)
+{
+    return (place == PLACE_METADATA && name.len > 3 &&
+            memcmp(name.data + name.len - 3, "_at", 3) == 0) ||
+           (place == PLACE_HISTORY_ITEM && str_same(name, ng_str_of("timestamp")));
+}
+
+static bool read_member(struct reader *in, bson_t *out, enum place place)
+{
+    int64_t ms = 0;
+    if (!read_string(in, &in->key) || !eat(in, ':')) {
+        return false;
+    }
+    struct ng_str name = bytes_str(&in->key);
+    if (!fit_name(name, place)) {
+        return false;
+    }
+    char *copy = malloc(name.len + 1);
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = '\0';
+    name.data = copy;
+    skip_space(in);
+    bool good;
+    if (is_date_name(place, name) && in->at < in->end && *in->at == '"') {
+        good = read_string(in, &in->text);
+        if (good && date_parse(bytes_str(&in->text), &ms)) {
+            good = bson_append_date_time(out, copy, (int)name.len, ms);
+        } else if (good) {
+            good = bson_append_utf8(out, copy, (int)name.len, bytes_str(&in->text).data,
+                                    (int)in->text.len);
+        }
+    } else {
+        good = read_value(in, out, copy, (int)name.len, place_below(place, name));
+    }
+    free(copy);
+    return good;
+}
+
+static bool read_object(struct reader *in, bson_t *out, enum place place)
+{
+    if (!eat(in, '{')) {
+        return false;
+    }
+    if (eat(in, '}')) {
+        return true;
+    }
+    do {
+        if (!read_member(in, out, place)) {
+            return false;
+        }
+    } while (eat(in, ','));
+    return eat(in, '}');
+}
+
+static bool read_array(struct reader *in, bson_t *out, enum place place)
+{
+    char digits[16];
+    uint32_t at = 0;
+    if (!eat(in, '[')) {
+        return false;
+    }
+    if (eat(in, ']')) {
+        return true;
+    }
+    do {
+        const char *key = NULL;
+        size_t len = bson_uint32_to_string(at++, &key, digits, sizeof(digits));
+        enum place item = place == PLACE_HISTORY ? PLACE_HISTORY_ITEM : PLACE_OTHER;
+        if (!read_value(in, out, key, (int)len, item)) {
+            return false;
+        }
+    } while (eat(in, ','));
+    return eat(in, ']');
+}
+
+static bool read_container(struct reader *in, bson_t *out, const char *key, int key_len,
+                           enum place place)
+{
+    bson_t child;
+    bool array = *in->at == '[';
+    if (in->level >= LEVELS_MAX) {
+        return false;
+    }
+    if (!(array ? bson_append_array_begin(out, key, key_len, &child)
+                : bson_append_document_begin(out, key, key_len, &child))) {
+        return false;
+    }
+    in->level++;
+    bool good = array ? read_array(in, &child, place) : read_object(in, &child, place);
+    in->level--;
+    bool ended =
+        array ? bson_append_array_end(out, &child) : bson_append_document_end(out, &child);
+    return good && ended;
+}
+
+static bool read_word(struct reader *in, const char *word)
+{
+    size_t len = strlen(word);
+    if ((size_t)(in->end - in->at) < len || memcmp(in->at, word, len) != 0) {
+        return false;
+    }
+    in->at += len;
+    return true;
+}
+
+static bool read_value(struct reader *in, bson_t *out, const char *key, int key_len,
+                       enum place place)
+{
+    skip_space(in);
+    if (in->at >= in->end) {
+        return false;
+    }
+    switch (*in->at) {
+    case '{':
+    case '[':
+        return read_container(in, out, key, key_len, place);
+    case '"':
+        return read_string(in, &in->text) &&
+               bson_append_utf8(out, key, key_len, bytes_str(&in->text).data,
+                                (int)in->text.len);
+    case 't':
+        return read_word(in, "true") && bson_append_bool(out, key, key_len, true);
+    case 'f':
+        return read_word(in, "false") && bson_append_bool(out, key, key_len, false);
+    case 'n':
+        return read_word(in, "null") && bson_append_null(out, key, key_len);
+    default:
+        return read_number(in, out, key, key_len);
+    }
+}
+
+/* Moves behind a value without taking it. */
+static void skip_value(struct reader *in)
+{
+    unsigned depth = 0;
+    bool quoted = false;
+    while (in->at < in->end) {
+        char c = *in->at;
+        if (quoted) {
+            in->at += c == '\\' && in->end - in->at > 1 ? 1 : 0;
+            quoted = c != '"';
+        } else if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
+            return;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+        in->at++;
+    }
+}
+
+/* One member at the top, made beside the others first: half of one is of no use. */
+static int take_member(struct reader *in, bson_t *ret, bool *ret_whole)
+{
+    const char *from = in->at;
+    bson_t one = BSON_INITIALIZER;
+    int rc = NG_OK;
+    if (read_member(in, &one, PLACE_TOP)) {
+        rc = bson_concat(ret, &one) ? NG_OK : NG_ETOOLARGE;
+    } else {
+        *ret_whole = false;
+        in->at = from;
+        in->level = 0;
+        if (!read_string(in, &in->key) || !eat(in, ':')) {
+            rc = NG_EINVAL;
+        }
+        skip_value(in);
+    }
+    bson_destroy(&one);
+    return rc;
+}
+
+int json_members(struct ng_str json, bson_t *ret, bool *ret_whole)
+{
+    struct reader in = {.at = json.data, .end = json.data + json.len};
+    int rc = NG_OK;
+    *ret_whole = true;
+    if (!eat(&in, '{')) {
+        return NG_EINVAL;
+    }
+    if (!eat(&in, '}')) {
+        do {
+            rc = take_member(&in, ret, ret_whole);
+        } while (rc == NG_OK && eat(&in, ','));
+        rc = rc == NG_OK && !eat(&in, '}') ? NG_EINVAL : rc;
+    }
+    bytes_done(&in.key);
+    bytes_done(&in.text);
+    return rc;
+}

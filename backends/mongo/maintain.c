@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
+ * numbers of quiet changes. Several gateways may do it at once: each step can be done twice. */
+#include "db.h"
+
+#define LOOK_DOCS 100
+#define DAY_MS INT64_C(86400000)
+
+typedef bool pinned_fn(void *user, const struct ng_key *key, uint64_t revision);
+
+struct old {
+    uint64_t revision;
+    int64_t time_ms;
+    bool drop;
+};
+
+struct thinning {
+    struct mongo *db;
+    struct ng_call *call;
+    const struct db_collection *collection;
+    int64_t cutoff_ms;
+    pinned_fn *pinned;
+    void *user;
+    bson_t *docs[LOOK_DOCS];
+    size_t doc_count;
+    struct bytes after;
+    struct old *list;
+    size_t count, cap;
+    bool failed;
+};
+
+static int64_t day_of(int64_t time_ms)
+{
+    return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
+}
+
+static int keep_old(void *user, const bson_t *version)
+{
+    struct thinning *thin = user;
+    if (thin->count == thin->cap) {
+        size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
+        struct old *grown = realloc(thin->list, cap * sizeof(*grown));
+        thin->failed = grown == NULL;
+        if (thin->failed) {
+            return 1;
+        }
+        thin->list = grown;
+        thin->cap = cap;
+    }
+    thin->list[thin->count++] = (struct old){.revision = member_u64(version, "revision"),
+                                             .time_ms = member_i64(version, "time")};
+    return 0;
+}
+
+/* Marks what goes: not the first one, not the last one of a day, not what is pinned. */
+static size_t mark(struct thinning *thin, const bson_t *doc)
+{
+    size_t dropped = 0;
+    struct ng_key key = {ng_str_of(thin->collection->name), member_str(doc, "space"),
+                         member_str(doc, "notegate.id")};
+    for (size_t i = 1; i < thin->count; i++) {
+        struct old *row = &thin->list[i];
+        bool last_of_day =
+            i + 1 == thin->count || day_of(thin->list[i + 1].time_ms) != day_of(row->time_ms);
+        row->drop = !last_of_day && row->time_ms < thin->cutoff_ms &&
+                    (thin->pinned == NULL || !thin->pinned(thin->user, &key, row->revision));
+        dropped += row->drop ? 1 : 0;
+    }
+    return dropped;
+}
+
+/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+static int make_whole(struct thinning *thin, struct ng_str name, uint64_t revision,
+                      struct fault *fault)
+{
+    static const char *const spliced[] = {"json_at", "json_removed", "text_at", "text_removed"};
+    struct state state = {0};
+    struct bytes ref = {0};
+    bson_t filter = BSON_INITIALIZER;
+    bson_t update = BSON_INITIALIZER;
+    bson_t part;
+    int64_t matched = 0;
+    int rc =
+        version_load(thin->db, thin->collection->name, name, NULL, revision, &state, fault);
+    rc = rc == NG_OK ? name_version(thin->collection->name, name, revision, &ref) : rc;
+    if (rc == NG_OK) {
+        put_str(&filter, "_id", bytes_str(&ref));
+        BSON_APPEND_INT32(&filter, "kept", KEPT_SPLICE);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
+        BSON_APPEND_INT32(&part, "kept", KEPT_WHOLE);
+        put_str(&part, "json", bytes_str(&state.json));
+        put_str(&part, "text", bytes_str(&state.text));
+        (void)bson_append_document_end(&update, &part);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
+        for (size_t i = 0; i < NG_COUNT(spliced); i++) {
+            BSON_APPEND_UTF8(&part, spliced[i], "");
+        }
+        (void)bson_append_document_end(&update, &part);
+        rc = op_update(thin->db, OWN_VERSIONS, &filter, &update, &matched, fault) ? NG_OK
+                                                                                  : fault->rc;
+    }
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    state_done(&state);
+    bytes_done(&ref);
+    return rc;
+}
+
+static int drop_run(struct thinning *thin, struct ng_str name, size_t first, size_t last,
+                    struct fault *fault)
+{
+    struct bytes low = {0};
+    struct bytes high = {0};
+    bson_t filter = BSON_INITIALIZER;
+    bson_t part;
+    const char *collection = thin->collection->name;
+    int rc = make_whole(thin, name, thin->list[last + 1].revision, fault);
+    rc = rc == NG_OK ? name_version(collection, name, thin->list[first].revision, &low) : rc;
+    rc = rc == NG_OK ? name_version(collection, name, thin->list[last].revision, &high) : rc;
+    if (rc == NG_OK) {
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
+        put_str(&part, "$gte", bytes_str(&low));
+        put_str(&part, "$lte", bytes_str(&high));
+        (void)bson_append_document_end(&filter, &part);
+        rc = op_delete(thin->db, OWN_VERSIONS, &filter, true, NULL, fault) ? NG_OK : fault->rc;
+    }
+    bson_destroy(&filter);
+    bytes_done(&low);
+    bytes_done(&high);
+    return rc;
+}
+
+static int fail_thinning(struct thinning *thin, int rc, const struct fault *fault)
+{
+    if (fault->rc != NG_OK) {
+        return fault_fail(thin->call, fault, "thinning history");
+    }
+    return ng_fail(
+        thin->call, rc == NG_EINTERNAL ? rc : NG_EUNAVAILABLE,
+        "a history in %s is damaged: run `notegate verify` and restore from a backup",
+        thin->collection->name);
+}
+
+static int thin_doc(struct thinning *thin, const bson_t *doc)
+{
+    struct fault fault = {0};
+    struct ng_str name = member_str(doc, "_id");
+    struct ng_range range = {
+        .size = sizeof(range), .from = 1, .limit = UINT32_MAX, .ascending = true};
+    range.to = member_u64(doc, "notegate.revision") - 1;
+    thin->count = 0;
+    int rc = versions_each(thin->db, thin->collection->name, name, NULL, &range, keep_old, thin,
+                           &fault);
+    if (rc != NG_OK || thin->failed) {
+        return fail_thinning(thin, NG_EINTERNAL, &fault);
+    }
+    if (mark(thin, doc) == 0) {
+        return NG_OK;
+    }
+    for (size_t i = 0; i < thin->count && rc == NG_OK;) {
+        if (!thin->list[i].drop) {
+            i++;
+            continue;
+        }
+        size_t last = i;
+        while (last + 1 < thin->count && thin->list[last + 1].drop) {
+            last++;
+        }
+        rc = drop_run(thin, name, i, last, &fault);
+        i = last + 1;
+    }
+    return rc == NG_OK ? rc : fail_thinning(thin, rc, &fault);
+}
+
+static int keep_doc(void *user, const bson_t *doc)
+{
+    struct thinning *thin = user;
+    thin->docs[thin->doc_count++] = bson_copy(doc);
+    return thin->doc_count == LOOK_DOCS;
+}
+
+static int next_docs(struct thinning *thin)
+{
+    struct fault fault;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t opts = BSON_INITIALIZER;
+    bson_t part;
+    thin->doc_count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
+    put_str(&part, "$gt", bytes_str(&thin->after));
+    (void)bson_append_document_end(&filter, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.revision", &part);
+    BSON_APPEND_INT64(&part, "$gt", 2);
+    (void)bson_append_document_end(&filter, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.created", &part);
+    BSON_APPEND_DATE_TIME(&part, "$lt", thin->cutoff_ms);
+    (void)bson_append_document_end(&filter, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
+    BSON_APPEND_INT32(&part, "_id", 1);
+    (void)bson_append_document_end(&opts, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
+    BSON_APPEND_INT32(&part, "space", 1);
+    BSON_APPEND_INT32(&part, "notegate.id", 1);
+    BSON_APPEND_INT32(&part, "notegate.revision", 1);
+    (void)bson_append_document_end(&opts, &part);
+    BSON_APPEND_INT64(&opts, "limit", LOOK_DOCS);
+    bool good =
+        op_find(thin->db, thin->collection->name, &filter, &opts, keep_doc, thin, &fault);
+    bson_destroy(&filter);
+    bson_destroy(&opts);
+    if (!good) {
+        return fault_fail(thin->call, &fault, "thinning history");
+    }
+    return thin->doc_count == 0
+               ? NG_OK
+               : bytes_set(&thin->after, member_str(thin->docs[thin->doc_count - 1], "_id"));
+}
+
+static int thin_collection(struct thinning *thin)
+{
+    int rc = NG_OK;
+    bool more = true;
+    thin->after.len = 0;
+    while (rc == NG_OK && more) {
+        rc = next_docs(thin);
+        more = rc == NG_OK && thin->doc_count > 0;
+        for (size_t i = 0; i < thin->doc_count; i++) {
+            rc = rc == NG_OK ? thin_doc(thin, thin->docs[i]) : rc;
+            bson_destroy(thin->docs[i]);
+        }
+        if (rc == NG_OK && more && thin->call->host->cancelled(thin->call)) {
+            rc = ng_fail(thin->call, NG_ETIMEOUT,
+                         "upkeep ran out of its time; it goes on at the next one");
+        }
+    }
+    return rc;
+}
+
+/* Expired answers; numbers of changes that nobody is told of, but the last one. */
+static int drop_expired(struct mongo *db, struct ng_call *call, int64_t now_ms)
+{
+    struct fault fault;
+    bson_t answers = BSON_INITIALIZER;
+    bson_t quiet = BSON_INITIALIZER;
+    bson_t part;
+    BSON_APPEND_DOCUMENT_BEGIN(&answers, "expires", &part);
+    BSON_APPEND_DATE_TIME(&part, "$lte", now_ms);
+    (void)bson_append_document_end(&answers, &part);
+    BSON_APPEND_BOOL(&quiet, "quiet", true);
+    BSON_APPEND_DOCUMENT_BEGIN(&quiet, "time", &part);
+    BSON_APPEND_DATE_TIME(&part, "$lt", now_ms - DAY_MS);
+    (void)bson_append_document_end(&quiet, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&quiet, "_id", &part);
+    put_u64(&part, "$lt", atomic_load(&db->last_seq));
+    (void)bson_append_document_end(&quiet, &part);
+    bool good = op_delete(db, OWN_ANSWERS, &answers, true, NULL, &fault) &&
+                op_delete(db, OWN_EVENTS, &quiet, true, NULL, &fault);
+    bson_destroy(&answers);
+    bson_destroy(&quiet);
+    return good ? NG_OK : fault_fail(call, &fault, "dropping what has expired");
+}
+
+int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
+                 pinned_fn *pinned, void *user)
+{
+    struct mongo *db = self;
+    size_t count = 0;
+    struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+    int rc = drop_expired(db, call, now_ms);
+    if (rc != NG_OK || keep_ms == 0) {
+        return rc;
+    }
+    thin.cutoff_ms = now_ms - keep_ms;
+    rc = relay_drain(db, call);
+    struct db_collection **list = collections_list(db, &count);
+    for (size_t i = 0; i < count && list != NULL && rc == NG_OK; i++) {
+        thin.collection = list[i];
+        if ((list[i]->flags & NG_COLLECTION_NO_HISTORY) == 0) {
+            rc = thin_collection(&thin);
+        }
+    }
+    free(list);
+    free(thin.list);
+    bytes_done(&thin.after);
+    return rc;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue.c - batches on their way to the server. Documents are spread over lanes by their hash;
+ * a batch stands in the lane of each of its documents and is ready when it is first in all of
+ * them, so the changes of one document go out in the order of the commits, and those of
+ * different ones side by side.
+ */
+#include "db.h"
+
+#include <stdio.h>
+
+static uint64_t hash_of(const struct prepared *prepared)
+{
+    uint64_t hash = UINT64_C(1469598103934665603);
+    for (size_t i = 0; i < prepared->name.len; i++) {
+        hash = (hash ^ (unsigned char)prepared->name.data[i]) * UINT64_C(1099511628211);
+    }
+    for (const char *c = prepared->collection->name; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+static void job_free(struct job *job)
+{
+    for (size_t i = 0; i < job->batch->put_count; i++) {
+        bytes_done(&job->puts[i].name);
+    }
+    free(job->puts);
+    free(job->nodes);
+    free(job);
+}
+
+static int refuse(struct ng_batch *batch, int rc, const char *text)
+{
+    (void)snprintf(batch->error, sizeof(batch->error), "%s", text);
+    return rc;
+}
+
+static bool fields_known(const struct db_collection *collection, const struct ng_put *put)
+{
+    for (size_t i = 0; i < put->field_count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < collection->field_count && !known; j++) {
+            known = str_same(put->fields[i].name, ng_str_of(collection->fields[j].name));
+        }
+        if (!known) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the writers need of a put, worked out on the thread of the caller. */
+static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put *put,
+                   struct prepared *ret)
+{
+    const struct ng_key *key = &put->key;
+    ret->collection = collection_find(db, key->collection);
+    if (ret->collection == NULL) {
+        (void)snprintf(batch->error, sizeof(batch->error),
+                       "the collection \"%.*s\" was not declared",
+                       str_clip(key->collection, NG_COLLECTION_MAX),
+                       key->collection.data != NULL ? key->collection.data : "");
+        return NG_EINVAL;
+    }
+    if (key->space.len > NG_SPACE_MAX || key->id.len > NG_ID_MAX) {
+        (void)snprintf(batch->error, sizeof(batch->error),
+                       "a space has at most %d bytes and an id %d, these have %zu and %zu",
+                       NG_SPACE_MAX, NG_ID_MAX, key->space.len, key->id.len);
+        return NG_EINVAL;
+    }
+    int rc = name_document(ret->collection, key->space, key->id, &ret->name);
+    if (rc != NG_OK) {
+        return refuse(batch, rc, "the document's space or id is not UTF-8");
+    }
+    ret->hash_of_name = hash_of(ret);
+    ret->lane = (size_t)(ret->hash_of_name ^ (ret->hash_of_name >> 32)) % LANES;
+    if (put->revision == put->base_revision) {
+        return NG_OK;
+    }
+    if (put->revision != put->base_revision + 1) {
+        (void)snprintf(batch->error, sizeof(batch->error), "revision %llu cannot follow %llu",
+                       (unsigned long long)put->revision,
+                       (unsigned long long)put->base_revision);
+        return NG_EINVAL;
+    }
+    size_t bytes = put->json.len + put->text.len;
+    if (bytes + DOCUMENT_ROOM > DOCUMENT_BYTES_MAX) {
+        (void)snprintf(
+            batch->error, sizeof(batch->error),
+            "the document would have %zu bytes, the most that MongoDB takes here are "
+            "%zu",
+            bytes + DOCUMENT_ROOM, DOCUMENT_BYTES_MAX);
+        return NG_ETOOLARGE;
+    }
+    if (!fields_known(ret->collection, put)) {
+        return refuse(batch, NG_EINVAL, "a field of the document was not declared");
+    }
+    content_hash(put->json, put->text, put->deleted, ret->hash);
+    return NG_OK;
+}
+
+static size_t put_bytes(const struct ng_put *put)
+{
+    return sizeof(*put) + put->json.len + put->text.len + put->key.id.len + put->event_data.len;
+}
+
+/* ---- lanes; all with the lock held ---- */
+
+static void make_ready(struct queue *queue, struct job *job)
+{
+    job->ready_next = NULL;
+    if (queue->ready_last != NULL) {
+        queue->ready_last->ready_next = job;
+    } else {
+        queue->ready_first = job;
+    }
+    queue->ready_last = job;
+    pthread_cond_signal(&queue->moved);
+}
+
+/* One node for each lane, as two documents of a batch may share one. */
+static void add_nodes(struct job *job)
+{
+    for (size_t i = 0; i < job->batch->put_count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < job->node_count; j++) {
+            seen = seen || job->nodes[j].lane == job->puts[i].lane;
+        }
+        if (!seen) {
+            job->nodes[job->node_count++] =
+                (struct lane_node){.job = job, .lane = job->puts[i].lane};
+        }
+    }
+}
+
+static void enter_lanes(struct queue *queue, struct job *job)
+{
+    for (size_t i = 0; i < job->node_count; i++) {
+        struct lane *lane = &queue->lanes[job->nodes[i].lane];
+        if (lane->last != NULL) {
+            lane->last->next = &job->nodes[i];
+            job->waiting++;
+        } else {
+            lane->first = &job->nodes[i];
+        }
+        lane->last = &job->nodes[i];
+    }
+    if (job->waiting == 0) {
+        make_ready(queue, job);
+    }
+}
+
+/* The job is first in its lanes, or follows one that leaves in the same step. */
+static void leave_lanes(struct queue *queue, struct job *job)
+{
+    for (size_t i = 0; i < job->node_count; i++) {
+        struct lane *lane = &queue->lanes[job->nodes[i].lane];
+        lane->first = job->nodes[i].next;
+        if (lane->first == NULL) {
+            lane->last = NULL;
+        } else if (!lane->first->job->taken && --lane->first->job->waiting == 0) {
+            make_ready(queue, lane->first->job);
+        }
+    }
+}
+
+static bool is_barrier(const struct job *job)
+{
+    return job->batch->put_count == 0 && job->batch->answer == NULL;
+}
+
+static void forget(struct queue *queue, struct job *job)
+{
+    if (job->all_prev != NULL) {
+        job->all_prev->all_next = job->all_next;
+    } else {
+        queue->all_first = job->all_next;
+    }
+    if (job->all_next != NULL) {
+        job->all_next->all_prev = job->all_prev;
+    } else {
+        queue->all_last = job->all_prev;
+    }
+    queue->batches--;
+    queue->bytes -= job->bytes;
+    struct job *first = queue->all_first;
+    if (first != NULL && is_barrier(first) && !first->taken) {
+        first->taken = true;
+        make_ready(queue, first);
+    }
+}
+
+static int enqueue(struct mongo *db, struct job *job)
+{
+    struct queue *queue = &db->queue;
+    int rc = NG_OK;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->closing) {
+        rc = refuse(job->batch, NG_EUNAVAILABLE, "the connection to MongoDB is being closed");
+    } else if (queue->batches >= QUEUE_BATCHES_MAX ||
+               (queue->batches > 0 && queue->bytes + job->bytes > QUEUE_BYTES_MAX)) {
+        rc =
+            refuse(job->batch, NG_EBUSY, "the queue to MongoDB is full: try again in a moment");
+    } else {
+        job->all_prev = queue->all_last;
+        if (queue->all_last != NULL) {
+            queue->all_last->all_next = job;
+        } else {
+            queue->all_first = job;
+        }
+        queue->all_last = job;
+        queue->batches++;
+        queue->bytes += job->bytes;
+        if (!is_barrier(job)) {
+            enter_lanes(queue, job);
+        } else if (queue->all_first == job) {
+            job->taken = true;
+            make_ready(queue, job);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return rc;
+}
+
+int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *user)
+{
+    struct mongo *db = self;
+    size_t count = batch->put_count;
+    batch->error[0] = '\0';
+    struct job *job = calloc(1, sizeof(*job));
+    if (job != NULL) {
+        job->batch = batch;
+        job->done = done;
+        job->user = user;
+        job->puts = calloc(count + 1, sizeof(*job->puts));
+        job->nodes = calloc(count + 1, sizeof(*job->nodes));
+    }
+    if (job == NULL || job->puts == NULL || job->nodes == NULL) {
+        if (job != NULL) {
+            free(job->puts);
+            free(job->nodes);
+            free(job);
+        }
+        return refuse(batch, NG_EINTERNAL, "no memory to queue the change");
+    }
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        rc = prepare(db, batch, &batch->puts[i], &job->puts[i]);
+        batch->puts[i].seq = 0; /* the relay gives it, later */
+        job->bytes += put_bytes(&batch->puts[i]);
+    }
+    if (rc == NG_OK && batch->answer != NULL) {
+        job->bytes += batch->answer->reply.len + batch->answer->scope.len;
+    }
+    if (rc == NG_OK) {
+        add_nodes(job);
+        rc = enqueue(db, job);
+    }
+    if (rc != NG_OK) {
+        job_free(job);
+    }
+    return rc;
+}
+
+/* ---- writers ---- */
+
+static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
+{
+    const struct ng_put *put = &job->batch->puts[0];
+    return job->batch->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 &&
+           put->revision != put->base_revision &&
+           put->base_revision == last->batch->puts[0].revision &&
+           job->puts[0].collection == last->puts[0].collection &&
+           str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
+}
+
+/* Takes the first ready job, and with it those behind it that continue its document. */
+static size_t take(struct queue *queue, struct job **ret)
+{
+    struct job *job = queue->ready_first;
+    size_t count = 0;
+    queue->ready_first = job->ready_next;
+    if (queue->ready_first == NULL) {
+        queue->ready_last = NULL;
+    }
+    job->taken = true;
+    ret[count++] = job;
+    bool plain = job->batch->put_count == 1 &&
+                 job->batch->puts[0].revision != job->batch->puts[0].base_revision;
+    size_t bytes = job->bytes;
+    for (struct lane_node *node = plain ? job->nodes[0].next : NULL;
+         node != NULL && count < GROUP_MAX && follows(node->job, ret[count - 1], node);
+         node = node->next) {
+        if (bytes + node->job->bytes > GROUP_BYTES_MAX) {
+            break;
+        }
+        bytes += node->job->bytes;
+        node->job->taken = true;
+        ret[count++] = node->job;
+    }
+    return count;
+}
+
+/* How long a revision that was seen is worth knowing. */
+#define KNOWN_MS 1000
+
+/* Whoever runs the jobs of a lane is alone with it. */
+static bool known_to_conflict(struct mongo *db, struct job *const *jobs, size_t count)
+{
+    const struct prepared *prepared = &jobs[0]->puts[0];
+    const struct lane *lane = &db->queue.lanes[prepared->lane];
+    if (lane->known_name != prepared->hash_of_name ||
+        jobs[0]->batch->puts[0].base_revision >= lane->known_revision ||
+        monotonic_ms() - lane->known_ms > KNOWN_MS) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->rc = refuse(jobs[i]->batch, NG_ECONFLICT,
+                             "the document was changed meanwhile; read it again and try once "
+                             "more");
+        jobs[i]->batch->failed_put = 0;
+    }
+    return true;
+}
+
+static void note_known(struct mongo *db, struct job *const *jobs, size_t count)
+{
+    const struct prepared *prepared = &jobs[0]->puts[0];
+    struct lane *lane = &db->queue.lanes[prepared->lane];
+    if (jobs[count - 1]->rc == NG_OK) {
+        lane->known_name = prepared->hash_of_name;
+        lane->known_revision = jobs[count - 1]->batch->puts[0].revision;
+        lane->known_ms = monotonic_ms();
+    }
+}
+
+static void run_puts(struct mongo *db, struct job **jobs, size_t count)
+{
+    if (jobs[0]->batch->answer != NULL || !known_to_conflict(db, jobs, count)) {
+        put_group(db, jobs, count);
+        note_known(db, jobs, count);
+    }
+}
+
+static void run(struct mongo *db, struct job **jobs, size_t count)
+{
+    struct ng_batch *batch = jobs[0]->batch;
+    if (batch->put_count > 1) {
+        intent_commit(db, jobs[0]);
+    } else if (batch->put_count == 1) {
+        run_puts(db, jobs, count);
+    } else if (batch->answer != NULL) {
+        answer_only(db, jobs[0]);
+    }
+    atomic_fetch_add(&db->stat_batches, count);
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i]->rc != NG_OK && jobs[i]->rc != NG_ECONFLICT &&
+            jobs[i]->rc != NG_EKEYREUSED) {
+            atomic_fetch_add(&db->stat_failures, 1);
+        }
+    }
+}
+
+static void finish(struct mongo *db, struct job **jobs, size_t count)
+{
+    struct queue *queue = &db->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (size_t i = 0; i < count; i++) {
+        leave_lanes(queue, jobs[i]);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct ng_batch *batch = jobs[i]->batch;
+        ng_done_fn *done = jobs[i]->done;
+        void *user = jobs[i]->user;
+        int rc = jobs[i]->rc;
+        pthread_mutex_lock(&queue->lock);
+        forget(queue, jobs[i]);
+        pthread_mutex_unlock(&queue->lock);
+        job_free(jobs[i]);
+        done(user, batch, rc);
+    }
+}
+
+static void *writer_main(void *user)
+{
+    struct mongo *db = user;
+    struct queue *queue = &db->queue;
+    struct job *jobs[GROUP_MAX];
+    pthread_mutex_lock(&queue->lock);
+    while (queue->ready_first != NULL || queue->all_first != NULL || !queue->closing) {
+        if (queue->ready_first == NULL) {
+            pthread_cond_wait(&queue->moved, &queue->lock);
+            continue;
+        }
+        size_t count = take(queue, jobs);
+        pthread_mutex_unlock(&queue->lock);
+        run(db, jobs, count);
+        finish(db, jobs, count);
+        pthread_mutex_lock(&queue->lock);
+        if (queue->closing && queue->all_first == NULL) {
+            pthread_cond_broadcast(&queue->moved);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+int queue_open(struct mongo *db)
+{
+    struct queue *queue = &db->queue;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->moved, NULL);
+    for (size_t i = 0; i < WRITERS; i++) {
+        if (pthread_create(&queue->threads[i], NULL, writer_main, db) != 0) {
+            queue_close(db);
+            return NG_EINTERNAL;
+        }
+        queue->thread_count++;
+    }
+    return NG_OK;
+}
+
+void queue_close(struct mongo *db)
+{
+    struct queue *queue = &db->queue;
+    pthread_mutex_lock(&queue->lock);
+    queue->closing = true;
+    pthread_cond_broadcast(&queue->moved);
+    pthread_mutex_unlock(&queue->lock);
+    for (size_t i = 0; i < queue->thread_count; i++) {
+        pthread_join(queue->threads[i], NULL);
+    }
+    pthread_mutex_destroy(&queue->lock);
+    pthread_cond_destroy(&queue->moved);
+}

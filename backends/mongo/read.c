@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - one document, its history, and the feed of changes. */
+#include "db.h"
+
+#include <stdio.h>
+
+/* How often a document is read again because an intent on it was just carried to its end. */
+#define READS_MAX 20
+
+static int find_main(struct mongo *db, const struct db_collection *collection,
+                     struct ng_str name, bson_t **ret, struct fault *fault)
+{
+    bson_t filter = BSON_INITIALIZER;
+    put_str(&filter, "_id", name);
+    *ret = op_find_one(db, collection->name, &filter, NULL, fault);
+    bson_destroy(&filter);
+    return fault->rc;
+}
+
+/* The tombstone of an entry that has left its collection. */
+static int find_tombstone(struct mongo *db, const struct db_collection *collection,
+                          struct ng_str name, bson_t **ret, struct fault *fault)
+{
+    struct bytes ref = {0};
+    bson_t filter = BSON_INITIALIZER;
+    int rc = bytes_add_c(&ref, collection->name);
+    rc = rc == NG_OK ? bytes_add(&ref, "/", 1) : rc;
+    rc = rc == NG_OK ? bytes_add(&ref, name.data, name.len) : rc;
+    put_str(&filter, "_id", bytes_str(&ref));
+    if (rc == NG_OK) {
+        *ret = op_find_one(db, OWN_TOMBSTONES, &filter, NULL, fault);
+        rc = fault->rc;
+    }
+    bson_destroy(&filter);
+    bytes_done(&ref);
+    return rc;
+}
+
+int doc_load(struct mongo *db, const struct db_collection *collection, struct ng_str name,
+             bson_t **ret, struct fault *fault)
+{
+    *ret = NULL;
+    for (unsigned i = 0;; i++) {
+        int rc = find_main(db, collection, name, ret, fault);
+        if (rc == NG_OK && *ret == NULL && collection->is_entry) {
+            rc = find_tombstone(db, collection, name, ret, fault);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (*ret == NULL) {
+            return NG_ENOTFOUND;
+        }
+        if (i < READS_MAX && member_str(*ret, "notegate.intent").data != NULL &&
+            intent_finish(db, *ret, fault)) {
+            bson_destroy(*ret);
+            continue;
+        }
+        if (member_u64(*ret, "notegate.revision") == 0) {
+            bson_destroy(*ret); /* only a place that an intent holds */
+            *ret = NULL;
+            return NG_ENOTFOUND;
+        }
+        return NG_OK;
+    }
+}
+
+struct target {
+    const struct db_collection *collection;
+    struct bytes name;
+    bson_t *doc;
+};
+
+static int target_load(struct mongo *db, struct ng_call *call, const struct ng_key *key,
+                       struct target *ret)
+{
+    struct fault fault = {0};
+    memset(ret, 0, sizeof(*ret));
+    ret->collection = collection_find(db, key->collection);
+    int rc = ret->collection == NULL ||
+                     name_document(ret->collection, key->space, key->id, &ret->name) != NG_OK
+                 ? NG_ENOTFOUND
+                 : doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault);
+    if (rc == NG_ENOTFOUND) {
+        return ng_fail(call, rc, "there is no such document");
+    }
+    return rc == NG_OK ? NG_OK : fault_fail(call, &fault, "reading a document");
+}
+
+static void target_done(struct target *target)
+{
+    bytes_done(&target->name);
+    if (target->doc != NULL) {
+        bson_destroy(target->doc);
+    }
+}
+
+static int give_newest(struct ng_call *call, const struct target *target, ng_row_fn *row,
+                       void *user)
+{
+    struct bytes json = {0};
+    struct ng_doc doc;
+    int rc = body_row(target->collection, target->doc, true, &json, &doc);
+    if (rc == NG_OK) {
+        (void)row(user, &doc);
+    } else {
+        rc = ng_fail(call, rc, "a document of %s cannot be read", target->collection->name);
+    }
+    bytes_done(&json);
+    return rc;
+}
+
+static int fail_version(struct ng_call *call, int rc, const struct fault *fault)
+{
+    if (fault->rc != NG_OK) {
+        return fault_fail(call, fault, "reading an earlier revision");
+    }
+    if (rc == NG_ENOTFOUND) {
+        return ng_fail(call, rc, "that revision is not kept");
+    }
+    return ng_fail(call, rc == NG_EINTERNAL ? rc : NG_EUNAVAILABLE,
+                   "the history of this document in MongoDB is damaged: run `notegate verify` "
+                   "and restore from a backup");
+}
+
+struct giving {
+    struct mongo *db;
+    const struct target *target;
+    const struct ng_key *key;
+    struct ng_call *call;
+    bool with_body;
+    struct state state;
+    bson_t **list; /* of a history */
+    size_t count, cap;
+    uint32_t left; /* rows that may still come */
+    int rc;
+};
+
+/* Rows are kept until the client is given back: callbacks may read again. */
+static int keep_version(void *user, const bson_t *version)
+{
+    struct giving *giving = user;
+    if (giving->count == giving->cap) {
+        size_t cap = giving->cap == 0 ? 32 : giving->cap * 2;
+        bson_t **grown = realloc(giving->list, cap * sizeof(*grown));
+        if (grown == NULL) {
+            giving->rc = NG_EINTERNAL;
+            return 1;
+        }
+        giving->list = grown;
+        giving->cap = cap;
+    }
+    giving->list[giving->count++] = bson_copy(version);
+    return 0;
+}
+
+static void giving_done(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->count; i++) {
+        bson_destroy(giving->list[i]);
+    }
+    free(giving->list);
+    state_done(&giving->state);
+}
+
+static int give_version(struct giving *giving, const bson_t *version, ng_row_fn *row,
+                        void *user, bool *ret_stop)
+{
+    struct ng_doc doc;
+    struct fault fault = {0};
+    int rc = NG_OK;
+    version_row(version, giving->key, &doc);
+    if (giving->with_body) {
+        rc = version_load(giving->db, giving->target->collection->name,
+                          bytes_str(&giving->target->name), giving->target->doc, doc.revision,
+                          &giving->state, &fault);
+        if (rc != NG_OK) {
+            return fail_version(giving->call, rc, &fault);
+        }
+        doc.json = bytes_str(&giving->state.json);
+        doc.text = bytes_str(&giving->state.text);
+    }
+    *ret_stop = row(user, &doc) != 0;
+    return NG_OK;
+}
+
+static int get_version(struct mongo *db, struct ng_call *call, const struct target *target,
+                       const struct ng_key *key, uint64_t revision, ng_row_fn *row, void *user)
+{
+    struct giving giving = {
+        .db = db, .target = target, .key = key, .call = call, .with_body = true};
+    struct ng_range range = {
+        .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
+    struct fault fault;
+    bool stop = false;
+    int rc = versions_each(db, target->collection->name, bytes_str(&target->name), target->doc,
+                           &range, keep_version, &giving, &fault);
+    if (rc == NG_OK && giving.count == 0) {
+        rc = NG_ENOTFOUND;
+    }
+    rc = rc == NG_OK ? give_version(&giving, giving.list[0], row, user, &stop)
+                     : fail_version(call, rc, &fault);
+    giving_done(&giving);
+    return rc;
+}
+
+int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+             ng_row_fn *row, void *user)
+{
+    struct mongo *db = self;
+    struct target target;
+    int rc = target_load(db, call, key, &target);
+    if (rc == NG_OK) {
+        rc = revision == 0 || revision == member_u64(target.doc, "notegate.revision")
+                 ? give_newest(call, &target, row, user)
+                 : get_version(db, call, &target, key, revision, row, user);
+    }
+    target_done(&target);
+    return rc;
+}
+
+/* ---- history ---- */
+
+/* What a history shows of the newest revision where its versions are not kept. */
+static int history_newest(struct giving *giving, ng_row_fn *row, void *user, bool *ret_stop)
+{
+    struct bytes json = {0};
+    struct ng_doc doc;
+    int rc = body_row(giving->target->collection, giving->target->doc, giving->with_body, &json,
+                      &doc);
+    giving->left--;
+    if (rc != NG_OK) {
+        rc = ng_fail(giving->call, rc, "a document of %s cannot be read",
+                     giving->target->collection->name);
+    } else {
+        if (!giving->with_body) {
+            doc.json = str_of(NULL, 0);
+        }
+        *ret_stop = row(user, &doc) != 0;
+    }
+    bytes_done(&json);
+    return rc;
+}
+
+static bool in_range(const struct ng_range *range, uint64_t revision)
+{
+    return revision >= range->from && (range->to == 0 || revision <= range->to);
+}
+
+/* A page of a descending history is worked out from its end, so that each splice is laid on
+ * what the one before it made. */
+static int load_bodies(struct giving *giving, struct bytes *bodies)
+{
+    struct fault fault = {0};
+    for (size_t i = giving->count; i-- > 0;) {
+        uint64_t revision = member_u64(giving->list[i], "revision");
+        int rc = version_load(giving->db, giving->target->collection->name,
+                              bytes_str(&giving->target->name), giving->target->doc, revision,
+                              &giving->state, &fault);
+        rc = rc == NG_OK ? bytes_set(&bodies[2 * i], bytes_str(&giving->state.json)) : rc;
+        rc = rc == NG_OK ? bytes_set(&bodies[2 * i + 1], bytes_str(&giving->state.text)) : rc;
+        if (rc != NG_OK) {
+            return fail_version(giving->call, rc, &fault);
+        }
+    }
+    return NG_OK;
+}
+
+static int give_loaded(struct giving *giving, struct bytes *bodies, ng_row_fn *row, void *user,
+                       bool *ret_stop)
+{
+    for (size_t i = 0; i < giving->count && !*ret_stop; i++) {
+        struct ng_doc doc;
+        version_row(giving->list[i], giving->key, &doc);
+        doc.json = bytes_str(&bodies[2 * i]);
+        doc.text = bytes_str(&bodies[2 * i + 1]);
+        *ret_stop = row(user, &doc) != 0;
+    }
+    return NG_OK;
+}
+
+static int give_page(struct giving *giving, bool ascending, ng_row_fn *row, void *user,
+                     bool *ret_stop)
+{
+    int rc = NG_OK;
+    if (!giving->with_body || ascending) {
+        for (size_t i = 0; i < giving->count && rc == NG_OK && !*ret_stop; i++) {
+            rc = give_version(giving, giving->list[i], row, user, ret_stop);
+        }
+        return rc;
+    }
+    struct bytes *bodies = calloc(2 * giving->count + 1, sizeof(*bodies));
+    if (bodies == NULL) {
+        return ng_fail(giving->call, NG_EINTERNAL, "no memory for the history");
+    }
+    rc = load_bodies(giving, bodies);
+    rc = rc == NG_OK ? give_loaded(giving, bodies, row, user, ret_stop) : rc;
+    for (size_t i = 0; i < 2 * giving->count; i++) {
+        bytes_done(&bodies[i]);
+    }
+    free(bodies);
+    return rc;
+}
+
+/* Pages of so many revisions are held in memory. */
+#define HISTORY_PAGE 32
+
+static int history_pages(struct giving *giving, struct ng_range range, ng_row_fn *row,
+                         void *user, bool *ret_stop)
+{
+    struct mongo *db = giving->db;
+    struct fault fault;
+    bool end = false;
+    int rc = NG_OK;
+    while (rc == NG_OK && !*ret_stop && !end && giving->left > 0) {
+        range.limit = giving->left < HISTORY_PAGE ? giving->left : HISTORY_PAGE;
+        range.with_body = false;
+        rc = versions_each(db, giving->target->collection->name,
+                           bytes_str(&giving->target->name), giving->target->doc, &range,
+                           keep_version, giving, &fault);
+        if (rc != NG_OK) {
+            return fault_fail(giving->call, &fault, "reading a history");
+        }
+        size_t count = giving->count;
+        if (count > 0) {
+            uint64_t last = member_u64(giving->list[count - 1], "revision");
+            rc = give_page(giving, range.ascending, row, user, ret_stop);
+            range.from = range.ascending ? last + 1 : range.from;
+            range.to = range.ascending ? range.to : last - 1;
+            end = !range.ascending && last <= 1;
+        }
+        for (size_t i = 0; i < count; i++) {
+            bson_destroy(giving->list[i]);
+        }
+        giving->count = 0;
+        giving->left -= (uint32_t)count;
+        end = end || count < range.limit;
+        if (rc == NG_OK && giving->call->host->cancelled(giving->call)) {
+            rc = ng_fail(giving->call, NG_ECANCELLED, "reading the history was cancelled");
+        }
+    }
+    return rc;
+}
+
+int read_history(void *self, struct ng_call *call, const struct ng_key *key,
+                 const struct ng_range *range, ng_row_fn *row, void *user)
+{
+    struct mongo *db = self;
+    struct target target;
+    int rc = target_load(db, call, key, &target);
+    if (rc != NG_OK) {
+        target_done(&target);
+        return rc;
+    }
+    uint64_t newest = member_u64(target.doc, "notegate.revision");
+    struct giving giving = {.db = db,
+                            .target = &target,
+                            .key = key,
+                            .call = call,
+                            .with_body = range->with_body,
+                            .left = range->limit};
+    struct ng_range part = *range;
+    bool stop = false;
+    bool shows_newest = in_range(range, newest);
+    part.from = part.from == 0 ? 1 : part.from;
+    part.to = part.to == 0 || part.to >= newest ? newest - 1 : part.to;
+    if (shows_newest && !range->ascending && giving.left > 0) {
+        rc = history_newest(&giving, row, user, &stop);
+    }
+    if (rc == NG_OK && !stop && part.to >= part.from && part.to > 0) {
+        rc = history_pages(&giving, part, row, user, &stop);
+    }
+    if (rc == NG_OK && !stop && shows_newest && range->ascending && giving.left > 0) {
+        rc = history_newest(&giving, row, user, &stop);
+    }
+    giving_done(&giving);
+    target_done(&target);
+    return rc;
+}
+
+/* ---- changes ---- */
+
+struct feed {
+    bson_t **list;
+    size_t count, cap;
+    int rc;
+};
+
+static int keep_event(void *user, const bson_t *event)
+{
+    struct feed *feed = user;
+    if (feed->count == feed->cap) {
+        size_t cap = feed->cap == 0 ? 64 : feed->cap * 2;
+        bson_t **grown = realloc(feed->list, cap * sizeof(*grown));
+        if (grown == NULL) {
+            feed->rc = NG_EINTERNAL;
+            return 1;
+        }
+        feed->list = grown;
+        feed->cap = cap;
+    }
+    feed->list[feed->count++] = bson_copy(event);
+    return 0;
+}
+
+void event_row(const bson_t *from, struct ng_event *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret);
+    ret->seq = member_u64(from, "_id");
+    ret->time_ms = member_i64(from, "time");
+    ret->key.collection = member_str(from, "collection");
+    ret->key.space = member_str(from, "space");
+    ret->key.id = member_str(from, "id");
+    ret->revision = member_u64(from, "revision");
+    ret->agent = member_str(from, "agent");
+    ret->tool = member_str(from, "tool");
+    ret->action = member_str(from, "action");
+    ret->data = member_str(from, "data");
+}
+
+int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
+                 ng_event_fn *event, void *user)
+{
+    struct mongo *db = self;
+    struct feed feed = {0};
+    struct fault fault;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t opts = BSON_INITIALIZER;
+    bson_t part;
+    if (limit == 0) {
+        return NG_OK;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
+    BSON_APPEND_INT64(&part, "$gt", since > INT64_MAX ? INT64_MAX : (int64_t)since);
+    (void)bson_append_document_end(&filter, &part);
+    BSON_APPEND_BOOL(&filter, "quiet", false);
+    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
+    BSON_APPEND_INT32(&part, "_id", 1);
+    (void)bson_append_document_end(&opts, &part);
+    BSON_APPEND_INT64(&opts, "limit", limit);
+    int rc = op_find(db, OWN_EVENTS, &filter, &opts, keep_event, &feed, &fault)
+                 ? NG_OK
+                 : fault_fail(call, &fault, "reading the changes");
+    rc = rc == NG_OK && feed.rc != NG_OK ? ng_fail(call, feed.rc, "no memory for the changes")
+                                         : rc;
+    bool stop = false;
+    for (size_t i = 0; i < feed.count && rc == NG_OK && !stop; i++) {
+        struct ng_event one;
+        event_row(feed.list[i], &one);
+        stop = event(user, &one) != 0;
+    }
+    for (size_t i = 0; i < feed.count; i++) {
+        bson_destroy(feed.list[i]);
+    }
+    free(feed.list);
+    bson_destroy(&filter);
+    bson_destroy(&opts);
+    return rc;
+}

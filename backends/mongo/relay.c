@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * relay.c - moves what lies in the outboxes of documents to the events and versions
+ * collections. One gateway at a time does it, who has the lease; the others tell it by a count
+ * of kicks that something is waiting. relay_move.c moves, this decides when.
+ *
+ * The lease is a document whose `beat` its owner raises. No clock is compared: a gateway that
+ * saw the beat stand still for LEASE_MS of its own time takes the lease. An owner that was only
+ * slow does no harm, as every event is inserted under its number and under its revision, both
+ * unique: who comes second is refused.
+ */
+#include "relay.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define LEASE_MS 5000
+#define RENEW_MS 1500
+/* Looks at the lease: while something is going on, and else. */
+#define LOOK_BUSY_MS 25
+#define LOOK_IDLE_MS 150
+#define IDLE_AFTER_MS 1000
+/* A scan without being told, in case a kick was lost. */
+#define SCAN_ANYWAY_MS 3000
+#define SWEEP_MS 5000
+
+static void lease_filter(bson_t *filter)
+{
+    bson_init(filter);
+    BSON_APPEND_UTF8(filter, "_id", "relay");
+}
+
+/* Takes or renews the lease: only if its beat is still the one that was seen. */
+static bool lease_write(struct mongo *db, bool first, const char *owner)
+{
+    struct relay *relay = &db->relay;
+    struct fault fault;
+    bson_t filter, update, set;
+    int64_t matched = 0;
+    bool good;
+    lease_filter(&filter);
+    bson_init(&update);
+    if (first) {
+        bson_t doc = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&doc, "_id", "relay");
+        BSON_APPEND_UTF8(&doc, "owner", owner);
+        BSON_APPEND_INT64(&doc, "beat", 1);
+        BSON_APPEND_INT64(&doc, "kicks", 0);
+        good = op_insert(db, OWN_META, &doc, &fault);
+        relay->beat = good ? 1 : relay->beat;
+        bson_destroy(&doc);
+    } else {
+        BSON_APPEND_INT64(&filter, "beat", relay->beat);
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+        BSON_APPEND_UTF8(&set, "owner", owner);
+        BSON_APPEND_INT64(&set, "beat", relay->beat + 1);
+        (void)bson_append_document_end(&update, &set);
+        good = op_update(db, OWN_META, &filter, &update, &matched, &fault) && matched > 0;
+        relay->beat += good ? 1 : 0;
+    }
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    return good;
+}
+
+static void lease_lost(struct relay *relay)
+{
+    relay->owner = false;
+    relay->next_seq = 0;
+}
+
+static void lease_won(struct relay *relay, int64_t now)
+{
+    relay->owner = true;
+    relay->careful = true;
+    relay->next_seq = 0;
+    relay->renewed_ms = now;
+    relay->scanned_ms = 0;
+}
+
+static void send_kick(struct mongo *db)
+{
+    struct fault fault;
+    bson_t filter, update, inc;
+    int64_t matched = 0;
+    lease_filter(&filter);
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
+    BSON_APPEND_INT64(&inc, "kicks", 1);
+    (void)bson_append_document_end(&update, &inc);
+    if (!op_update(db, OWN_META, &filter, &update, &matched, &fault)) {
+        relay_kick(db, NULL); /* next time */
+    }
+    bson_destroy(&filter);
+    bson_destroy(&update);
+}
+
+/* Reads the lease and takes or keeps it if that is due. false: the server does not answer. */
+static bool look_at_lease(struct mongo *db, bool *ret_kicked)
+{
+    struct relay *relay = &db->relay;
+    struct fault fault;
+    bson_t filter;
+    int64_t now = monotonic_ms();
+    lease_filter(&filter);
+    bson_t *lease = op_find_one(db, OWN_META, &filter, NULL, &fault);
+    bson_destroy(&filter);
+    if (fault.rc != NG_OK) {
+        return false;
+    }
+    if (lease == NULL) {
+        if (lease_write(db, true, db->gateway)) {
+            lease_won(relay, now);
+        }
+        return true;
+    }
+    struct ng_str owner = member_str(lease, "owner");
+    bool mine = str_same(owner, ng_str_of(db->gateway));
+    int64_t beat = member_i64(lease, "beat");
+    int64_t kicks = member_i64(lease, "kicks");
+    *ret_kicked = kicks != relay->kick_seen;
+    relay->kick_seen = kicks;
+    if (beat != relay->beat || relay->beat_since_ms == 0) {
+        if (relay->owner) {
+            lease_lost(relay); /* somebody else took it */
+        }
+        relay->beat = beat;
+        relay->beat_since_ms = now;
+    }
+    bool free_now = owner.len == 0 || mine || now - relay->beat_since_ms >= LEASE_MS;
+    if (relay->owner) {
+        if (now - relay->renewed_ms >= RENEW_MS) {
+            if (lease_write(db, false, db->gateway)) {
+                relay->renewed_ms = now;
+            } else {
+                lease_lost(relay);
+            }
+        }
+    } else if (free_now && lease_write(db, false, db->gateway)) {
+        lease_won(relay, now);
+    }
+    bson_destroy(lease);
+    return true;
+}
+
+/* One look. true: something was moved. */
+static bool relay_step(struct mongo *db, bool kicked_here)
+{
+    struct relay *relay = &db->relay;
+    bool kicked = false;
+    int64_t now = monotonic_ms();
+    bool look = !relay->owner || !kicked_here || now - relay->looked_ms >= LOOK_IDLE_MS;
+    if (look && !look_at_lease(db, &kicked)) {
+        if (kicked_here) {
+            relay_kick(db, NULL);
+        }
+        return false;
+    }
+    relay->looked_ms = look ? now : relay->looked_ms;
+    collections_prepare(db);
+    if (!relay->owner) {
+        if (kicked_here) {
+            send_kick(db);
+        }
+        relay_begin(db); /* what the owner has moved */
+        return kicked_here;
+    }
+    bool anyway = now - relay->scanned_ms >= SCAN_ANYWAY_MS;
+    if (!kicked_here && !kicked && !anyway) {
+        return false;
+    }
+    uint64_t dirty = atomic_exchange(&relay->dirty, 0);
+    bool good = relay_move(db, kicked || anyway ? UINT64_MAX : dirty);
+    relay->scanned_ms = !good ? 0 : kicked || anyway ? now : relay->scanned_ms;
+    if (now - relay->swept_ms >= SWEEP_MS) {
+        relay->swept_ms = now;
+        intent_sweep(db);
+        relay_bury(db);
+    }
+    return kicked_here || kicked || !good;
+}
+
+static void wait_ms(struct relay *relay, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t nanos = until.tv_nsec + ms * 1000000;
+    until.tv_sec += (time_t)(nanos / 1000000000);
+    until.tv_nsec = (long)(nanos % 1000000000);
+    (void)pthread_cond_timedwait(&relay->moved, &relay->lock, &until);
+}
+
+static void *relay_main(void *user)
+{
+    struct mongo *db = user;
+    struct relay *relay = &db->relay;
+    int64_t busy_ms = 0;
+    pthread_mutex_lock(&relay->lock);
+    while (!relay->closing) {
+        bool kicked = relay->kicked;
+        relay->kicked = false;
+        pthread_mutex_unlock(&relay->lock);
+        if (relay_step(db, kicked)) {
+            busy_ms = monotonic_ms();
+        }
+        pthread_mutex_lock(&relay->lock);
+        relay->rounds++;
+        if (!relay->closing) {
+            bool busy = monotonic_ms() - busy_ms < IDLE_AFTER_MS;
+            relay->idle = !busy && !relay->kicked;
+            wait_ms(relay, busy ? LOOK_BUSY_MS : LOOK_IDLE_MS);
+            relay->idle = false;
+        }
+    }
+    pthread_mutex_unlock(&relay->lock);
+    if (relay->owner) {
+        (void)relay_move(db, UINT64_MAX);
+        (void)lease_write(db, false, ""); /* the next one need not wait */
+    }
+    return NULL;
+}
+
+int relay_open(struct mongo *db)
+{
+    struct relay *relay = &db->relay;
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&relay->lock, NULL);
+    pthread_cond_init(&relay->moved, &clock);
+    pthread_condattr_destroy(&clock);
+    relay->started = pthread_create(&relay->thread, NULL, relay_main, db) == 0;
+    return relay->started ? NG_OK : NG_EINTERNAL;
+}
+
+void relay_close(struct mongo *db)
+{
+    struct relay *relay = &db->relay;
+    if (relay->started) {
+        pthread_mutex_lock(&relay->lock);
+        relay->closing = true;
+        pthread_cond_broadcast(&relay->moved);
+        pthread_mutex_unlock(&relay->lock);
+        pthread_join(relay->thread, NULL);
+    }
+    pthread_mutex_destroy(&relay->lock);
+    pthread_cond_destroy(&relay->moved);
+}
+
+void relay_kick(struct mongo *db, const struct db_collection *collection)
+{
+    struct relay *relay = &db->relay;
+    (void)atomic_fetch_or(&relay->dirty,
+                          collection != NULL ? relay_mark(collection) : UINT64_MAX);
+    pthread_mutex_lock(&relay->lock);
+    relay->kicked = true;
+    if (relay->idle) {
+        pthread_cond_signal(&relay->moved);
+    }
+    pthread_mutex_unlock(&relay->lock);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * search.c - full-text search. The server narrows down - by its text index where there is one
+ * and a whole word is asked for, else by a case-insensitive filter - and what it finds is
+ * looked at here: words and phrases mean the same with either, and so does the rank.
+ */
+#include <math.h>
+
+#include "words.h"
+
+/* Documents that one search may find. */
+#define HITS_MAX 200000
+/* How quickly further occurrences count less, and words at which a text is of usual length. */
+#define RANK_SATURATION 1.2
+#define RANK_USUAL_WORDS 120.0
+
+struct hit {
+    struct bytes name;
+    double score;
+    uint64_t created_seq;
+};
+
+struct find {
+    struct mongo *db;
+    struct ng_call *call;
+    const struct db_collection *collection;
+    const struct ng_search *search;
+    struct wanted wanted;
+    struct hit *hits;
+    size_t count, cap;
+    bool cancelled, failed, too_many;
+};
+
+static bool searches_text(const struct db_collection *collection)
+{
+    return (collection->flags & NG_COLLECTION_TEXT_SEARCH) != 0;
+}
+
+/* ---- narrowing down on the server ---- */
+
+static bool has_plain_word(const struct wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (wanted->phrases[i].count > (wanted->phrases[i].star ? 1U : 0U)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each whole word in quotes: all of them must occur. */
+static void add_text(bson_t *filter, const struct wanted *wanted)
+{
+    struct bytes text = {0};
+    bson_t part;
+    int rc = NG_OK;
+    for (size_t i = 0; i < wanted->count; i++) {
+        const struct phrase *phrase = &wanted->phrases[i];
+        for (size_t j = 0; j + (phrase->star ? 1 : 0) < phrase->count && rc == NG_OK; j++) {
+            rc = bytes_add(&text, "\"", 1);
+            rc = rc == NG_OK ? bytes_add(&text, phrase->words[j].data, phrase->words[j].len)
+                             : rc;
+            rc = rc == NG_OK ? bytes_add(&text, "\" ", 2) : rc;
+        }
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$text", &part);
+    put_str(&part, "$search", bytes_str(&text));
+    (void)bson_append_document_end(filter, &part);
+    bytes_done(&text);
+}
+
+/* What a letter may have looked like before its accents were folded away. */
+static const char *letter_forms(char c)
+{
+    switch (c) {
+    case 'a':
+        return "(?:a|à|á|â|ã|ä|å|ā|ă|ą|ǎ)";
+    case 'c':
+        return "(?:c|ç|ć|ĉ|ċ|č)";
+    case 'd':
+        return "(?:d|ď)";
+    case 'e':
+        return "(?:e|è|é|ê|ë|ē|ĕ|ė|ę|ě)";
+    case 'g':
+        return "(?:g|ĝ|ğ|ġ|ģ)";
+    case 'h':
+        return "(?:h|ĥ)";
+    case 'i':
+        return "(?:i|ì|í|î|ï|ĩ|ī|ĭ|į|İ)";
+    case 'j':
+        return "(?:j|ĵ)";
+    case 'k':
+        return "(?:k|ķ|K)";
+    case 'l':
+        return "(?:l|ĺ|ļ|ľ)";
+    case 'n':
+        return "(?:n|ñ|ń|ņ|ň)";
+    case 'o':
+        return "(?:o|ò|ó|ô|õ|ö|ō|ŏ|ő)";
+    case 'r':
+        return "(?:r|ŕ|ŗ|ř)";
+    case 's':
+        return "(?:s|ś|ŝ|ş|š|ß|ſ)";
+    case 't':
+        return "(?:t|ţ|ť)";
+    case 'u':
+        return "(?:u|ù|ú|û|ü|ũ|ū|ŭ|ů|ű|ų)";
+    case 'w':
+        return "(?:w|ŵ)";
+    case 'y':
+        return "(?:y|ý|ÿ|ŷ)";
+    case 'z':
+        return "(?:z|ź|ż|ž)";
+    default:
+        return NULL;
+    }
+}
+
+/* A pattern that matches wherever the folded word may stand, and perhaps elsewhere. */
+static int word_pattern(struct ng_str word, struct bytes *ret)
+{
+    int rc = NG_OK;
+    ret->len = 0;
+    for (size_t i = 0; i < word.len && rc == NG_OK; i++) {
+        unsigned char c = (unsigned char)word.data[i];
+        const char *forms = letter_forms(word.data[i]);
+        if (c >= 0x80) {
+            rc = i > 0 && (unsigned char)word.data[i - 1] >= 0x80 ? NG_OK
+                                                                  : bytes_add_c(ret, ".*");
+        } else if (c == 's' && i + 1 < word.len && word.data[i + 1] == 's') {
+            rc = bytes_add_c(ret, "(?:ß|ss)");
+            i++;
+        } else {
+            rc = forms != NULL ? bytes_add_c(ret, forms) : bytes_add(ret, &word.data[i], 1);
+        }
+        if (rc == NG_OK && c < 0x80 && i + 1 < word.len) {
+            rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* accents of their own */
+        }
+    }
+    return rc;
+}
+
+static void add_either(bson_t *list, uint32_t at, const char *path, const char *pattern)
+{
+    bson_t one, regex;
+    char digits[16];
+    const char *key = NULL;
+    (void)bson_uint32_to_string(at, &key, digits, sizeof(digits));
+    BSON_APPEND_DOCUMENT_BEGIN(list, key, &one);
+    BSON_APPEND_DOCUMENT_BEGIN(&one, path, &regex);
+    BSON_APPEND_UTF8(&regex, "$regex", pattern);
+    BSON_APPEND_UTF8(&regex, "$options", "is");
+    (void)bson_append_document_end(&one, &regex);
+    (void)bson_append_document_end(list, &one);
+}
+
+static void add_pattern(bson_t *all, uint32_t at, const struct db_collection *collection,
+                        const char *pattern)
+{
+    bson_t one, either;
+    char digits[16];
+    const char *key = NULL;
+    uint32_t count = 0;
+    (void)bson_uint32_to_string(at, &key, digits, sizeof(digits));
+    BSON_APPEND_DOCUMENT_BEGIN(all, key, &one);
+    BSON_APPEND_ARRAY_BEGIN(&one, "$or", &either);
+    for (size_t i = 0; i < collection->field_count; i++) {
+        if (collection->fields[i].use == NG_FIELD_TEXT) {
+            add_either(&either, count++, collection->fields[i].path, pattern);
+        }
+    }
+    if (searches_text(collection)) {
+        add_either(&either, count, collection->text_member, pattern);
+    }
+    (void)bson_append_array_end(&one, &either);
+    (void)bson_append_document_end(all, &one);
+}
+
+/* Words of one search that the server filters by; the rest is only looked at here. */
+#define FILTER_WORDS_MAX 16
+
+static int add_filter(bson_t *filter, const struct find *find)
+{
+    struct bytes pattern = {0};
+    uint32_t at = 0;
+    int rc = NG_OK;
+    bson_t all = BSON_INITIALIZER;
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, filter, "$and")) {
+        const uint8_t *data = NULL;
+        uint32_t len = 0;
+        bson_t present;
+        bson_iter_array(&iter, &len, &data);
+        if (bson_init_static(&present, data, len)) {
+            at = bson_count_keys(&present);
+            (void)bson_concat(&all, &present);
+        }
+    }
+    for (size_t i = 0; i < find->wanted.count && rc == NG_OK; i++) {
+        const struct phrase *phrase = &find->wanted.phrases[i];
+        for (size_t j = 0; j < phrase->count && at < FILTER_WORDS_MAX && rc == NG_OK; j++) {
+            rc = word_pattern(bytes_str(&phrase->words[j]), &pattern);
+            rc = rc == NG_OK ? bytes_add(&pattern, "", 1) : rc;
+            if (rc == NG_OK) {
+                add_pattern(&all, at++, find->collection, pattern.data);
+            }
+        }
+    }
+    bson_t whole = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(filter, &whole, "$and", NULL);
+    BSON_APPEND_ARRAY(&whole, "$and", &all);
+    bson_destroy(filter);
+    bson_steal(filter, &whole);
+    bson_destroy(&all);
+    bytes_done(&pattern);
+    return rc;
+}
+
+/* ---- looking at what was found ---- */
+
+static double part_score(double weight, size_t words, uint32_t hits)
+{
+    double length = 0.25 + 0.75 * (double)words / RANK_USUAL_WORDS;
+    return weight * (double)hits / ((double)hits + RANK_SATURATION * length);
+}
+
+/* 0: not every phrase occurs. */
+static double doc_score(const struct find *find, const bson_t *doc)
+{
+    uint32_t total[PHRASES_MAX] = {0};
+    double score = 0;
+    const struct db_collection *collection = find->collection;
+    for (size_t i = 0; i <= collection->field_count; i++) {
+        bool text = i == collection->field_count;
+        if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
+            continue;
+        }
+        uint32_t hits[PHRASES_MAX] = {0};
+        size_t first = 0;
+        struct ng_str part =
+            member_str(doc, text ? collection->text_member : collection->fields[i].path);
+        size_t words = wanted_count(&find->wanted, part, hits, &first);
+        for (size_t j = 0; j < find->wanted.count; j++) {
+            total[j] += hits[j];
+            score += hits[j] > 0
+                         ? part_score(text ? 1.0 : collection->fields[i].weight, words, hits[j])
+                         : 0;
+        }
+    }
+    for (size_t j = 0; j < find->wanted.count; j++) {
+        if (total[j] == 0) {
+            return 0;
+        }
+    }
+    return score;
+}
+
+static int look_at(void *user, const bson_t *doc)
+{
+    struct find *find = user;
+    find->cancelled = find->call->host->cancelled(find->call);
+    if (find->cancelled) {
+        return 1;
+    }
+    double score = doc_score(find, doc);
+    if (!(score > 0)) {
+        return 0;
+    }
+    if (find->count == HITS_MAX) {
+        find->too_many = true;
+        return 1;
+    }
+    if (find->count == find->cap) {
+        size_t cap = find->cap == 0 ? 64 : find->cap * 2;
+        struct hit *grown = realloc(find->hits, cap * sizeof(*grown));
+        find->failed = grown == NULL;
+        if (find->failed) {
+            return 1;
+        }
+        find->hits = grown;
+        find->cap = cap;
+    }
+    struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
+    find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
+    find->hits[find->count++] = hit;
+    return find->failed;
+}
+
+static void find_opts(const struct find *find, bson_t *ret)
+{
+    bson_t part;
+    const struct ng_query *query = &find->search->query;
+    bson_init(ret);
+    if (query->sort.data != NULL && query->sort.len > 0) {
+        const char *path = sort_path(find->collection, query->sort);
+        BSON_APPEND_DOCUMENT_BEGIN(ret, "sort", &part);
+        BSON_APPEND_INT32(&part, path, query->descending ? -1 : 1);
+        if (strcmp(path, "notegate.created_seq") != 0) {
+            BSON_APPEND_INT32(&part, "notegate.created_seq", query->descending ? -1 : 1);
+        }
+        (void)bson_append_document_end(ret, &part);
+        BSON_APPEND_BOOL(ret, "allowDiskUse", true);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(ret, "projection", &part);
+    BSON_APPEND_INT32(&part, "notegate.fields", 1);
+    BSON_APPEND_INT32(&part, "notegate.created_seq", 1);
+    if (searches_text(find->collection)) {
+        BSON_APPEND_INT32(&part, find->collection->text_member, 1);
+    }
+    (void)bson_append_document_end(ret, &part);
+    int64_t left = find->call->host->remaining_ms(find->call);
+    BSON_APPEND_INT64(ret, "maxTimeMS",
+                      left > 0 && left < find->db->timeout_ms ? left : find->db->timeout_ms);
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct hit *a = left;
+    const struct hit *b = right;
+    if (a->score > b->score || a->score < b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->created_seq < b->created_seq ? -1 : a->created_seq > b->created_seq;
+}
+
+static bool by_index(const struct find *find)
+{
+    return atomic_load(&find->collection->text_index) && has_plain_word(&find->wanted);
+}
+
+static int find_hits(struct find *find)
+{
+    struct fault fault;
+    bson_t filter, opts;
+    const struct ng_query *query = &find->search->query;
+    struct ng_query live = *query;
+    live.with_deleted = false;
+    int rc = NG_OK;
+    if (!terms_filter(find->collection, &live, &filter)) {
+        bson_destroy(&filter);
+        return NG_OK;
+    }
+    if (by_index(find)) {
+        add_text(&filter, &find->wanted);
+    } else if (add_filter(&filter, find) != NG_OK) {
+        rc = ng_fail(find->call, NG_EINTERNAL, "no memory for the search");
+    }
+    find_opts(find, &opts);
+    if (rc == NG_OK &&
+        !op_find(find->db, find->collection->name, &filter, &opts, look_at, find, &fault)) {
+        rc = fault_fail(find->call, &fault, "the search");
+    }
+    bson_destroy(&filter);
+    bson_destroy(&opts);
+    if (rc == NG_OK && find->cancelled) {
+        rc = ng_fail(find->call, NG_ECANCELLED, "the search was cancelled");
+    } else if (rc == NG_OK && find->failed) {
+        rc = ng_fail(find->call, NG_EINTERNAL, "no memory for the search");
+    } else if (rc == NG_OK && find->too_many) {
+        rc = ng_fail(find->call, NG_ETOOLARGE,
+                     "the search finds more than %d documents: ask for more words", HITS_MAX);
+    }
+    if (rc == NG_OK && find->count > 0 && query->sort.len == 0) {
+        qsort(find->hits, find->count, sizeof(*find->hits), by_rank);
+    }
+    return rc;
+}
+
+/* ---- rows ---- */
+
+#define ELLIPSIS "\xE2\x80\xA6"
+
+static size_t char_back(struct ng_str text, size_t at)
+{
+    do {
+        at--;
+    } while (at > 0 && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    return at;
+}
+
+static size_t char_on(struct ng_str text, size_t at)
+{
+    do {
+        at++;
+    } while (at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    return at;
+}
+
+/* At most `chars` characters around a place, with dots where something is left out. */
+static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret)
+{
+    size_t from = place;
+    uint32_t used = 2; /* the dots */
+    for (uint32_t i = 0; i < chars / 4 && from > 0; i++) {
+        from = char_back(text, from);
+    }
+    size_t to = from;
+    while (to < text.len && used < chars) {
+        to = char_on(text, to);
+        used++;
+    }
+    ret->len = 0;
+    int rc = from > 0 && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : NG_OK;
+    rc = rc == NG_OK ? bytes_add(ret, text.data + from, to - from) : rc;
+    return rc == NG_OK && to < text.len && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : rc;
+}
+
+static int make_snippet(const struct find *find, const bson_t *doc, struct bytes *ret)
+{
+    const struct db_collection *collection = find->collection;
+    for (size_t i = collection->field_count + 1; i-- > 0;) {
+        bool text = i == collection->field_count;
+        uint32_t hits[PHRASES_MAX] = {0};
+        size_t first = SIZE_MAX;
+        if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
+            continue;
+        }
+        struct ng_str part =
+            member_str(doc, text ? collection->text_member : collection->fields[i].path);
+        (void)wanted_count(&find->wanted, part, hits, &first);
+        if (first != SIZE_MAX) {
+            return cut_around(part, first, find->search->snippet_chars, ret);
+        }
+    }
+    return NG_OK;
+}
+
+static int give_hit(struct find *find, const struct hit *hit, ng_row_fn *row, void *user,
+                    bool *ret_stop)
+{
+    struct fault fault;
+    struct bytes json = {0};
+    struct bytes snippet = {0};
+    struct ng_doc doc;
+    bson_t *found = NULL;
+    int rc = doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    if (rc == NG_ENOTFOUND) {
+        return NG_OK; /* gone since */
+    }
+    if (rc != NG_OK) {
+        return fault_fail(find->call, &fault, "the search");
+    }
+    rc = body_row(find->collection, found, find->search->query.with_text, &json, &doc);
+    if (rc == NG_OK && find->search->snippet_chars > 0) {
+        rc = make_snippet(find, found, &snippet);
+        doc.snippet = bytes_str(&snippet);
+    }
+    doc.score = hit->score;
+    if (rc == NG_OK && !doc.deleted) {
+        *ret_stop = row(user, &doc) != 0;
+    }
+    bson_destroy(found);
+    bytes_done(&json);
+    bytes_done(&snippet);
+    return rc == NG_OK ? rc : ng_fail(find->call, rc, "a document found cannot be read");
+}
+
+int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
+               void *user, uint64_t *ret_total)
+{
+    struct mongo *db = self;
+    const struct ng_query *query = &search->query;
+    struct find find = {.db = db, .call = call, .search = search};
+    bool stop = false;
+    bool any = false;
+    find.collection = collection_find(db, query->collection);
+    for (size_t i = 0; find.collection != NULL && i < find.collection->field_count; i++) {
+        any = any || find.collection->fields[i].use == NG_FIELD_TEXT;
+    }
+    if (find.collection == NULL || (!any && !searches_text(find.collection))) {
+        return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
+    }
+    int rc = terms_check(call, find.collection, query);
+    rc = rc == NG_OK ? wanted_parse(call, search->text, &find.wanted) : rc;
+    rc = rc == NG_OK && find.wanted.count > 0 ? find_hits(&find) : rc;
+    for (uint64_t i = query->offset;
+         i < find.count && rc == NG_OK && !stop && i - query->offset < query->limit; i++) {
+        rc = give_hit(&find, &find.hits[i], row, user, &stop);
+    }
+    if (rc == NG_OK && query->want_total && ret_total != NULL) {
+        *ret_total = find.count;
+    }
+    for (size_t i = 0; i < find.count; i++) {
+        bytes_done(&find.hits[i].name);
+    }
+    free(find.hits);
+    wanted_done(&find.wanted);
+    return rc;
+}
+
+const char *search_engine(void *self, const struct ng_search *search)
+{
+    struct mongo *db = self;
+    const struct db_collection *collection = collection_find(db, search->query.collection);
+    bool word = false;
+    struct ng_str text = search->text;
+    /* A search whose words are all prefixes cannot use the index. */
+    for (size_t at = 0; at < text.len && !word;) {
+        struct ng_str found;
+        word = word_next(text, &at, &found) && (at >= text.len || text.data[at] != '*');
+    }
+    return collection != NULL && atomic_load(&collection->text_index) && word ? "text"
+                                                                              : "filter";
+}
