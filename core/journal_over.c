@@ -3,6 +3,7 @@
  * moved references and another summary are carried over. */
 #include <stdlib.h>
 
+#include "journal_entry.h"
 #include "journal_relay.h"
 #include "str.h"
 
@@ -214,27 +215,110 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
     return rc;
 }
 
-static int over_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
-                        struct ng_str json, struct ng_str base)
+/* `json` with what is new in `now` since `base`, in one step. */
+static int over_back(struct journal_front *front, struct call *call, struct ng_str space,
+                     struct ng_str json, struct ng_str base, struct ng_str now)
 {
-    struct call *call = call_of(pub);
-    struct ng_str now = {NULL, 0};
-    int rc = front->inner->dump(front->db, pub, space, &now);
-    if (rc != NG_OK || str_equal(now, base)) {
-        return rc != NG_OK ? rc : front->inner->restore(front->db, pub, space, json);
+    if (str_equal(now, base)) {
+        return front->inner->restore(front->db, &call->pub, space, json);
     }
     struct buf buf;
     struct ng_writer writer;
     buf_init(&buf, OVER_MAX);
     json_writer_init(&writer, &buf);
     struct over over = {.call = call, .writer = &writer};
-    rc = over_merge(&over, json, base, now);
+    int rc = over_merge(&over, json, base, now);
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", OVER_MAX);
     }
-    rc = rc != NG_OK ? rc : front->inner->restore(front->db, pub, space, buf_str(&buf));
+    rc = rc != NG_OK ? rc : front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
     buf_done(&buf);
     return rc;
+}
+
+/* ---- what other gateways deliver meanwhile ---- */
+
+struct over_feed {
+    struct journal_front *front;
+    struct call *call;
+    struct ng_str space;
+    struct over_names seen; /* at the look: what is not new */
+    struct ng_entry entries[NG_DELIVERY_MAX];
+    size_t count;
+    uint32_t events;
+    uint64_t last_seq;
+    int rc;
+};
+
+static int over_event(void *user, const struct ng_event *event)
+{
+    struct over_feed *feed = user;
+    const struct ng_collection *collection =
+        store_collection(feed->front->store, event->key.collection);
+    feed->events++;
+    feed->last_seq = event->seq;
+    if (collection != NULL && (collection->flags & NG_COLLECTION_REFERENCED) != 0 &&
+        str_equal(event->key.space, feed->space)) {
+        struct ng_entry *entry = &feed->entries[feed->count];
+        feed->rc = journal_entry_of_event(&feed->call->arena, event, entry);
+        feed->count += feed->rc == NG_OK && !over_has(&feed->seen, entry->event_id) ? 1 : 0;
+    }
+    return feed->rc != NG_OK;
+}
+
+static int over_feed_page(struct over_feed *feed, uint64_t since)
+{
+    feed->count = 0;
+    feed->events = 0;
+    feed->last_seq = since;
+    int rc =
+        store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, over_event, feed);
+    rc = rc != NG_OK ? rc : feed->rc;
+    if (rc == NG_OK && feed->count > 0) {
+        rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->entries,
+                                         feed->count);
+    }
+    return rc;
+}
+
+/* Once more what came since: another gateway may have delivered it between the look and the
+ * step. What is there already is passed over. */
+static int over_deliver_again(struct journal_front *front, struct call *call,
+                              struct ng_str space, struct ng_str base, uint64_t since)
+{
+    const struct ng_value *looked = NULL;
+    struct over_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
+    int rc = feed == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
+                          : over_parse(call, base, &looked);
+    const struct ng_value *days = rc == NG_OK ? over_array(looked, "days") : NULL;
+    if (days != NULL) {
+        rc = over_names_of(call, days, false, &feed->seen);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    feed->front = front;
+    feed->call = call;
+    feed->space = space;
+    feed->last_seq = since;
+    do {
+        rc = over_feed_page(feed, feed->last_seq);
+    } while (rc == NG_OK && feed->events == NG_DELIVERY_MAX);
+    return rc;
+}
+
+static int over_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
+                        struct ng_str json, struct ng_str base)
+{
+    struct call *call = call_of(pub);
+    struct ng_str now = {NULL, 0};
+    uint64_t since = 0;
+    int rc = relay_stored_cursor(front, call, &since);
+    rc = rc != NG_OK ? rc : front->inner->dump(front->db, pub, space, &now);
+    if (rc == NG_OK) {
+        rc = over_back(front, call, space, json, base, now);
+    }
+    return rc != NG_OK ? rc : over_deliver_again(front, call, space, base, since);
 }
 
 int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,

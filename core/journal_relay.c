@@ -105,17 +105,27 @@ static int relay_store_cursor(struct journal_front *front, struct call *call, ui
     return rc;
 }
 
-int relay_load_cursor(struct journal_front *front, struct call *call)
+int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret)
 {
     struct ng_key key =
         journal_key(JOURNAL_STATE, ng_str_of(RELAY_SPACE), ng_str_of(RELAY_CURSOR));
     const struct ng_doc *doc = NULL;
+    int64_t seq = 0;
     int rc = store_get(front->store, call, &key, 0, &doc);
     if (rc == NG_OK && doc->revision > 0 && !doc->deleted) {
-        int64_t seq = 0;
         (void)json_integer(json_get(doc->body, "seq"), &seq);
+    }
+    *ret = seq < 0 ? 0 : (uint64_t)seq;
+    return rc;
+}
+
+int relay_load_cursor(struct journal_front *front, struct call *call)
+{
+    uint64_t seq = 0;
+    int rc = relay_stored_cursor(front, call, &seq);
+    if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
-        front->cursor = seq < 0 ? 0 : (uint64_t)seq;
+        front->cursor = seq;
         front->stored = front->cursor;
         front->seen = front->cursor > front->seen ? front->cursor : front->seen;
         pthread_mutex_unlock(&front->lock);

@@ -59,6 +59,8 @@ struct journal_front {
  * lives; that two do for a moment is harmless, as each event is delivered once by its id. */
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine);
 
+/* Up to where all events were delivered, by whichever gateway, as documents say. */
+int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret);
 /* Where the last delivery ended. Before relay_start. */
 int relay_load_cursor(struct journal_front *front, struct call *call);
 /* Watches the store and starts the thread. */

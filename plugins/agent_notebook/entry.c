@@ -93,7 +93,6 @@ static struct ng_writer *entry_details(struct ng_call *call, const struct ng_key
     if (writer != NULL) {
         call->host->json_object(writer);
         entry_put(call, writer, "notebook_id", key->id);
-        entry_put(call, writer, "collection", key->collection);
         entry_put(call, writer, "status", ng_str_of("not_found"));
     }
     return writer;

@@ -11,7 +11,7 @@
 /* Headings that the sections of a page name. */
 #define ENTRY_SECTIONS_MAX 1000
 /* Texts larger than this are not worked on where nothing may block. */
-#define ENTRY_INLINE_BYTES ((uint64_t)256 * 1024)
+#define ENTRY_INLINE_BYTES ((uint64_t)64 * 1024)
 /* Members of its own that a collection has, see entry_own. */
 #define ENTRY_OWN_MAX 4
 

@@ -4,6 +4,10 @@
 #include "entry_opened.h"
 #include "entry_text.h"
 
+/* Code up to this is read back as both `code` and `content`, larger one as `content` alone:
+ * twice of it would be more than an answer can have. */
+#define READ_TWICE_MAX ((size_t)1024 * 1024)
+
 /* Which part of the text is asked for. */
 struct read_part {
     bool partly;
@@ -69,7 +73,7 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
 {
     const struct ng_host *host = call->host;
     entry_put(call, writer, "content", part->text);
-    if (collection == ENTRY_CODE) {
+    if (collection == ENTRY_CODE && part->text.len <= READ_TWICE_MAX) {
         entry_put(call, writer, "code", part->text);
     }
     if (!part->partly) {

@@ -391,14 +391,36 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
     on_arena_done(&arena);
 }
 
+/* Does the text hold the needle, byte for byte? NULL holds nothing. */
+static void sql_has(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct ng_str text = text_of(values[0]);
+    struct ng_str needle = text_of(values[1]);
+    bool both = text.len > 0 && needle.len > 0;
+    sqlite3_result_int(context,
+                       both && memmem(text.data, text.len, needle.data, needle.len) != NULL);
+}
+
+struct function {
+    const char *name;
+    void (*run)(sqlite3_context *context, int count, sqlite3_value **values);
+};
+
 int on_filter_functions(sqlite3 *db)
 {
-    int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    int rc =
-        sqlite3_create_function_v2(db, "on_glob", 2, flags, NULL, sql_glob, NULL, NULL, NULL);
-    return rc != SQLITE_OK ? rc
-                           : sqlite3_create_function_v2(db, "on_contains", 2, flags, NULL,
-                                                        sql_contains, NULL, NULL, NULL);
+    static const struct function functions[] = {
+        {"on_glob", sql_glob},
+        {"on_contains", sql_contains},
+        {"on_has", sql_has},
+    };
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {
+        rc = sqlite3_create_function_v2(db, functions[i].name, 2,
+                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                        functions[i].run, NULL, NULL, NULL);
+    }
+    return rc;
 }
 
 int on_filter_bind(const struct on_filter *filter, sqlite3_stmt *statement, int first,

@@ -94,8 +94,8 @@ static void write_query(struct on_search *search, const char *type, struct ng_st
     if (sql.data == NULL) {
         bool both = query.len > 0 && shown.len > 0;
         executed = call->host->format(
-            call, "SELECT ... %s%s%.*s%s%s%.*s LIMIT %lld OFFSET %lld",
-            query.len > 0 || shown.len > 0 ? "WHERE " : "",
+            call, "SELECT ...%s%s%.*s%s%s%.*s LIMIT %lld OFFSET %lld",
+            query.len > 0 || shown.len > 0 ? " WHERE " : "",
             query.len == 0   ? ""
             : type[0] == 'f' ? "content SIMILAR TO '"
                              : "content CONTAINS '",

@@ -296,3 +296,59 @@ def test_a_kill_takes_nothing_back(tmp_path):
                           timeout=TIMEOUT, env=environment())
     assert done.returncode == 0, done.stdout + done.stderr
     assert sum(last.values()) >= len(acknowledged) + len(entries)
+
+
+# ---- chance and broken disks ----
+
+
+def shim(monkeypatch, folder, name):
+    """Preloads tests/e2e/NAME.c into the gateways that are started."""
+    built = folder / f"{name}.so"
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", built, source, "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(built))
+
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    def test_an_id_that_is_taken(tmp_path, monkeypatch):
+        """The same random bytes three times: the second entry gets another id, the first stays what it is."""
+        shim(monkeypatch, tmp_path, "same_random")
+        gateway = Gateway(tmp_path / "data")
+        try:
+            made = [go(gateway, "notebook_create", collection="pages", title=title, content=title) for title in "ab"]
+            assert made[0]["notebook_id"] == "0" * 12
+            assert made[1]["notebook_id"] != made[0]["notebook_id"]
+            for title, entry in zip("ab", made, strict=True):
+                read = go(gateway, "notebook_read", notebook_id=entry["notebook_id"], collection="pages")
+                assert (read["content"], read["metadata"]["version"]) == (title, 1)
+        finally:
+            assert gateway.stop() == 0
+
+    def test_openings_outlast_a_broken_disk(tmp_path, monkeypatch):
+        """What is opened while nothing can be written is told once it can."""
+        switch = tmp_path / "fails"
+        shim(monkeypatch, tmp_path, "failing_sync")
+        monkeypatch.setenv("FAILING_SYNC", str(switch))
+        gateway = Gateway(tmp_path / "data")
+        try:
+            made = go(gateway, "notebook_create", collection="pages", title="T", content="c")
+            entry = {"notebook_id": made["notebook_id"], "collection": "pages"}
+            switch.touch()
+            for _ in range(40):
+                assert go(gateway, "notebook_read", **entry)["content"] == "c"
+            eventually(lambda: gateway.logged("background"), 60, "a failed write of openings")
+            switch.unlink()
+
+            def opened():
+                answer = gateway.call("memory_timeline", {"limit": 200})
+                if answer.status_code != 200:
+                    return 0
+                return sum(event["action"] == "opened" for event in answer.json()["result"]["events"])
+
+            eventually(lambda: opened() == 40, 60, "forty openings")
+        finally:
+            assert gateway.stop() == 0
+        gateway = Gateway(tmp_path / "data")
+        assert opened() == 40
+        assert gateway.stop() == 0

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Notebooks of Markdown files that other programs change: what is listed is what is there."""
 
+import contextlib
 import os
+import pathlib
 import random
 import re
 import shutil
+import site
+import sqlite3
+import subprocess
 import threading
+import unicodedata
 
 import pytest
+from conftest import Gateway
+from markdown_it import MarkdownIt
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET", "") in ("asan", "tsan")
 
 
 @pytest.fixture
@@ -37,6 +48,13 @@ def everything(gateway, name="list", **args):
             return items
         assert pagination["nextOffset"] > offset
         offset = pagination["nextOffset"]
+
+
+def index_of(gateway):
+    """The one index, read beside the gateway."""
+    files = list((gateway.data_dir / "opennotes").glob("*.db"))
+    assert len(files) == 1
+    return sqlite3.connect(files[0])
 
 
 class Model:
@@ -207,3 +225,167 @@ def test_ten_thousand_notes(start, notes):
     (notes / "f7" / "n7.md").write_text("---\ntitle: Changed\n---\n")
     assert ask(gateway, "get", path="f7/n7.md")["note"]["title"] == "Changed"
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small file system of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "none", str(place)],
+                             capture_output=True, text=True, timeout=60)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True, timeout=60)
+
+
+def test_full_disk(disk, tmp_path, notes):
+    """Where the index finds no room the call says so; the notes are untouched, and with room all is well."""
+    rng = random.Random(5)
+    for number in range(150):
+        (notes / f"n{number}.md").write_text(" ".join(f"{rng.randrange(10**9):x}" for _ in range(4000)))
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()}
+    gateway = Gateway(disk / "data", sets=[f"opennotes.notebooks={notes}"])
+    try:
+        gateway.client.timeout = 300
+        for _ in range(2):
+            answer = gateway.client.post("/v1/tools/opennotes_list", json={})
+            assert answer.status_code == 507, answer.text
+            assert answer.json()["code"] == "STORAGE_FULL" and str(disk) in answer.json()["message"]
+        assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()} == before
+        subprocess.run(["mount", "-o", "remount,size=512m", str(disk)], check=True, timeout=60)
+        assert ask(gateway, "list", limit=1)["pagination"]["total"] == 150
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_resources(start, tmp_path, notes):
+    """Notes are resources: all listed once over pages, read by their URI, and subscribers hear of what tools write."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for number in range(450):
+        (notes / f"n{number}.md").write_text(f"---\ntitle: Note {number}\n---\nbody {number}\n")
+    (other / "o.md").write_text("other")
+    (other / "bytes.md").write_bytes(b"\xff\xfe")
+    gateway = start(sets=[f"opennotes.notebooks={notes},{other}", "plugins=opennotes"])
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+
+    def rpc(method, **params):
+        answer = gateway.client.post("/mcp", headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        return answer
+
+    opened = rpc("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"})
+    headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+    listed, cursor = [], None
+    while True:
+        page = rpc("resources/list", **({"cursor": cursor} if cursor else {})).json()["result"]
+        listed += page["resources"]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            break
+    uris = [item["uri"] for item in listed]
+    assert len(uris) == len(set(uris)) == 452
+    named = {item["name"]: item for item in listed}
+    found = rpc("resources/read", uri=named["Note 7"]["uri"]).json()["result"]["contents"][0]
+    assert found["mimeType"] == "text/markdown" and found["text"].endswith("body 7\n")
+    assert "blob" in rpc("resources/read", uri=named["bytes.md"]["uri"]).json()["result"]["contents"][0]
+    gone = rpc("resources/read", uri=named["Note 7"]["uri"].replace("n7.md", "none.md")).json()
+    assert "error" in gone
+
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    @pytest.mark.parametrize("watches", [0, 5])
+    def test_no_watches_left(start, notes, tmp_path, monkeypatch, watches):
+        """Where folders cannot be watched all files are looked at; the log says so once."""
+        shim = tmp_path / "failing_watch.so"
+        source = pathlib.Path(__file__).with_name("failing_watch.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+        monkeypatch.setenv("LD_PRELOAD", str(shim))
+        monkeypatch.setenv("FAILING_WATCH", str(watches))
+        model = Model(notes, 4)
+        gateway = start(sets=[f"opennotes.notebooks={notes}"])
+        monkeypatch.delenv("LD_PRELOAD")
+        for number in range(150):
+            for _ in range(model.random.randrange(1, 4)):
+                model.step()
+            listed = {note["path"]: note.get("title") for note in everything(gateway)}
+            assert listed == model.titles, f"after change {number}"
+        assert len(gateway.logged("cannot be watched", str(notes))) == 1
+
+
+# ---- notes that somebody really has ----
+
+def trees():
+    """Folders of installed packages that hold Markdown, largest first."""
+    source = pathlib.Path(__file__).resolve().parents[2]
+    roots = [pathlib.Path("/usr/share/doc"), pathlib.Path("/usr/lib/node_modules"), source / "build" / "node_modules",
+             source / "tests" / "bench" / "node_modules"]
+    roots += [pathlib.Path(path) for path in site.getsitepackages()]
+    found = [root for root in roots if root.is_dir() and next(root.rglob("*.[mM][dD]"), None)]
+    return found[-1:] if SANITIZED else found
+
+
+def count_words(text):
+    """Runs between white space that hold a letter or digit, as people count them."""
+    return sum(1 for word in re.split(r"[\s\0]+", text) if any(c.isalnum() or unicodedata.category(c)[0] in "LMN" for c in word))
+
+
+def count_links(text):
+    """Inline and reference links, as another parser has them."""
+    return sum(1 for token in MARKDOWN.parse(text) for child in token.children or []
+               if child.type == "link_open" and child.markup == "")
+
+
+def real_notes(root):
+    """Relative path to file: what a person would say the notes are."""
+    found, seen = {}, set()
+
+    def walk(folder, prefix, above):
+        key = (folder.stat().st_dev, folder.stat().st_ino)
+        if key in above:
+            return
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.name.startswith("."):
+                continue
+            path = pathlib.Path(entry.path)
+            if entry.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+                continue
+            if entry.is_dir():
+                walk(path, f"{prefix}{entry.name}/", above | {key})
+            elif entry.is_file() and entry.name.lower().endswith(".md"):
+                found[prefix + entry.name] = path
+
+    walk(root, "", frozenset(seen))
+    return found
+
+
+@pytest.mark.parametrize("root", trees(), ids=str)
+def test_installed_packages(start, root):
+    """A tree that somebody really uses, whole: notes, words and links agree with another counter's."""
+    wanted = real_notes(root)
+    gateway = start(sets=[f"opennotes.notebooks={root}"])
+    gateway.client.timeout = 300
+    listed = everything(gateway)
+    paths = [note["path"] for note in listed]
+    assert len(set(paths)) == len(paths)
+    assert set(paths) == {unicodedata.normalize("NFC", path) for path in wanted}
+    with contextlib.closing(index_of(gateway)) as index:
+        counted = {path: (words, links) for path, words, links in index.execute(
+            "SELECT path, words, (SELECT count(*) FROM links WHERE note = notes.id AND kind IN ('inline', 'reference')) FROM notes")}
+        bodies = dict(index.execute("SELECT path, content FROM notes JOIN bodies ON note = notes.id"))
+    words_differ, links_differ, links_total = [], [], 0
+    for path, file in wanted.items():
+        body = bodies[unicodedata.normalize("NFC", path)]
+        words, links = counted[unicodedata.normalize("NFC", path)]
+        text = file.read_bytes().decode("utf-8-sig", "replace")
+        assert text.replace("\0", " ").endswith(body) or "\ufffd" in text, path
+        if count_words(body) != words:
+            words_differ.append((path, count_words(body), words))
+        if count_links(body) != links:
+            links_differ.append((path, count_links(body), links))
+        links_total += links
+    assert not words_differ, words_differ[:5]
+    # Two parsers may read a handful of broken constructs in thousands of notes differently.
+    assert len(links_differ) <= len(wanted) // 1000, (len(links_differ), links_total, links_differ[:20])

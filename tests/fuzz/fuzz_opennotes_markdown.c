@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_opennotes_markdown.c - any text as Markdown: what is told of it is in order, within the
+ * text, and well formed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../plugins/opennotes/markdown.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+    struct ng_str text;
+    uint32_t lines, last_heading, last_task;
+    uint64_t headings, links, tasks;
+};
+
+static void must(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+static void check_text(struct ng_str text)
+{
+    must(text.data != NULL && text.len <= ON_MARKDOWN_TEXT_MAX);
+}
+
+static int take_heading(void *user, const struct on_heading *heading)
+{
+    struct seen *seen = user;
+    must(heading->line >= 1 && heading->line <= seen->lines);
+    must(heading->line >= seen->last_heading);
+    must(heading->level >= 1 && heading->level <= 6);
+    check_text(heading->text);
+    check_text(heading->slug);
+    must(on_utf8_valid(heading->slug));
+    seen->last_heading = heading->line;
+    seen->headings++;
+    return 0;
+}
+
+static int take_link(void *user, const struct on_link *link)
+{
+    struct seen *seen = user;
+    must(link->line >= 1 && link->line <= seen->lines);
+    must(on_link_kind_name(link->kind)[0] != '\0');
+    must(link->kind != ON_LINK_WIKI || (link->target.len > 0 && link->text.len > 0));
+    check_text(link->text);
+    must(link->target.len <= ON_MARKDOWN_TEXT_MAX);
+    seen->links++;
+    return 0;
+}
+
+static int take_task(void *user, const struct on_task *task)
+{
+    struct seen *seen = user;
+    must(task->line >= 1 && task->line <= seen->lines && task->line >= seen->last_task);
+    check_text(task->text);
+    seen->last_task = task->line;
+    seen->tasks++;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct on_markdown_events events = {take_heading, take_link, take_task};
+    struct on_markdown_stats stats;
+    struct on_arena arena;
+    on_arena_init(&arena, 0);
+    struct ng_str text =
+        on_arena_copy(&arena, on_utf8_clean(&arena, on_str((const char *)data, size)));
+    struct seen seen = {.text = text, .lines = 1};
+    for (size_t i = 0; i < text.len; i++) {
+        seen.lines += text.data[i] == '\n';
+    }
+    must(on_markdown_parse(text, &events, &seen, &stats) == NG_OK);
+    must(stats.headings == seen.headings && stats.links == seen.links);
+    must(stats.words <= text.len && stats.chars <= text.len);
+    on_arena_done(&arena);
+    return 0;
+}
