@@ -154,6 +154,7 @@ static const struct ng_documents mongo_documents = {
     .import_end = import_end,
     .verify = verify_run,
     .last_seq = mongo_last_seq,
+    .engine = search_engine,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

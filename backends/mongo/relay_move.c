@@ -85,9 +85,7 @@ static int keep_doc(void *user, const bson_t *doc)
 static bool scan(struct round *round, const struct db_collection *collection,
                  struct fault *fault)
 {
-    static const char *const wanted[] = {"outbox",           "space",
-                                         "notegate.id",      "notegate.revision",
-                                         "notegate.deleted", "notegate.created_event"};
+    static const char *const wanted[] = {"outbox", "space", "notegate"};
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
     bson_t part;

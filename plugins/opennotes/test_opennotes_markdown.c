@@ -288,7 +288,7 @@ static void test_hostile(void **state)
         "[[a|",       "~~a",         "    - ](\n[",
         "\xc3\xa9",   "\r",
     };
-    const size_t size = (size_t)2 * 1024 * 1024;
+    const size_t size = (size_t)512 * 1024;
     char *text = malloc(size);
     assert_non_null(text);
     for (size_t i = 0; i < NG_COUNT(units); i++) {
