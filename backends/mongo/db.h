@@ -98,8 +98,17 @@ struct lane {
     int64_t known_ms;
 };
 
+/* Puts that have failed and whose done() has not returned: what is queued upon them until then
+ * fails as well. */
+struct failing {
+    struct failing *next;
+    uint64_t tickets[NG_CHANGES_MAX > GROUP_MAX ? NG_CHANGES_MAX : GROUP_MAX];
+    size_t count;
+};
+
 struct queue {
     pthread_mutex_t lock;
+    struct failing *failing;
     pthread_cond_t moved;
     pthread_t threads[WRITERS];
     size_t thread_count;
@@ -315,6 +324,7 @@ struct job {
     size_t bytes;
     int rc;
     bool taken;
+    bool doomed;    /* made of a put that failed: it fails without being sent */
     size_t waiting; /* lanes in which others are before it */
     struct lane_node *nodes;
     size_t node_count;

@@ -192,6 +192,77 @@ static void forget(struct queue *queue, struct job *job)
     }
 }
 
+/* ---- puts that are built on others; all with the lock held ---- */
+
+static bool has_ticket(const struct failing *failing, uint64_t ticket)
+{
+    for (size_t i = 0; i < failing->count; i++) {
+        if (failing->tickets[i] == ticket) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool makes_ticket(const struct job *job, uint64_t ticket)
+{
+    for (size_t i = 0; i < job->batch->put_count; i++) {
+        if (job->batch->puts[i].ticket == ticket) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is it built on a put that has failed, or will as it is built on such a one? */
+static bool is_doomed(const struct queue *queue, const struct job *job)
+{
+    for (size_t i = 0; i < job->batch->put_count; i++) {
+        uint64_t ticket = job->batch->puts[i].base_ticket;
+        bool found = false;
+        for (const struct failing *at = queue->failing; at != NULL && ticket != 0;
+             at = at->next) {
+            found = found || has_ticket(at, ticket);
+        }
+        for (const struct job *at = job->all_prev; at != NULL && ticket != 0 && !found;
+             at = at->all_prev) {
+            found = at->doomed && makes_ticket(at, ticket);
+        }
+        if (found) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_failed(struct queue *queue, struct failing *failing, struct job **jobs,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct ng_batch *batch = jobs[i]->batch;
+        for (size_t j = 0; j < batch->put_count && jobs[i]->rc != NG_OK; j++) {
+            if (batch->puts[j].ticket != 0 && failing->count < NG_COUNT(failing->tickets)) {
+                failing->tickets[failing->count++] = batch->puts[j].ticket;
+            }
+        }
+    }
+    failing->next = queue->failing;
+    queue->failing = failing;
+    for (struct job *job = failing->count > 0 ? queue->all_first : NULL; job != NULL;
+         job = job->all_next) {
+        job->doomed = job->doomed || is_doomed(queue, job);
+    }
+}
+
+static void forget_failed(struct queue *queue, const struct failing *failing)
+{
+    struct failing **at = &queue->failing;
+    while (*at != failing) {
+        at = &(*at)->next;
+    }
+    *at = failing->next;
+}
+
 static int enqueue(struct mongo *db, struct job *job)
 {
     struct queue *queue = &db->queue;
@@ -211,6 +282,7 @@ static int enqueue(struct mongo *db, struct job *job)
             queue->all_first = job;
         }
         queue->all_last = job;
+        job->doomed = is_doomed(queue, job);
         queue->batches++;
         queue->bytes += job->bytes;
         if (!is_barrier(job)) {
@@ -269,8 +341,8 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
 static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
 {
     const struct ng_put *put = &job->batch->puts[0];
-    return job->batch->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 &&
-           put->revision != put->base_revision &&
+    return job->batch->put_count == 1 && !job->doomed && !last->doomed &&
+           node == &job->nodes[0] && job->waiting == 1 && put->revision != put->base_revision &&
            put->base_revision == last->batch->puts[0].revision &&
            job->puts[0].collection == last->puts[0].collection &&
            str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
@@ -347,7 +419,9 @@ static void run_puts(struct mongo *db, struct job **jobs, size_t count)
 static void run(struct mongo *db, struct job **jobs, size_t count)
 {
     struct ng_batch *batch = jobs[0]->batch;
-    if (batch->put_count > 1) {
+    if (jobs[0]->doomed) {
+        jobs[0]->rc = refuse(batch, NG_ECONFLICT, "what the change was made of was not stored");
+    } else if (batch->put_count > 1) {
         intent_commit(db, jobs[0]);
     } else if (batch->put_count == 1) {
         run_puts(db, jobs, count);
@@ -366,7 +440,9 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
 static void finish(struct mongo *db, struct job **jobs, size_t count)
 {
     struct queue *queue = &db->queue;
+    struct failing failing = {.count = 0};
     pthread_mutex_lock(&queue->lock);
+    note_failed(queue, &failing, jobs, count);
     for (size_t i = 0; i < count; i++) {
         leave_lanes(queue, jobs[i]);
     }
@@ -382,6 +458,9 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
         job_free(jobs[i]);
         done(user, batch, rc);
     }
+    pthread_mutex_lock(&queue->lock);
+    forget_failed(queue, &failing);
+    pthread_mutex_unlock(&queue->lock);
 }
 
 static void *writer_main(void *user)
