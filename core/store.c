@@ -376,7 +376,8 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
                          store->backend->name);
     }
     if (ret_engine != NULL) {
-        *ret_engine = "fts5";
+        *ret_engine =
+            store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
     }
     return store->backend->search(store->db, &call->pub, search, row, user, ret_total);
 }

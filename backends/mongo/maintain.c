@@ -200,8 +200,7 @@ static int next_docs(struct thinning *thin)
     (void)bson_append_document_end(&opts, &part);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
     BSON_APPEND_INT32(&part, "space", 1);
-    BSON_APPEND_INT32(&part, "notegate.id", 1);
-    BSON_APPEND_INT32(&part, "notegate.revision", 1);
+    BSON_APPEND_INT32(&part, "notegate", 1);
     (void)bson_append_document_end(&opts, &part);
     BSON_APPEND_INT64(&opts, "limit", LOOK_DOCS);
     bool good =

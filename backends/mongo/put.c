@@ -143,7 +143,7 @@ int batch_landed(struct mongo *db, const char *collection, struct ng_str documen
     put_str(&filter, "_id", document);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &fields);
     BSON_APPEND_INT32(&fields, "outbox.batch", 1);
-    BSON_APPEND_INT32(&fields, "notegate.batch", 1);
+    BSON_APPEND_INT32(&fields, "notegate", 1);
     (void)bson_append_document_end(&opts, &fields);
     bson_t *doc = op_find_one(db, collection, &filter, &opts, fault);
     if (doc != NULL) {
@@ -312,12 +312,12 @@ static int look_why(struct work *work)
                    work->prepared->collection); /* its outbox has no room for this one */
         rc = work->inserts ? work_make(work, false) : NG_OK;
         rc = rc == NG_OK ? NG_PENDING : rc;
-    } else if (!work->unsure) {
-        rc = conflict(work); /* what was sent was answered: none of it was ours */
     } else {
-        rc = batch_landed(work->db, work->prepared->collection->name,
-                          bytes_str(&work->prepared->name), work->first->revision, work->batch,
-                          &landed, &work->fault);
+        /* The driver may have sent it twice: the first time it may have been made, and moved.
+         */
+        rc = moved_by(work->db, work->prepared->collection->name,
+                      bytes_str(&work->prepared->name), work->first->revision, work->batch,
+                      &landed, &work->fault);
         rc = rc == NG_OK && !landed ? conflict(work) : rc;
     }
     if (doc != NULL) {

@@ -302,11 +302,7 @@ static void find_opts(const struct find *find, bson_t *ret)
         BSON_APPEND_BOOL(ret, "allowDiskUse", true);
     }
     BSON_APPEND_DOCUMENT_BEGIN(ret, "projection", &part);
-    BSON_APPEND_INT32(&part, "notegate.fields", 1);
-    BSON_APPEND_INT32(&part, "notegate.created_seq", 1);
-    if (searches_text(find->collection)) {
-        BSON_APPEND_INT32(&part, find->collection->text_member, 1);
-    }
+    BSON_APPEND_INT32(&part, "outbox", 0);
     (void)bson_append_document_end(ret, &part);
     int64_t left = find->call->host->remaining_ms(find->call);
     BSON_APPEND_INT64(ret, "maxTimeMS",

@@ -8,6 +8,7 @@
  */
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "redis.h"
 
@@ -26,7 +27,10 @@
  * KEYS, of each entry: seen, list of the day, hash, recent, days.
  * ARGV: now, forget what was seen before; of each entry: event id, line, date, name in recent,
  * time, version ("": a memory), seq, number of words of the hash, those words.
- * The types are looked at first: after the first write nothing may fail any more.
+ * The types are looked at first: after the first write nothing may fail any more. All entries
+ * have one list, and its lines come last: a Redis that was killed while it wrote the script's
+ * effects into its file may keep the beginning of them, and carry it out at a later start,
+ * behind the repeated delivery. All but RPUSH may be done twice without harm.
  */
 static const char deliver_script[] =
     "local kinds = {'zset', 'list', 'hash', 'zset', 'zset'}\n"
@@ -38,15 +42,14 @@ static const char deliver_script[] =
     "      ' where a ' .. want .. ' belongs')\n"
     "  end\n"
     "end\n"
-    "local at, new = 3, 0\n"
+    "local at, lines = 3, {}\n"
     "for i = 1, #KEYS, 5 do\n"
-    "  local seen, list, hash, recent, days =\n"
-    "    KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], KEYS[i + 4]\n"
+    "  local seen, hash, recent, days = KEYS[i], KEYS[i + 2], KEYS[i + 3], KEYS[i + 4]\n"
     "  local id, version, seq = ARGV[at], tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])\n"
     "  local first = at + 8\n"
     "  local last = first + tonumber(ARGV[at + 7]) - 1\n"
     "  if not redis.call('ZSCORE', seen, id) then\n"
-    "    redis.call('RPUSH', list, ARGV[at + 1])\n"
+    "    lines[#lines + 1] = ARGV[at + 1]\n"
     "    redis.call('ZADD', days, 0, ARGV[at + 2])\n"
     "    local newer = true\n"
     "    if version then\n"
@@ -60,11 +63,11 @@ static const char deliver_script[] =
     "    end\n"
     "    redis.call('ZREMRANGEBYSCORE', seen, '-inf', ARGV[2])\n"
     "    redis.call('ZADD', seen, ARGV[1], id)\n"
-    "    new = new + 1\n"
     "  end\n"
     "  at = last + 1\n"
     "end\n"
-    "return new\n";
+    "if #lines > 0 then redis.call('RPUSH', KEYS[2], unpack(lines)) end\n"
+    "return #lines\n";
 
 struct delivering {
     struct redis *redis;
@@ -72,6 +75,7 @@ struct delivering {
     struct ng_str *words;
     size_t keys, args; /* words used from each half */
     size_t bytes, entries;
+    struct ng_str list; /* of all entries of this run */
     struct ng_str now, forget;
     struct ng_str *arguments; /* the second half, until all keys are known */
 };
@@ -110,7 +114,9 @@ static int deliver_keys(struct delivering *delivering, const struct ng_entry *en
     return NG_OK;
 }
 
-/* Adds one entry to the run that is being made. */
+static int deliver_send(struct delivering *delivering);
+
+/* Adds one entry to the run that is being made, or to a new one where its list is another. */
 static int deliver_add(struct delivering *delivering, const struct ng_entry *entry)
 {
     struct ng_call *call = delivering->call;
@@ -125,13 +131,16 @@ static int deliver_add(struct delivering *delivering, const struct ng_entry *ent
     if (rc == NG_OK && (date.data == NULL || line.data == NULL || member.data == NULL)) {
         rc = redis_no_memory(call);
     }
-    if (rc == NG_OK) {
-        rc = deliver_keys(delivering, entry, date, member,
-                          delivering->words + 3 + delivering->keys);
+    struct ng_str keys[DELIVER_KEYS];
+    rc = rc != NG_OK ? rc : deliver_keys(delivering, entry, date, member, keys);
+    if (rc == NG_OK && delivering->entries > 0 && !redis_equal(delivering->list, keys[1])) {
+        rc = deliver_send(delivering);
     }
     if (rc != NG_OK) {
         return rc;
     }
+    delivering->list = keys[1];
+    memcpy(delivering->words + 3 + delivering->keys, keys, sizeof(keys));
     bool is_memory = entry->kind == NG_ENTRY_MEMORY;
     struct ng_str *out = delivering->arguments + delivering->args;
     const struct ng_str head[DELIVER_HEAD] = {

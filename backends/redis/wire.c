@@ -200,7 +200,10 @@ static bool wire_tls_expect(SSL *tls, const char *host)
     if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1) {
         return true;
     }
-    return SSL_set1_host(tls, host) == 1 && SSL_set_tlsext_host_name(tls, host) == 1;
+    /* What SSL_set_tlsext_host_name() is, without its cast; the text is copied. */
+    return SSL_set1_host(tls, host) == 1 &&
+           SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                    (void *)(uintptr_t)host) == 1;
 }
 
 static enum wire_end wire_tls_start(struct wire *wire, SSL_CTX *context, const char *host,

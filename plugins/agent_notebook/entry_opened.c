@@ -14,28 +14,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "entry.h"
 #include "entry_text.h"
 
 #define OPENED_WAIT_MS 200
-/* Openings of a batch. Half of what a change may touch: every document of it is locked
- * meanwhile.
- */
-#define OPENED_BATCH_MAX (NG_CHANGES_MAX / 2)
+/* Openings of a batch. */
+#define OPENED_BATCH_MAX 64
 /* Batches in memory. Over that a read is told to come back (BUSY). */
 #define OPENED_BATCHES_MAX 1024
-/* An agent's name has 64 characters at most; a slot's id is that, a slash and a number. */
+/* Slots of an agent. Which one is this process's is left to chance, so that gateways on one
+ * database seldom share one. */
+#define OPENED_SLOTS 16
 #define OPENED_AGENT_SIZE 65
-#define OPENED_SLOT_SIZE 96
+#define OPENED_SLOT_SIZE (OPENED_AGENT_SIZE + 4)
 /* After a failure, from the first to the last wait. */
 #define OPENED_RETRY_FIRST_MS 100
 #define OPENED_RETRY_LAST_MS 5000
 /* Deletions that are remembered, to drop openings that came too late. */
 #define OPENED_DELETED_MAX 256
 
+struct opened_batch;
+
 struct opened_item {
+    struct opened_batch *batch;
+    struct ng_change change;
+    struct ng_str data;
+    bool written;
     char *bytes; /* collection, space, id and the event's JSON, one behind the other */
     size_t collection_len, space_len, id_len, data_len;
     uint64_t version;
@@ -47,12 +54,11 @@ struct opened_batch {
     char agent[OPENED_AGENT_SIZE];
     int64_t due_ms;
     int64_t retry_ms; /* the last wait after a failure; 0: none yet */
+    bool failed;      /* one of its changes has, in this try */
+    size_t pending;   /* changes that have not ended */
     size_t count;
     struct opened_item items[OPENED_BATCH_MAX];
-    /* What is being written of it; lives until that has ended. */
-    struct ng_change changes[OPENED_BATCH_MAX];
-    struct ng_str data[OPENED_BATCH_MAX];
-    char slots[OPENED_BATCH_MAX][OPENED_SLOT_SIZE];
+    char slot[OPENED_SLOT_SIZE];
 };
 
 struct opened_deletion {
@@ -72,6 +78,7 @@ struct entry_opened {
     size_t writing;
     struct opened_deletion deleted[OPENED_DELETED_MAX];
     size_t next_deleted;
+    unsigned slot;
     bool stopping;
 };
 
@@ -227,6 +234,7 @@ static struct opened_batch *opened_batch_of(struct entry_opened *opened, struct 
     batch = calloc(1, sizeof(*batch));
     if (batch != NULL) {
         (void)snprintf(batch->agent, sizeof(batch->agent), "%.*s", (int)agent.len, agent.data);
+        (void)snprintf(batch->slot, sizeof(batch->slot), "%s/%u", batch->agent, opened->slot);
         batch->opened = opened;
         batch->due_ms = opened_now_ms() + OPENED_WAIT_MS;
         opened_link(opened, batch);
@@ -260,68 +268,85 @@ static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
     return call->host->draft_json(next, ng_str_of("{}")); /* the event says it all */
 }
 
-/* Fills in the changes of a batch. A slot is the agent's: no two agents wait for one. */
-static size_t batch_changes(struct entry_opened *opened, struct opened_batch *batch)
+/* From any thread: one more change of the batch has ended. Behind the last one the batch goes,
+ * or waits for another try. */
+static void batch_ended(struct opened_batch *batch, struct opened_item *item, int rc)
 {
-    size_t count = 0;
-    (void)pthread_mutex_lock(&opened->lock);
-    for (size_t i = 0; i < batch->count; i++) {
-        if (opened_is_late(opened, &batch->items[i])) {
-            continue;
-        }
-        char *slot = batch->slots[count];
-        (void)snprintf(slot, OPENED_SLOT_SIZE, "%s/%zu", batch->agent, count);
-        batch->data[count] = item_data(&batch->items[i]);
-        batch->changes[count] = (struct ng_change){
-            .size = sizeof(batch->changes[count]),
-            .key = {ng_str_of(ENTRY_OPENED_COLLECTION), item_key(&batch->items[i]).space,
-                    ng_str_of(slot)},
-            .fn = opened_write_slot,
-            .user = &batch->data[count],
-            .action = "opened",
-        };
-        count++;
-    }
-    opened->writing++;
-    (void)pthread_mutex_unlock(&opened->lock);
-    return count;
-}
-
-/* From any thread: the batch is on disk, or has to wait for another try. */
-static void batch_written(void *user, int rc)
-{
-    struct opened_batch *batch = user;
     struct entry_opened *opened = batch->opened;
     (void)pthread_mutex_lock(&opened->lock);
-    bool again = rc != NG_OK && !opened->stopping;
+    batch->failed = batch->failed || rc != NG_OK;
+    if (item != NULL) {
+        item->written = rc == NG_OK;
+    }
+    bool last = --batch->pending == 0;
+    bool again = last && batch->failed && !opened->stopping;
     if (again) {
         int64_t wait = batch->retry_ms == 0 ? OPENED_RETRY_FIRST_MS : batch->retry_ms * 2;
         batch->retry_ms = wait > OPENED_RETRY_LAST_MS ? OPENED_RETRY_LAST_MS : wait;
         batch->due_ms = opened_now_ms() + batch->retry_ms;
         opened_link(opened, batch);
-    } else {
+    } else if (last) {
         opened->batches--;
     }
-    opened->writing--;
-    (void)pthread_cond_broadcast(&opened->changed);
+    if (last) {
+        opened->writing--;
+        (void)pthread_cond_broadcast(&opened->changed);
+    }
     (void)pthread_mutex_unlock(&opened->lock);
-    if (!again) {
+    if (last && !again) {
         batch_free(batch);
+    }
+}
+
+static void item_written(void *user, int rc)
+{
+    struct opened_item *item = user;
+    batch_ended(item->batch, item, rc);
+}
+
+/* With `order` held: hands one opening to the store. */
+static void item_write(struct entry_opened *opened, struct opened_item *item)
+{
+    struct opened_batch *batch = item->batch;
+    (void)pthread_mutex_lock(&opened->lock);
+    item->written = item->written || opened_is_late(opened, item);
+    bool skip = item->written;
+    batch->pending += skip ? 0 : 1;
+    (void)pthread_mutex_unlock(&opened->lock);
+    if (skip) {
+        return;
+    }
+    item->data = item_data(item);
+    item->change = (struct ng_change){
+        .size = sizeof(item->change),
+        .key = {ng_str_of(ENTRY_OPENED_COLLECTION), item_key(item).space,
+                ng_str_of(batch->slot)},
+        .fn = opened_write_slot,
+        .user = &item->data,
+        .action = "opened",
+    };
+    int rc = opened->host->change_as(opened->host, ng_str_of(batch->agent), &item->change, 1,
+                                     item_written, item);
+    if (rc != NG_OK) {
+        item_written(item, rc);
     }
 }
 
 /* Hands a batch that is no longer in the list to the store. */
 static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
 {
+    (void)pthread_mutex_lock(&opened->lock);
+    opened->writing++;
+    batch->failed = false;
+    batch->pending = 1; /* until all have been handed over */
+    size_t count = batch->count;
+    (void)pthread_mutex_unlock(&opened->lock);
     (void)pthread_mutex_lock(&opened->order);
-    size_t count = batch_changes(opened, batch);
-    int rc = count == 0 ? NG_OK
-                        : opened->host->change_as(opened->host, ng_str_of(batch->agent),
-                                                  batch->changes, count, batch_written, batch);
-    (void)pthread_mutex_unlock(&opened->order);
-    if (count == 0 || rc != NG_OK) {
-        batch_written(batch, rc);
+    for (size_t i = 0; i < count; i++) {
+        item_write(opened, &batch->items[i]);
     }
+    (void)pthread_mutex_unlock(&opened->order);
+    batch_ended(batch, NULL, NG_OK);
 }
 
 /* With the lock held: the first that is full or due; else when one will be. */
@@ -379,6 +404,7 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
     (void)pthread_mutex_lock(&opened->lock);
     struct opened_batch *batch = opened_batch_of(opened, call->caller->agent);
     if (batch != NULL) {
+        item.batch = batch;
         batch->items[batch->count++] = item;
         if (batch->count == OPENED_BATCH_MAX) {
             (void)pthread_cond_signal(&opened->changed);
@@ -458,6 +484,13 @@ void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
 
 /* ---- life ---- */
 
+static unsigned opened_slot(void)
+{
+    unsigned char byte = 0;
+    (void)getrandom(&byte, 1, 0); /* any slot will do */
+    return byte % OPENED_SLOTS;
+}
+
 int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
 {
     struct entry_opened *opened = calloc(1, sizeof(*opened));
@@ -468,6 +501,7 @@ int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
     }
     opened->host = call->host;
     opened->last = &opened->first;
+    opened->slot = opened_slot();
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&opened->changed, &attr);
     (void)pthread_condattr_destroy(&attr);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* create_template.c - templates: texts in .opennotes.json or files of the notebook, with
  * variables. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "create.h"
@@ -53,6 +54,18 @@ static int fail_template(struct ng_call *call, struct ng_str name, struct ng_str
     return ON_ETEMPLATE;
 }
 
+/* The malloc'd bytes in call memory. */
+static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_text)
+{
+    char *copy = ng_alloc(call, bytes.len + 1);
+    if (copy != NULL && bytes.len > 0) {
+        memcpy(copy, bytes.data, bytes.len);
+    }
+    *ret_text = on_str(copy, copy != NULL ? bytes.len : 0);
+    free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
+    return copy != NULL ? NG_OK : on_fail_memory(call);
+}
+
 int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
                      struct ng_str name, struct ng_str *ret_text)
 {
@@ -75,9 +88,13 @@ int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
         return NG_OK;
     }
     struct ng_str file;
+    struct ng_str bytes = on_str(NULL, 0);
     int rc = on_index_path(call, text, &file);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook, call, file, ret_text);
+        rc = on_index_read(notebook, call, file, &bytes);
+    }
+    if (rc == NG_OK) {
+        rc = keep(call, bytes, ret_text);
     }
     if (rc == ON_ENOTE) {
         (void)ng_fail(call, ON_ETEMPLATE,

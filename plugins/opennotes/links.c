@@ -275,20 +275,13 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     on_buf_init(&match, 1048576);
     on_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
                        " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
-    on_buf_add_c(&match, "body : (");
     for (size_t i = 0; i < links->name_count; i++) {
-        struct ng_str name = links->names[i];
-        size_t count = 0;
-        on_buf_add_c(&match, i > 0 ? " OR \"" : "\"");
-        for (size_t at = 0; at < name.len; count++) {
-            size_t from = at;
-            on_buf_add_c(&match, on_utf8_next(name, &at) == '"' ? "\"" : "");
-            on_buf_add(&match, on_str(name.data + from, at - from));
-        }
-        on_buf_add_char(&match, '"');
-        grams = grams && count >= NAME_CHARS_MIN;
+        struct ng_str name = on_index_grams(&links->arena, links->names[i]);
+        on_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        on_buf_add(&match, name);
+        on_buf_add_char(&match, ')');
+        grams = grams && name.len > 0;
     }
-    on_buf_add_char(&match, ')');
     if (grams) {
         on_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
     } else {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "notebook.h"
+#include "resources.h"
 
 int on_fail_memory(struct ng_call *call)
 {
@@ -267,6 +268,19 @@ static const struct ng_collection opennotes_collections[] = {
     },
 };
 
+/* Their changes are events of the core's file service. */
+static const struct ng_resources opennotes_resources[] = {
+    {
+        .kind = "note",
+        .title = "Notes",
+        .summary = "One Markdown note of a notebook; the id is its absolute path.",
+        .mime_type = "text/markdown",
+        .collection = ON_COLLECTION,
+        .list = on_resource_list,
+        .read = on_resource_read,
+    },
+};
+
 static const struct ng_plugin opennotes = {
     .name = "opennotes",
     .version = "1.0.0",
@@ -281,6 +295,8 @@ static const struct ng_plugin opennotes = {
     .code_count = NG_COUNT(opennotes_codes),
     .collections = opennotes_collections,
     .collection_count = NG_COUNT(opennotes_collections),
+    .resources = opennotes_resources,
+    .resource_count = NG_COUNT(opennotes_resources),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
 };

@@ -190,12 +190,17 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
                              -1);
         return;
     }
-    size_t len = 0;
-    while ((sides & TRIM_LEFT) != 0 && (len = trim_match(text, set, false)) > 0) {
-        text = on_str(text.data + len, text.len - len);
-    }
-    while ((sides & TRIM_RIGHT) != 0 && (len = trim_match(text, set, true)) > 0) {
-        text.len -= len;
+    size_t steps = 0;
+    for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
+        size_t len = 0;
+        while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
+            text = side == TRIM_LEFT ? on_str(text.data + len, text.len - len)
+                                     : on_str(text.data, text.len - len);
+            if (++steps % CLOCK_BYTES == 0 && on_sql_guard_over(guard_of(context))) {
+                on_sql_guard_result(guard_of(context), context);
+                return;
+            }
+        }
     }
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }

@@ -103,6 +103,9 @@ static void test_empty_headings(void **state)
     expect("#\n\n##\n\n# #\n", "H 1 1 [] #\nH 3 2 [] #-1\nH 5 1 [] #-2\n");
     expect("text\n\n> ##\n\n- ###\n\n# ![](a.png)\n# <!-- x -->\n# x\n",
            "H 3 2 [] #\nH 5 3 [] #-1\nH 7 1 [] #-2\nH 8 1 [] #-3\nH 9 1 [x] #x\n");
+    expect("- [ ] ##\n\n## ##\n\nx\n", "T 1 - [##]\nH 3 2 [] #\n");
+    expect_bytes(ng_str_of("a\r##\rb\n\n## ##\n## c\n"),
+                 "H 1 2 [] #\nH 3 2 [] #-1\nH 4 2 [c] #c\n");
     expect("[a]: b\n\n#\n\n[a]\n", "H 3 1 [] #\nL 5 reference [a] b\n");
 }
 
@@ -288,7 +291,7 @@ static void test_hostile(void **state)
         "[[a|",       "~~a",         "    - ](\n[",
         "\xc3\xa9",   "\r",
     };
-    const size_t size = (size_t)2 * 1024 * 1024;
+    const size_t size = (size_t)512 * 1024;
     char *text = malloc(size);
     assert_non_null(text);
     for (size_t i = 0; i < NG_COUNT(units); i++) {

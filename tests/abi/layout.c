@@ -476,7 +476,8 @@ AT(ng_documents, import_record, 160);
 AT(ng_documents, import_end, 168);
 AT(ng_documents, verify, 176);
 AT(ng_documents, last_seq, 184);
-SIZE(ng_documents, 192);
+AT(ng_documents, engine, 192);
+SIZE(ng_documents, 200);
 
 /* ---- journal.h ---- */
 

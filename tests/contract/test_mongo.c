@@ -30,10 +30,14 @@ static void drop_databases(const char *uri)
     mongoc_client_destroy(client);
 }
 
-int main(void)
+/* A pattern of test names may be given. */
+int main(int argc, char **argv)
 {
     const char *uri = getenv("NOTEGATE_TEST_MONGO_URI");
     static char uri_set[512];
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
     if (uri == NULL || *uri == '\0') {
         printf("skipped: NOTEGATE_TEST_MONGO_URI is not set\n");
         return 77;

@@ -14,6 +14,7 @@ import threading
 import unicodedata
 
 import pytest
+from conftest import Gateway
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -224,6 +225,73 @@ def test_ten_thousand_notes(start, notes):
     (notes / "f7" / "n7.md").write_text("---\ntitle: Changed\n---\n")
     assert ask(gateway, "get", path="f7/n7.md")["note"]["title"] == "Changed"
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small file system of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "none", str(place)],
+                             capture_output=True, text=True, timeout=60)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True, timeout=60)
+
+
+def test_full_disk(disk, tmp_path, notes):
+    """Where the index finds no room the call says so; the notes are untouched, and with room all is well."""
+    rng = random.Random(5)
+    for number in range(150):
+        (notes / f"n{number}.md").write_text(" ".join(f"{rng.randrange(10**9):x}" for _ in range(4000)))
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()}
+    gateway = Gateway(disk / "data", sets=[f"opennotes.notebooks={notes}"])
+    try:
+        gateway.client.timeout = 300
+        for _ in range(2):
+            answer = gateway.client.post("/v1/tools/opennotes_list", json={})
+            assert answer.status_code == 507, answer.text
+            assert answer.json()["code"] == "STORAGE_FULL" and str(disk) in answer.json()["message"]
+        assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()} == before
+        subprocess.run(["mount", "-o", "remount,size=512m", str(disk)], check=True, timeout=60)
+        assert ask(gateway, "list", limit=1)["pagination"]["total"] == 150
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_resources(start, tmp_path, notes):
+    """Notes are resources: all listed once over pages, read by their URI, and subscribers hear of what tools write."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for number in range(450):
+        (notes / f"n{number}.md").write_text(f"---\ntitle: Note {number}\n---\nbody {number}\n")
+    (other / "o.md").write_text("other")
+    (other / "bytes.md").write_bytes(b"\xff\xfe")
+    gateway = start(sets=[f"opennotes.notebooks={notes},{other}", "plugins=opennotes"])
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+
+    def rpc(method, **params):
+        answer = gateway.client.post("/mcp", headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        return answer
+
+    opened = rpc("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"})
+    headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+    listed, cursor = [], None
+    while True:
+        page = rpc("resources/list", **({"cursor": cursor} if cursor else {})).json()["result"]
+        listed += page["resources"]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            break
+    uris = [item["uri"] for item in listed]
+    assert len(uris) == len(set(uris)) == 452
+    named = {item["name"]: item for item in listed}
+    found = rpc("resources/read", uri=named["Note 7"]["uri"]).json()["result"]["contents"][0]
+    assert found["mimeType"] == "text/markdown" and found["text"].endswith("body 7\n")
+    assert "blob" in rpc("resources/read", uri=named["bytes.md"]["uri"]).json()["result"]["contents"][0]
+    gone = rpc("resources/read", uri=named["Note 7"]["uri"].replace("n7.md", "none.md")).json()
+    assert "error" in gone
 
 
 if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded

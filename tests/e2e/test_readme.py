@@ -209,7 +209,45 @@ def check_agent_notebook(place, block):
     assert found["results"][0]["metadata"]["created_by"] == "agent:percy"
 
 
+def check_notes_serve(place, block):
+    (place.home / "notes").mkdir(exist_ok=True)
+    environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "served notes"), NOTEGATE_LISTEN="127.0.0.1:0")
+    process = subprocess.Popen(["bash", "-c", block.strip().replace(" notegate", " exec notegate")], env=environ,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place.home)
+    watch = threading.Timer(TIMEOUT, process.kill)
+    watch.start()
+    try:
+        assert LISTENING.search(process.stdout.readline())
+        done = subprocess.run(["notegate", "call", "opennotes_notebooks"], env=environ, cwd=place.home,
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        assert json.loads(done.stdout)["current"]["path"] == str(place.home / "notes")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        watch.cancel()
+    assert process.returncode == 0
+
+
+def check_notes(place, block):
+    folder = place.home / "ten calls"
+    folder.mkdir()
+    more = {"NOTEGATE_DATA_DIR": str(place.home / "notes data"), "NOTEGATE_OPENNOTES_NOTEBOOKS": str(folder)}
+    answers = [json.loads(line) for line in place.shell(block, **more).splitlines()]
+    assert len(answers) == 10
+    swarm = "projects/drone-swarm.md"
+    assert answers[0]["created"]["path"] == swarm and answers[1]["created"]["path"] == "people/ada.md"
+    assert [note["path"] for note in answers[2]["results"]] == [swarm]
+    assert [note["path"] for note in answers[3]["results"]] == [swarm]
+    assert [row["file_path"] for row in answers[4]["results"]] == [swarm, "people/ada.md"]
+    assert answers[6]["note"]["content"].endswith("- [ ] charge them\n")
+    assert [link["path"] for link in answers[7]["incoming"]] == [swarm]
+    assert [row["status"] for row in answers[8]["results"]] == ["open"]
+    assert list((folder / "daily").glob("*.md"))
+
+
 CHECKS = {
+    "NOTEGATE_OPENNOTES_NOTEBOOKS": check_notes_serve,
+    "notegate call opennotes_create": check_notes,
     "curl -s http://127.0.0.1:8420/v1/tools/notebook_create": check_agent_notebook,
     "curl -sN": check_events,
     "packaging/run": check_run,

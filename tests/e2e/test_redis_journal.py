@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The journal in a real Redis, behind a real gateway: away, killed, frozen, refusing; every event arrives once, in order."""
+"""The journal in a real Redis, behind a real gateway: away, killed, frozen, refusing.
+
+Every event arrives once, in order."""
 
 import datetime
 import ipaddress
@@ -80,6 +82,58 @@ def test_away_for_many_writes(servers, start, kind):
     eventually(lambda: ready(gateway) == "ready", ARRIVE_SECONDS, "the word ready")
     assert backlog(gateway) == 0
     assert gateway.logged("the journal takes events again")
+
+
+def lines(redis):
+    """All lines of all days, oldest first."""
+    days = sorted(redis.execute("KEYS", "aether:daily:*"))
+    return [json.loads(line) for day in days for line in redis.execute("LRANGE", day, 0, -1)]
+
+
+def run(gateway, tool, **arguments):
+    answer = gateway.call(tool, arguments, headers={"X-Notegate-Agent": "percy"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]
+
+
+@KINDS
+def test_notebook_references(servers, start, kind):
+    """Redis is away from the second call on: nothing of it is missing afterwards, and no content came with it."""
+    redis = servers.redis(**kind)
+    gateway = start(settings(redis.uri))
+    content = "# Plan\n\n" + "beginning " * 30 + "\n\nend-of-the-plan\n"
+    kept = run(gateway, "notebook_create", collection="pages", title="Kept", content=content, tags=["red"])
+    eventually(lambda: len(lines(redis)) == 1, ARRIVE_SECONDS, "the first reference")
+    redis.kill()
+    gone = run(gateway, "notebook_create", collection="code_snippets", title="Gone",
+               content="x" * 300 + "\nend-of-the-plan\n")
+    keys = [{"notebook_id": entry["notebook_id"], "collection": name}
+            for entry, name in ((kept, "pages"), (gone, "code_snippets"))]
+    for version in range(2, 22):
+        for key in keys:
+            assert run(gateway, "notebook_update", **key, content=content + str(version))["version"] == version
+    run(gateway, "notebook_update", **keys[0], status="complete")
+    run(gateway, "notebook_delete", **keys[1])
+    redis.restart()
+    eventually(lambda: len(lines(redis)) >= 44, ARRIVE_SECONDS, "all references")
+    eventually(lambda: backlog(gateway) == 0, ARRIVE_SECONDS, "an empty backlog")
+
+    events = lines(redis)
+    assert len(events) == 44 and len({event["event_id"] for event in events}) == 44
+    for key, last in zip(keys, ("updated", "deleted")):
+        mine = [event for event in events if event["notebook_id"] == key["notebook_id"]]
+        assert [event["version"] for event in mine] == list(range(1, 23))
+        assert [event["action"] for event in mine] == ["created"] + ["updated"] * 20 + [last]
+        for event in mine:
+            assert (event["type"], event["collection"], event["agent"]) == \
+                ("notebook_ref", key["collection"], "agent:percy")
+            assert len(event["summary"]) <= 200
+        reference = redis.execute("HGETALL", f"aether:notebook:ref:{key['notebook_id']}")
+        reference = dict(zip(reference[::2], reference[1::2]))
+        assert reference["content"].startswith(f"[Notebook {last}] ")
+        assert (reference["source"], reference["tags"], reference["score"], reference["version"]) == \
+            ("notebook", key["collection"], "0.8", "22")
+    assert not any(b"end-of-the-plan" in file.read_bytes() for file in (redis.data / "appendonlydir").glob("*"))
 
 
 @KINDS

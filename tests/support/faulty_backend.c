@@ -199,6 +199,12 @@ static uint64_t faulty_last_seq(void *self)
     return faulty->inner->last_seq(faulty->db);
 }
 
+static const char *faulty_engine(void *self, const struct ng_search *search)
+{
+    struct faulty *faulty = self;
+    return faulty->inner->engine != NULL ? faulty->inner->engine(faulty->db, search) : "fts5";
+}
+
 const struct ng_documents faulty_documents = {
     .name = "faulty",
     .version = "1.0.0",
@@ -220,4 +226,5 @@ const struct ng_documents faulty_documents = {
     .import_end = faulty_import_end,
     .verify = faulty_verify,
     .last_seq = faulty_last_seq,
+    .engine = faulty_engine,
 };

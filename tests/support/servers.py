@@ -173,7 +173,7 @@ class Server:
 
 
 class MongoServer(Server):
-    """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options of the server."""
+    """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options."""
 
     def __init__(self, text=False, args=()):
         program = installed(folder() / "venv" / "bin" / ("nx-27017" if text else "secantusd-py"))
@@ -224,8 +224,8 @@ class RedisServer(Server):
     def command(self):
         # With everysec an answer may be given before the write: a kill would lose what was acknowledged.
         return [self.program, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.data),
-                "--appendonly", "yes", "--appendfsync", "always", "--save", "", *(["--loadmodule", self.module] if self.module else []),
-                *self.args]
+                "--appendonly", "yes", "--appendfsync", "always", "--save", "",
+                *(["--loadmodule", self.module] if self.module else []), *self.args]
 
     def execute(self, *words):
         """One command on a connection of its own: text, a number, None, a list of these. RedisError for an error."""
@@ -298,12 +298,14 @@ else:
 
 # ---- as a program ----
 
+# Lent servers are not killed: they need not wait for the disk.
+LENT_REDIS = ["--appendfsync", "everysec"]
 KINDS = {
     "mongo": ("NOTEGATE_TEST_MONGO_URI", lambda: MongoServer()),
     "mongo-text": ("NOTEGATE_TEST_MONGO_TEXT_URI", lambda: MongoServer(text=True)),
-    "redis": ("NOTEGATE_TEST_REDIS_URI", lambda: RedisServer(debian=True)),
-    "redis-new": ("NOTEGATE_TEST_REDIS_NEW_URI", lambda: RedisServer()),
-    "redis-search": ("NOTEGATE_TEST_REDIS_SEARCH_URI", lambda: RedisServer(search=True)),
+    "redis": ("NOTEGATE_TEST_REDIS_URI", lambda: RedisServer(debian=True, args=LENT_REDIS)),
+    "redis-new": ("NOTEGATE_TEST_REDIS_NEW_URI", lambda: RedisServer(args=LENT_REDIS)),
+    "redis-search": ("NOTEGATE_TEST_REDIS_SEARCH_URI", lambda: RedisServer(search=True, args=LENT_REDIS)),
 }
 
 

@@ -199,6 +199,9 @@ struct ng_documents {
     int (*verify)(void *db, struct ng_call *call, ng_finding_fn *finding, void *user);
     /* The last sequence number given. */
     uint64_t (*last_seq)(void *db);
+    /* What a search like this one is answered by: "text", "filter", ... A constant. NULL: every
+     * search is "fts5". */
+    const char *(*engine)(void *db, const struct ng_search *search);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

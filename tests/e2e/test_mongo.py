@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Documents in MongoDB: servers and gateways are killed and go away; what was acknowledged is there, in a line without gaps."""
+
+import contextlib
+import threading
+import time
+
+import httpx
+from conftest import Gateway, eventually
+
+AGENTS = 4
+LINES = 12
+SECONDS = 60
+
+
+def sets_for(uri, timeout="10s"):
+    return ["documents=mongo", f"mongo.uri={uri}", "mongo.database=notegate_e2e", f"mongo.timeout={timeout}"]
+
+
+@contextlib.contextmanager
+def serving(data, uri, **more):
+    gateway = Gateway(data, sets=sets_for(uri, **more))
+    try:
+        yield gateway
+    finally:
+        gateway.client.close()
+        gateway.process.kill()
+        gateway.process.wait()
+
+
+def create(gateway, name="n"):
+    answer = gateway.call("notebook", {"mode": "create", "name": name, "newStr": "start"})
+    assert answer.status_code == 200, answer.text
+
+
+def append(gateway, text, key=None):
+    return gateway.call("notebook", {"mode": "write", "name": "n", "newStr": text}, {"Idempotency-Key": key} if key else None)
+
+
+def read(gateway):
+    answer = gateway.call("notebook", {"mode": "read", "name": "n"})
+    return answer.json() if answer.status_code == 200 else None
+
+
+def reachable(gateway):
+    with contextlib.suppress(httpx.TransportError):
+        return read(gateway) is not None
+    return False
+
+
+def write_until_kept(gateways, agent, written, stop):
+    """Each line with a key of its own, again until it is acknowledged, by whichever gateway answers."""
+    for number in range(LINES):
+        line = f"{agent}-{number}"
+        for tries in range(10000):
+            if stop.is_set():
+                return
+            try:
+                answer = append(gateways[(agent + tries) % len(gateways)], line, key=f"key-{line}")
+            except httpx.TransportError:
+                time.sleep(0.05)
+                continue
+            if answer.status_code == 200:
+                written.append(line)
+                break
+            assert answer.status_code in (409, 503, 504), answer.text
+            time.sleep(0.05)
+
+
+def load(gateways, during):
+    """All agents write while during() runs. Returns what was acknowledged."""
+    written, stop = [], threading.Event()
+    threads = [threading.Thread(target=write_until_kept, args=(gateways, agent, written, stop)) for agent in range(AGENTS)]
+    for thread in threads:
+        thread.start()
+    try:
+        during(written)
+        for thread in threads:
+            thread.join(SECONDS * 4)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert len(written) == AGENTS * LINES
+    return written
+
+
+def in_a_line(gateway, written):
+    """Every acknowledged line is there once, each agent's in its order, and each made one revision."""
+    now = read(gateway)
+    lines = now["result"].split("\n")
+    assert lines[0] == "start"
+    assert sorted(lines[1:]) == sorted(written)
+    for agent in range(AGENTS):
+        mine = [line for line in lines if line.startswith(f"{agent}-")]
+        assert mine == [f"{agent}-{number}" for number in range(LINES)]
+    assert now["revision"] == len(lines)
+
+
+def test_server_killed_under_load(tmp_path, servers):
+    server = servers.mongo()
+    with serving(tmp_path / "data", server.uri) as gateway:
+        create(gateway)
+
+        def kill_it(written):
+            for kills in range(2):
+                eventually(lambda: len(written) >= (kills + 1) * 4, SECONDS, "some writes")
+                server.kill()
+                server.start()
+
+        in_a_line(gateway, load([gateway], kill_it))
+
+
+def test_gateway_killed_under_load(tmp_path, servers):
+    """Another gateway on the same database serves on, and moves what the killed one left."""
+    server = servers.mongo()
+    with serving(tmp_path / "one", server.uri) as one, serving(tmp_path / "two", server.uri) as two:
+        create(one)
+
+        def kill_it(written):
+            eventually(lambda: len(written) >= 6, SECONDS, "some writes")
+            one.process.kill()
+            one.process.wait()
+
+        in_a_line(two, load([one, two], kill_it))
+
+
+def test_server_away_at_start(tmp_path, servers):
+    """The gateway starts, says that the database is away, and serves once it is there."""
+    server = servers.mongo()
+    server.stop()
+    with serving(tmp_path / "data", server.uri, timeout="1s") as gateway:
+        answer = gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"})
+        assert answer.status_code == 503, answer.text
+        assert answer.json()["code"] == "BACKEND_UNAVAILABLE"
+        assert "Retry-After" in answer.headers
+        server.start()
+
+        def created():
+            return gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"}).status_code in (200, 409)
+
+        eventually(created, SECONDS, "the server to be found again")
+        assert reachable(gateway)
+
+
+def test_credentials_refused(tmp_path, servers):
+    """A clear answer within the time limit, which names the server and not the password."""
+    server = servers.mongo()
+    uri = server.uri.replace("mongodb://", "mongodb://someone:s3cr3tword@")
+    with serving(tmp_path / "data", uri, timeout="5s") as gateway:
+        answer = gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"})
+        assert answer.status_code == 503, answer.text
+        error = answer.json()
+        assert error["code"] == "BACKEND_UNAVAILABLE"
+        ready = gateway.client.get("/readyz")
+        assert ready.status_code == 503
+        told = answer.text + ready.text + "".join(gateway.errors)
+        assert "refused the credentials" in told, told
+        assert "s3cr3tword" not in told
