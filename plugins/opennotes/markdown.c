@@ -40,7 +40,8 @@ struct reader {
 
     struct on_buf heading;
     bool in_heading;
-    size_t heading_at; /* its first place; NOWHERE: none yet */
+    size_t heading_at;     /* its first place; NOWHERE: none yet */
+    uint32_t heading_line; /* of the last one */
 
     struct on_buf task;
     bool in_task;
@@ -107,20 +108,15 @@ static int report_link(struct reader *reader, const struct on_link *link)
 static int report_heading(struct reader *reader, unsigned level)
 {
     struct ng_str text = on_trim(on_buf_str(&reader->heading));
-    size_t line = 0;
-    if (reader->heading_at != NOWHERE) {
-        line = on_lines_of(&reader->lines, reader->heading_at);
-    } else {
-        size_t from = on_lines_of(&reader->lines, reader->last);
-        line = on_lines_empty_heading(&reader->lines, reader->text, from, level);
-        if (line > 0 && line < reader->lines.count) {
-            reader->last = reader->lines.starts[line];
-        } else if (line > 0) {
-            reader->last = reader->text.len;
-        } else {
-            line = from;
-        }
+    size_t at = reader->heading_at;
+    if (at == NOWHERE) {
+        at = on_lines_empty_heading(reader->text, reader->last, level);
+        reader->last = at != NOWHERE ? at + (at < reader->text.len) : reader->last;
     }
+    uint32_t line = on_lines_of(&reader->lines, at != NOWHERE ? at : reader->last);
+    /* Headings come in order also where the place of an empty one was a guess. */
+    line = line > reader->heading_line ? line : reader->heading_line;
+    reader->heading_line = line;
     struct ng_str slug = on_slugs_make(&reader->slugs, text);
     if (reader->heading.rc == NG_EINTERNAL || slug.data == NULL) {
         return end_with(reader, NG_EINTERNAL);
@@ -130,7 +126,7 @@ static int report_heading(struct reader *reader, unsigned level)
     if (reader->events == NULL || reader->events->heading == NULL) {
         return 0;
     }
-    struct on_heading heading = {(uint32_t)line, level, text, slug};
+    struct on_heading heading = {line, level, text, slug};
     int rc = reader->events->heading(reader->user, &heading);
     return rc == 0 ? 0 : end_with(reader, rc);
 }

@@ -63,16 +63,6 @@ uint32_t on_lines_of(const struct on_lines *lines, size_t offset)
     return (uint32_t)(low + 1);
 }
 
-struct ng_str on_lines_text(const struct on_lines *lines, struct ng_str text, size_t line)
-{
-    size_t start = lines->starts[line - 1];
-    size_t end = line < lines->count ? lines->starts[line] : text.len;
-    while (end > start && (text.data[end - 1] == '\n' || text.data[end - 1] == '\r')) {
-        end--;
-    }
-    return on_str(text.data + start, end - start);
-}
-
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -102,6 +92,12 @@ static size_t skip_containers(struct ng_str line)
     }
 }
 
+/* md4c takes a lone CR for one, too. */
+static bool is_line_end(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
 /* "##", "## ##" */
 static bool is_empty_heading(struct ng_str line, unsigned level)
 {
@@ -125,15 +121,23 @@ static bool is_empty_heading(struct ng_str line, unsigned level)
     return marks == line.len;
 }
 
-size_t on_lines_empty_heading(const struct on_lines *lines, struct ng_str text, size_t line,
-                              unsigned level)
+size_t on_lines_empty_heading(struct ng_str text, size_t from, unsigned level)
 {
-    for (; line <= lines->count; line++) {
-        if (is_empty_heading(on_lines_text(lines, text, line), level)) {
-            return line;
-        }
+    size_t begin = from;
+    while (begin > 0 && !is_line_end(text.data[begin - 1])) {
+        begin--;
     }
-    return 0;
+    while (begin < text.len) {
+        size_t end = begin;
+        while (end < text.len && !is_line_end(text.data[end])) {
+            end++;
+        }
+        if (is_empty_heading(on_str(text.data + begin, end - begin), level)) {
+            return end;
+        }
+        begin = end + 1;
+    }
+    return SIZE_MAX;
 }
 
 /* ---- taming */

@@ -17,11 +17,9 @@ int on_lines_init(struct on_lines *lines, struct ng_str text);
 void on_lines_done(struct on_lines *lines);
 /* From 1. */
 uint32_t on_lines_of(const struct on_lines *lines, size_t offset);
-/* Where the line that holds `offset` begins and, without its line end, ends. */
-struct ng_str on_lines_text(const struct on_lines *lines, struct ng_str text, size_t line);
-/* The first line from `line` on that is an ATX heading of this level without text; 0: none. */
-size_t on_lines_empty_heading(const struct on_lines *lines, struct ng_str text, size_t line,
-                              unsigned level);
+/* The end of the first line, from that of `from` on, that is an ATX heading of this level
+ * without text; SIZE_MAX: there is none. */
+size_t on_lines_empty_heading(struct ng_str text, size_t from, unsigned level);
 /* A copy of the text of the same length that md4c reads in linear time: in paragraphs of
  * thousands of lines, where it would look for brackets over and over, brackets become blanks.
  * *ret_copy NULL: the text itself will do. */

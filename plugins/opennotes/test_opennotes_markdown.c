@@ -103,6 +103,9 @@ static void test_empty_headings(void **state)
     expect("#\n\n##\n\n# #\n", "H 1 1 [] #\nH 3 2 [] #-1\nH 5 1 [] #-2\n");
     expect("text\n\n> ##\n\n- ###\n\n# ![](a.png)\n# <!-- x -->\n# x\n",
            "H 3 2 [] #\nH 5 3 [] #-1\nH 7 1 [] #-2\nH 8 1 [] #-3\nH 9 1 [x] #x\n");
+    expect("- [ ] ##\n\n## ##\n\nx\n", "T 1 - [##]\nH 3 2 [] #\n");
+    expect_bytes(ng_str_of("a\r##\rb\n\n## ##\n## c\n"),
+                 "H 1 2 [] #\nH 3 2 [] #-1\nH 4 2 [c] #c\n");
     expect("[a]: b\n\n#\n\n[a]\n", "H 3 1 [] #\nL 5 reference [a] b\n");
 }
 

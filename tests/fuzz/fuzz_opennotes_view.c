@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_opennotes_view.c - a view's definition, a NUL, its parameters, both JSON: it is refused,
+ * or runs as one statement in which no value became syntax. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "json.h"
+#include "test_gateway.h"
+
+#include "../../plugins/opennotes/create.h"
+#include "../../plugins/opennotes/view.h"
+
+#define NOW_MS ((int64_t)1769610600000)
+#define FILLED_BYTES_MAX 1048576
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char tables[] =
+    "CREATE TABLE notes(id INTEGER PRIMARY KEY, path, path_fold, title, title_fold, created,"
+    " modified, size, words);"
+    "CREATE TABLE fields(note, key, text, number);CREATE TABLE tags(note, tag, fold);"
+    "CREATE TABLE links(note, key, kind);CREATE TABLE names(note, key, kind);"
+    "INSERT INTO notes "
+    "VALUES(1,'a.md','a.md','A','a',1,2,3,4),(2,'b.md','b.md',NULL,NULL,1,2,3,"
+    "4);"
+    "INSERT INTO fields VALUES(1,'k','v',NULL),(1,'n','2',2);INSERT INTO tags "
+    "VALUES(1,'x','x');";
+
+static struct gateway *gateway;
+static sqlite3 *db;
+
+static void must(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+static void close_all(void)
+{
+    (void)sqlite3_close(db);
+    test_gateway_close(gateway);
+}
+
+static void open_all(void)
+{
+    gateway = test_gateway_open(NULL);
+    must(gateway != NULL);
+    must(sqlite3_open(":memory:", &db) == SQLITE_OK);
+    must(sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK);
+    (void)atexit(close_all);
+}
+
+static void run_view(struct ng_call *call, const struct ng_value *definition)
+{
+    struct opennotes self = {.query_timeout_ms = 1000};
+    struct on_notebook notebook = {
+        .self = &self, .name = ng_str_of("n"), .path = ng_str_of("/n")};
+    const struct on_budget budget = {51200, 2000};
+    struct on_arena arena;
+    struct on_answer answer;
+    struct on_view view = {.self = &self,
+                           .notebook = &notebook,
+                           .call = call,
+                           .db = db,
+                           .arena = &arena,
+                           .answer = &answer,
+                           .name = ng_str_of("v"),
+                           .origin = ON_VIEW_NOTEBOOK,
+                           .definition = definition,
+                           .now_ms = NOW_MS};
+    on_arena_init(&arena, 0);
+    on_answer_begin(&answer, call, &budget, 50, 0);
+    on_answer_list(&answer, "results");
+    int rc = on_view_read_params(&view);
+    if (rc == NG_OK && call->host->json_get(definition, "sql") == NULL) {
+        rc = on_view_run_query(&view);
+        /* Refused for what it says, never because the statement that came of it is wrong. */
+        must(rc == NG_OK || rc == ON_ECONFIG || rc == NG_EINVAL);
+    }
+    on_answer_list_end(&answer);
+    if (rc == NG_OK) {
+        must(on_answer_end(&answer, view.total) == NG_OK);
+    } else {
+        on_answer_drop(&answer);
+    }
+    on_arena_done(&arena);
+    must(sqlite3_next_stmt(db, NULL) == NULL);
+}
+
+static void fill_template(struct ng_str text)
+{
+    struct on_value data = {.type = ON_MAP};
+    struct on_vars vars = {.title = text, .slug = text, .now_ms = NOW_MS, .data = &data};
+    struct on_buf out;
+    char time[ON_TIME_SIZE];
+    on_buf_init(&out, FILLED_BYTES_MAX);
+    on_template_fill(&out, text, &vars);
+    on_buf_done(&out);
+    (void)on_view_time(text, NOW_MS, time);
+    must(on_glob(text, text) || memchr(text.data, '[', text.len) != NULL ||
+         memchr(text.data, '\\', text.len) != NULL ||
+         memchr(text.data, '?', text.len) != NULL || memchr(text.data, '*', text.len) != NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (gateway == NULL) {
+        open_all();
+    }
+    struct ng_str all = on_str((const char *)data, size);
+    const char *nul = size > 0 ? memchr(data, '\0', size) : NULL;
+    size_t len = nul != NULL ? (size_t)(nul - all.data) : size;
+    struct call *call = call_new(gateway);
+    const struct ng_value *definition = NULL;
+    const struct ng_value *args = NULL;
+    must(call != NULL);
+    if (size > 0 && on_utf8_valid(all)) {
+        fill_template(all);
+    }
+    bool parsed =
+        call->pub.host->json_parse(&call->pub, on_str(all.data, len), &definition) == NG_OK &&
+        call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
+    if (parsed && nul != NULL) {
+        parsed = call->pub.host->json_parse(&call->pub, on_str(nul + 1, size - len - 1),
+                                            &args) == NG_OK &&
+                 call->pub.host->json_type(args) == NG_TYPE_OBJECT;
+        call->pub.args = args;
+    }
+    if (parsed) {
+        run_view(&call->pub, definition);
+    }
+    call_unref(call);
+    return 0;
+}
