@@ -425,6 +425,14 @@ static int feed_start(struct feed *feed)
     feed->dropped_seq = last > feed->dropped_seq ? last : feed->dropped_seq;
     feed->last_seq = last > feed->last_seq ? last : feed->last_seq;
     pthread_mutex_unlock(&feed->lock);
+    /* Before anybody reads: who reads from now on misses nothing that comes. If the database is
+     * away, the thread finds out later. */
+    while (feed->shared && !feed->known) {
+        feed_poll(feed);
+        if (!feed->known && !feed->more) {
+            break;
+        }
+    }
     if (pthread_create(&feed->thread, NULL, feed_run, feed) != 0) {
         store_unwatch(feed->store, feed_watch, feed);
         return NG_EINTERNAL;

@@ -48,8 +48,9 @@ struct gateway {
     size_t module_count;
     int lock_fd;
     char *data_dir;
-    atomic_int active;    /* calls under way */
-    atomic_bool stopping; /* new calls are refused */
+    atomic_int active;               /* calls under way */
+    atomic_bool stopping;            /* new calls are refused */
+    atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
     _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
     /* Limits by the configuration. */

@@ -12,6 +12,9 @@
 #include "log.h"
 #include "str.h"
 
+/* Between two lines of the log about changes that no call waits for. */
+#define HOST_TELL_MS 1000
+
 /* ---- memory and answers ---- */
 
 static void *host_alloc(struct ng_call *pub, size_t bytes)
@@ -629,6 +632,19 @@ struct host_write {
     void *user;
 };
 
+/* They fail by the hundred where they fail, and are tried again: one line in a second says it.
+ */
+static void host_tell_failed(struct call *call)
+{
+    long long now = clock_monotonic_ns() / 1000000;
+    long long told = atomic_load(&call->gateway->background_told_ms);
+    if ((told == 0 || now - told >= HOST_TELL_MS) &&
+        atomic_compare_exchange_strong(&call->gateway->background_told_ms, &told, now)) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->work.message.len,
+                  call->work.message.data == NULL ? "" : call->work.message.data);
+    }
+}
+
 static void host_write_done(void *user, int rc)
 {
     struct host_write *write = user;
@@ -636,8 +652,7 @@ static void host_write_done(void *user, int rc)
     ng_changed_fn *done = write->done;
     void *done_user = write->user;
     if (rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->work.message.len,
-                  call->work.message.data == NULL ? "" : call->work.message.data);
+        host_tell_failed(call);
     }
     call_unref(call);
     done(done_user, rc);

@@ -23,7 +23,7 @@ static uint64_t hash_of(const struct prepared *prepared)
 
 static void job_free(struct job *job)
 {
-    for (size_t i = 0; i < job->batch->put_count; i++) {
+    for (size_t i = 0; i < job->put_count; i++) {
         bytes_done(&job->puts[i].name);
     }
     free(job->puts);
@@ -56,6 +56,8 @@ static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put
                    struct prepared *ret)
 {
     const struct ng_key *key = &put->key;
+    ret->ticket = put->ticket;
+    ret->base_ticket = put->base_ticket;
     ret->collection = collection_find(db, key->collection);
     if (ret->collection == NULL) {
         (void)snprintf(batch->error, sizeof(batch->error),
@@ -135,8 +137,22 @@ static void add_nodes(struct job *job)
     }
 }
 
+static bool built_on_failed(const struct queue *queue, const struct job *job)
+{
+    for (size_t i = 0; i < job->put_count; i++) {
+        const struct lane *lane = &queue->lanes[job->puts[i].lane];
+        for (size_t j = 0; j < LANE_FAILED && job->puts[i].base_ticket != 0; j++) {
+            if (lane->failed[j] == job->puts[i].base_ticket) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void enter_lanes(struct queue *queue, struct job *job)
 {
+    job->doomed = built_on_failed(queue, job);
     for (size_t i = 0; i < job->node_count; i++) {
         struct lane *lane = &queue->lanes[job->nodes[i].lane];
         if (lane->last != NULL) {
@@ -186,7 +202,7 @@ static void forget(struct queue *queue, struct job *job)
     queue->batches--;
     queue->bytes -= job->bytes;
     struct job *first = queue->all_first;
-    if (first != NULL && is_barrier(first) && !first->taken) {
+    if (first != NULL && !first->taken && is_barrier(first)) {
         first->taken = true;
         make_ready(queue, first);
     }
@@ -234,6 +250,7 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
         job->batch = batch;
         job->done = done;
         job->user = user;
+        job->put_count = count;
         job->puts = calloc(count + 1, sizeof(*job->puts));
         job->nodes = calloc(count + 1, sizeof(*job->nodes));
     }
@@ -269,7 +286,9 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
 static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
 {
     const struct ng_put *put = &job->batch->puts[0];
-    return job->batch->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 &&
+    return job->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 && !job->doomed &&
+           (job->puts[0].base_ticket == 0 ||
+            job->puts[0].base_ticket == last->puts[0].ticket) &&
            put->revision != put->base_revision &&
            put->base_revision == last->batch->puts[0].revision &&
            job->puts[0].collection == last->puts[0].collection &&
@@ -287,7 +306,7 @@ static size_t take(struct queue *queue, struct job **ret)
     }
     job->taken = true;
     ret[count++] = job;
-    bool plain = job->batch->put_count == 1 &&
+    bool plain = !job->doomed && job->batch->put_count == 1 &&
                  job->batch->puts[0].revision != job->batch->puts[0].base_revision;
     size_t bytes = job->bytes;
     for (struct lane_node *node = plain ? job->nodes[0].next : NULL;
@@ -347,7 +366,11 @@ static void run_puts(struct mongo *db, struct job **jobs, size_t count)
 static void run(struct mongo *db, struct job **jobs, size_t count)
 {
     struct ng_batch *batch = jobs[0]->batch;
-    if (batch->put_count > 1) {
+    if (jobs[0]->doomed) {
+        jobs[0]->rc = refuse(batch, NG_ECONFLICT,
+                             "a change that this one was made on could not be stored");
+        batch->failed_put = 0;
+    } else if (batch->put_count > 1) {
         intent_commit(db, jobs[0]);
     } else if (batch->put_count == 1) {
         run_puts(db, jobs, count);
@@ -363,24 +386,45 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
     }
 }
 
+/* Whatever is built on a change that failed fails with it. With the lock held. */
+static void doom_followers(struct queue *queue, const struct job *job)
+{
+    for (size_t i = 0; i < job->put_count; i++) {
+        struct lane *lane = &queue->lanes[job->puts[i].lane];
+        if (job->puts[i].ticket != 0) {
+            lane->failed[lane->failed_at++ % LANE_FAILED] = job->puts[i].ticket;
+        }
+    }
+    for (size_t i = 0; i < job->node_count; i++) {
+        for (struct lane_node *node = job->nodes[i].next; node != NULL; node = node->next) {
+            for (size_t at = 0; at < node->job->put_count * job->put_count; at++) {
+                uint64_t base = node->job->puts[at / job->put_count].base_ticket;
+                if (base != 0 && base == job->puts[at % job->put_count].ticket) {
+                    node->job->doomed = true;
+                }
+            }
+        }
+    }
+}
+
+/* The lanes are left after done(): until then changes may be queued that build on these. */
 static void finish(struct mongo *db, struct job **jobs, size_t count)
 {
     struct queue *queue = &db->queue;
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->done(jobs[i]->user, jobs[i]->batch, jobs[i]->rc);
+    }
     pthread_mutex_lock(&queue->lock);
     for (size_t i = 0; i < count; i++) {
+        if (jobs[i]->rc != NG_OK) {
+            doom_followers(queue, jobs[i]);
+        }
         leave_lanes(queue, jobs[i]);
+        forget(queue, jobs[i]);
     }
     pthread_mutex_unlock(&queue->lock);
     for (size_t i = 0; i < count; i++) {
-        struct ng_batch *batch = jobs[i]->batch;
-        ng_done_fn *done = jobs[i]->done;
-        void *user = jobs[i]->user;
-        int rc = jobs[i]->rc;
-        pthread_mutex_lock(&queue->lock);
-        forget(queue, jobs[i]);
-        pthread_mutex_unlock(&queue->lock);
         job_free(jobs[i]);
-        done(user, batch, rc);
     }
 }
 

@@ -5,6 +5,7 @@ meanwhile, a journal in Redis that goes away."""
 import asyncio
 import concurrent.futures
 import json
+import pathlib
 import random
 import signal
 import threading
@@ -14,11 +15,12 @@ import httpx
 import pytest
 from mcp import Client
 
-from conftest import Gateway, eventually
+from conftest import Gateway, binary, eventually
 
 PLUGIN = "plugins=agent_notebook"
 PAGES = 200
 KILLS = 12
+CLUSTER_PAGES = 60
 WAIT = 60
 
 
@@ -267,6 +269,71 @@ def test_kill_in_a_restore(start_again):
     gateway = start_again()
     eventually(lambda: ready(gateway), WAIT, "/readyz")
     assert state(gateway, pages) == then
+
+
+# ---- several gateways ----
+
+@pytest.fixture
+def cluster(servers, tmp_path):
+    """Two gateways on one MongoDB and one Redis."""
+    if not (pathlib.Path(binary()).parents[1] / "modules" / "backends" / "mongo.so").exists():
+        pytest.skip("the mongo backend is not built")
+    sets = [PLUGIN, "documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.timeout=20s", "journal=redis",
+            f"redis.uri={servers.redis().uri}"]
+    started = []
+    try:
+        for number in range(2):
+            started.append(Gateway(tmp_path / f"data-{number}", sets))
+        yield started
+    finally:
+        for gateway in started:
+            gateway.stop()
+
+
+def test_another_gateway_finishes(cluster):
+    """The gateway that restores is killed and does not come back: the other one finishes it, or it never began."""
+    first, second = cluster
+    pages = [make_page(first, f"then {number}") for number in range(CLUSTER_PAGES)]
+    ask(first, "memory_log", {"content": "then"})
+    # What one gateway has taken comes to the other a moment later.
+    eventually(lambda: memories(second) == ["then"], WAIT, "the memory")
+    checkpoint = ask(second, "checkpoint_snapshot")["checkpoint_id"]
+    then = state(second, pages)
+    for page in pages:
+        set_page(second, page, "now")
+    ask(second, "memory_log", {"content": "now"})
+    eventually(lambda: memories(second) == ["now", "then"], WAIT, "the memory")
+    now = state(second, pages)
+    assert now == (["now"] * CLUSTER_PAGES, ["now", "then"])
+    # Killed as soon as its record is there, which is seen through the other gateway.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        call = pool.submit(first.call, "checkpoint_restore", {"checkpoint_id": checkpoint, "notebooks": True})
+
+        def begun():
+            answer = second.call("checkpoint_restore", {"checkpoint_id": checkpoint})
+            assert answer.status_code in (200, 503), answer.text
+            return call.done() or answer.json().get("code") == "BUSY"
+
+        # The second gateway's own restore may come first: it changes the memory alone, to the same.
+        eventually(begun, WAIT, "the restore")
+        first.process.kill()
+        first.process.wait()
+        try:
+            call.result()
+        except httpx.HTTPError:
+            pass  # it died
+
+    def settled():
+        answer = second.call("checkpoint_snapshot") if ready(second) else None
+        record = second.call("checkpoint_restore", {"checkpoint_id": checkpoint}) if answer else None
+        return record is not None and record.status_code == 200
+
+    eventually(settled, WAIT, "the end of the restore")
+    texts, remembered = state(second, pages)
+    assert texts in (then[0], now[0]), "half a restore"
+    assert remembered == ["then"]
+    ask(second, "memory_log", {"content": "afterwards"})
+    eventually(lambda: memories(second) == ["afterwards", "then"], WAIT, "the memory")
 
 
 # ---- a journal that is away ----
