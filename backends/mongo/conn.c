@@ -195,8 +195,9 @@ mongoc_client_t *conn_take(struct mongo *db, struct fault *fault)
     memset(fault, 0, sizeof(*fault));
     if (monotonic_ms() < atomic_load(&db->down_until_ms)) {
         fault->rc = NG_EUNAVAILABLE;
-        (void)snprintf(fault->text, sizeof(fault->text),
-                       "MongoDB at %s does not answer; check that the server runs", db->where);
+        pthread_mutex_lock(&db->down_lock);
+        (void)snprintf(fault->text, sizeof(fault->text), "%s", db->down_text);
+        pthread_mutex_unlock(&db->down_lock);
         return NULL;
     }
     mongoc_client_t *client = mongoc_client_pool_pop(db->pool);
@@ -287,15 +288,18 @@ void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
     if (concern_failed(reply)) {
         fault->unclear = true;
     }
-    if (error->domain == MONGOC_ERROR_SERVER_SELECTION ||
-        (error->domain == MONGOC_ERROR_CLIENT &&
-         error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)) {
-        atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
-    }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     (void)snprintf(fault->text, sizeof(fault->text), form, db->where, error->message);
 #pragma GCC diagnostic pop
+    if (error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+        (error->domain == MONGOC_ERROR_CLIENT &&
+         error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)) {
+        pthread_mutex_lock(&db->down_lock);
+        (void)snprintf(db->down_text, sizeof(db->down_text), "%s", fault->text);
+        pthread_mutex_unlock(&db->down_lock);
+        atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
+    }
 }
 
 int fault_fail(struct ng_call *call, const struct fault *fault, const char *doing)

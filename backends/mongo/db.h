@@ -30,6 +30,7 @@
 #define QUEUE_BYTES_MAX ((size_t)256 * 1024 * 1024)
 #define WRITERS 4
 #define LANES 1024
+#define LANE_FAILED 16
 /* Puts and bytes of one document that go out as one update. */
 #define GROUP_MAX 128
 #define GROUP_BYTES_MAX ((size_t)4 * 1024 * 1024)
@@ -96,19 +97,13 @@ struct lane {
      * earlier one need not be sent. */
     uint64_t known_name, known_revision;
     int64_t known_ms;
-};
-
-/* Puts that have failed and whose done() has not returned: what is queued upon them until then
- * fails as well. */
-struct failing {
-    struct failing *next;
-    uint64_t tickets[NG_CHANGES_MAX > GROUP_MAX ? NG_CHANGES_MAX : GROUP_MAX];
-    size_t count;
+    /* Tickets of the last changes that failed: what is still queued on one fails, too. */
+    uint64_t failed[LANE_FAILED];
+    size_t failed_at;
 };
 
 struct queue {
     pthread_mutex_t lock;
-    struct failing *failing;
     pthread_cond_t moved;
     pthread_t threads[WRITERS];
     size_t thread_count;
@@ -148,6 +143,8 @@ struct mongo {
     int64_t timeout_ms;
     mongoc_client_pool_t *pool;
     atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries */
+    pthread_mutex_t down_lock;
+    char down_text[DB_ERROR_MAX]; /* why */
     atomic_uint_fast64_t last_stamp;
     atomic_uint_fast64_t last_batch;
     atomic_uint_fast64_t last_seq;
@@ -280,6 +277,7 @@ struct prepared {
     unsigned char hash[HASH_BYTES];
     size_t lane;
     uint64_t hash_of_name;
+    uint64_t ticket, base_ticket; /* of the put */
 };
 
 /* Where an update of a document stands: what the last of its puts makes of it. */
@@ -324,7 +322,8 @@ struct job {
     size_t bytes;
     int rc;
     bool taken;
-    bool doomed;    /* made of a put that failed: it fails without being sent */
+    bool doomed; /* what it is built on has failed */
+    size_t put_count;
     size_t waiting; /* lanes in which others are before it */
     struct lane_node *nodes;
     size_t node_count;

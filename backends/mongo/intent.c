@@ -10,14 +10,10 @@
  * does so; before it anybody may abort an intent that is too old. So a gateway that dies leaves
  * nothing half done.
  */
-#include "db.h"
+#include "intent.h"
 
 #include <stdio.h>
 #include <time.h>
-
-/* An open intent is left alone for so long, and then aborted. */
-#define OPEN_MS 5000
-#define SWEEP_MAX 50
 
 struct step {
     struct mongo *db;
@@ -27,7 +23,7 @@ struct step {
     struct fault fault;
 };
 
-static int64_t wall_ms(void)
+int64_t intent_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -39,7 +35,7 @@ static bool is_condition(const struct ng_put *put)
     return put->revision == put->base_revision;
 }
 
-static int fail_text(struct fault *fault, int rc, const char *text)
+int intent_fail(struct fault *fault, int rc, const char *text)
 {
     fault->rc = rc;
     (void)snprintf(fault->text, sizeof(fault->text), "%s", text);
@@ -107,7 +103,7 @@ static int write_down(struct step *step)
     BSON_APPEND_UTF8(&doc, "_id", step->batch);
     BSON_APPEND_UTF8(&doc, "state", "open");
     BSON_APPEND_UTF8(&doc, "gateway", step->db->gateway);
-    BSON_APPEND_DATE_TIME(&doc, "started", wall_ms());
+    BSON_APPEND_DATE_TIME(&doc, "started", intent_now_ms());
     if (rc == NG_OK && !op_insert(step->db, OWN_INTENTS, &doc, &step->fault)) {
         rc = step->fault.rc;
     }
@@ -217,9 +213,9 @@ static int lock_why(struct step *step, size_t i)
             return NG_OK;
         }
         if (good && !step->fault.duplicate) {
-            return fail_text(&step->fault, NG_ECONFLICT,
-                             "the document was changed meanwhile; read it again and try once "
-                             "more");
+            return intent_fail(&step->fault, NG_ECONFLICT,
+                               "the document was changed meanwhile; read it again and try once "
+                               "more");
         }
         return NG_PENDING;
     }
@@ -258,9 +254,9 @@ static int lock_all(struct step *step, int64_t until_ms)
                 rc = done ? NG_OK : lock_why(step, i);
             }
             if (rc == NG_PENDING && monotonic_ms() >= until_ms) {
-                rc = fail_text(&step->fault, NG_EBUSY,
-                               "another change of the same documents does not end; try again "
-                               "in a moment");
+                rc = intent_fail(&step->fault, NG_EBUSY,
+                                 "another change of the same documents does not end; try again "
+                                 "in a moment");
             } else if (rc == NG_PENDING) {
                 back_off(tried);
             }
@@ -271,265 +267,6 @@ static int lock_all(struct step *step, int64_t until_ms)
         }
     }
     return NG_OK;
-}
-
-/* ---- ending ---- */
-
-struct put_list {
-    bson_t *list[NG_CHANGES_MAX * 4];
-    size_t count;
-};
-
-static int keep_put(void *user, const bson_t *doc)
-{
-    struct put_list *puts = user;
-    puts->list[puts->count++] = bson_copy(doc);
-    return puts->count == NG_COUNT(puts->list);
-}
-
-static bool load_puts(struct mongo *db, const char *batch, struct put_list *ret,
-                      struct fault *fault)
-{
-    bson_t filter = BSON_INITIALIZER;
-    ret->count = 0;
-    BSON_APPEND_UTF8(&filter, "intent", batch);
-    bool good = op_find(db, OWN_INTENT_PUTS, &filter, NULL, keep_put, ret, fault);
-    bson_destroy(&filter);
-    return good;
-}
-
-static void puts_done(struct put_list *puts)
-{
-    for (size_t i = 0; i < puts->count; i++) {
-        bson_destroy(puts->list[i]);
-    }
-}
-
-static void lock_filter(const bson_t *put, const char *batch, bson_t *ret)
-{
-    bson_init(ret);
-    put_str(ret, "_id", member_str(put, "document"));
-    BSON_APPEND_UTF8(ret, "notegate.intent", batch);
-}
-
-static bool collection_of(const bson_t *put, char ret[NG_COLLECTION_MAX + 1])
-{
-    struct ng_str name = member_str(put, "collection");
-    if (name.len > NG_COLLECTION_MAX) {
-        return false;
-    }
-    memcpy(ret, name.data, name.len);
-    ret[name.len] = '\0';
-    return true;
-}
-
-/* Takes one lock away without a change; a place that was only held goes. */
-static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
-{
-    char collection[NG_COLLECTION_MAX + 1];
-    bson_t filter, update, part;
-    int64_t matched = 0;
-    if (!collection_of(put, collection)) {
-        return true;
-    }
-    lock_filter(put, batch, &filter);
-    BSON_APPEND_UTF8(&filter, "notegate.place_of", batch);
-    bool good = op_delete(db, collection, &filter, false, NULL, fault);
-    bson_destroy(&filter);
-    if (!good) {
-        return false;
-    }
-    lock_filter(put, batch, &filter);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
-    BSON_APPEND_UTF8(&part, "notegate.intent", "");
-    (void)bson_append_document_end(&update, &part);
-    good = op_update(db, collection, &filter, &update, &matched, fault);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    return good;
-}
-
-/* The change holds only while the lock is there, so it is made once. */
-static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
-{
-    char collection[NG_COLLECTION_MAX + 1];
-    bson_t filter, update;
-    int64_t matched = 0;
-    struct ng_str change = member_str(put, "change");
-    if (change.data == NULL || !collection_of(put, collection)) {
-        return unlock(db, put, batch, fault);
-    }
-    if (!bson_init_static(&update, (const uint8_t *)change.data, change.len)) {
-        return true;
-    }
-    lock_filter(put, batch, &filter);
-    bool good = op_update(db, collection, &filter, &update, &matched, fault);
-    bson_destroy(&filter);
-    return good;
-}
-
-static bool forget(struct mongo *db, const char *batch, struct fault *fault)
-{
-    bson_t filter = BSON_INITIALIZER;
-    bson_t puts = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&filter, "_id", batch);
-    BSON_APPEND_UTF8(&puts, "intent", batch);
-    bool good = op_delete(db, OWN_INTENTS, &filter, false, NULL, fault) &&
-                op_delete(db, OWN_INTENT_PUTS, &puts, true, NULL, fault);
-    bson_destroy(&filter);
-    bson_destroy(&puts);
-    return good;
-}
-
-/* Applies or takes back, then forgets. */
-static bool carry_out(struct mongo *db, const char *batch, bool done, struct fault *fault)
-{
-    struct put_list *puts = calloc(1, sizeof(*puts));
-    if (puts == NULL) {
-        (void)fail_text(fault, NG_EINTERNAL, "no memory to end a change of several documents");
-        return false;
-    }
-    bool good = load_puts(db, batch, puts, fault);
-    for (size_t i = 0; i < puts->count && good; i++) {
-        good = done ? apply(db, puts->list[i], batch, fault)
-                    : unlock(db, puts->list[i], batch, fault);
-    }
-    puts_done(puts);
-    free(puts);
-    return good && forget(db, batch, fault);
-}
-
-/* From open to another state. *ret_moved false: somebody did that before. */
-static bool decide(struct mongo *db, const char *batch, const char *state, bool *ret_moved,
-                   struct fault *fault)
-{
-    bson_t filter = BSON_INITIALIZER;
-    bson_t update = BSON_INITIALIZER;
-    bson_t part;
-    int64_t matched = 0;
-    BSON_APPEND_UTF8(&filter, "_id", batch);
-    BSON_APPEND_UTF8(&filter, "state", "open");
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-    BSON_APPEND_UTF8(&part, "state", state);
-    (void)bson_append_document_end(&update, &part);
-    bool good = op_update(db, OWN_INTENTS, &filter, &update, &matched, fault);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    *ret_moved = good && matched > 0;
-    return good;
-}
-
-static bson_t *find_intent(struct mongo *db, const char *batch, struct fault *fault)
-{
-    bson_t filter = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&filter, "_id", batch);
-    bson_t *intent = op_find_one(db, OWN_INTENTS, &filter, NULL, fault);
-    bson_destroy(&filter);
-    return intent;
-}
-
-/* Ends an intent as far as that is anybody's to do. true: it has ended. */
-static bool settle(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
-{
-    bson_t *intent = find_intent(db, batch, fault);
-    if (intent == NULL) {
-        return false;
-    }
-    struct ng_str state = member_str(intent, "state");
-    bool done = str_same(state, ng_str_of("done"));
-    bool open = str_same(state, ng_str_of("open"));
-    bool old = wall_ms() - member_i64(intent, "started") > OPEN_MS + db->timeout_ms;
-    bson_destroy(intent);
-    if (done) {
-        return carry_out(db, batch, true, fault);
-    }
-    if (only_done || (open && !old)) {
-        return false;
-    }
-    bool moved = false;
-    if (open && (!decide(db, batch, "aborted", &moved, fault) || !moved)) {
-        return fault->rc == NG_OK && settle(db, batch, true, fault);
-    }
-    return carry_out(db, batch, false, fault);
-}
-
-static bool batch_of(const bson_t *doc, char ret[BATCH_ID_MAX])
-{
-    struct ng_str batch = member_str(doc, "notegate.intent");
-    if (batch.data == NULL || batch.len >= BATCH_ID_MAX) {
-        return false;
-    }
-    memcpy(ret, batch.data, batch.len);
-    ret[batch.len] = '\0';
-    return true;
-}
-
-bool intent_finish(struct mongo *db, const bson_t *doc, struct fault *fault)
-{
-    char batch[BATCH_ID_MAX];
-    return batch_of(doc, batch) && settle(db, batch, true, fault);
-}
-
-bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
-                 struct fault *fault)
-{
-    char batch[BATCH_ID_MAX];
-    memset(fault, 0, sizeof(*fault));
-    if (!batch_of(doc, batch)) {
-        return false;
-    }
-    bool ended = settle(db, batch, false, fault);
-    if (ended || fault->rc != NG_OK) {
-        return ended;
-    }
-    bson_t *intent = find_intent(db, batch, fault);
-    if (intent != NULL) {
-        bson_destroy(intent);
-        return false;
-    }
-    if (fault->rc != NG_OK) {
-        return false;
-    }
-    /* A lock whose intent is over: it was set by one too slow, who can commit nothing more. */
-    bson_t put = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&put, "collection", collection);
-    put_str(&put, "document", member_str(doc, "_id"));
-    bool good = unlock(db, &put, batch, fault);
-    bson_destroy(&put);
-    return good;
-}
-
-struct sweep {
-    char list[SWEEP_MAX][BATCH_ID_MAX];
-    size_t count;
-};
-
-static int keep_old(void *user, const bson_t *intent)
-{
-    struct sweep *sweep = user;
-    struct ng_str batch = member_str(intent, "_id");
-    if (batch.data != NULL && batch.len < BATCH_ID_MAX) {
-        memcpy(sweep->list[sweep->count], batch.data, batch.len);
-        sweep->list[sweep->count++][batch.len] = '\0';
-    }
-    return sweep->count == SWEEP_MAX;
-}
-
-void intent_sweep(struct mongo *db)
-{
-    struct fault fault;
-    struct sweep sweep = {.count = 0};
-    bson_t filter = BSON_INITIALIZER;
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "started", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", wall_ms() - OPEN_MS - db->timeout_ms);
-    (void)bson_append_document_end(&filter, &part);
-    (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
-    bson_destroy(&filter);
-    for (size_t i = 0; i < sweep.count; i++) {
-        (void)settle(db, sweep.list[i], false, &fault);
-    }
 }
 
 /* ---- the whole ---- */
@@ -561,12 +298,12 @@ static int commit_point(struct step *step, int64_t until_ms)
 {
     for (unsigned tried = 0;; tried++) {
         bool moved = false;
-        bool good = decide(step->db, step->batch, "done", &moved, &step->fault);
+        bool good = intent_decide(step->db, step->batch, "done", &moved, &step->fault);
         if (good && moved) {
             return NG_OK;
         }
         if (good) {
-            bson_t *intent = find_intent(step->db, step->batch, &step->fault);
+            bson_t *intent = intent_find(step->db, step->batch, &step->fault);
             bool done =
                 intent != NULL && str_same(member_str(intent, "state"), ng_str_of("done"));
             if (intent != NULL) {
@@ -613,9 +350,9 @@ static int step_run(struct step *step)
             rc = batch_landed(step->db, first->collection->name, bytes_str(&first->name),
                               revision, step->batch, &landed, &step->fault);
             rc = rc == NG_OK && !landed
-                     ? fail_text(&step->fault, NG_EBUSY,
-                                 "the change took so long that another gateway undid it; try "
-                                 "again")
+                     ? intent_fail(&step->fault, NG_EBUSY,
+                                   "the change took so long that another gateway undid it; try "
+                                   "again")
                      : rc;
         }
         if (rc == NG_EUNAVAILABLE) {
@@ -624,11 +361,11 @@ static int step_run(struct step *step)
     }
     struct fault fault;
     if (rc == NG_OK) {
-        (void)carry_out(step->db, step->batch, true, &fault);
+        (void)intent_carry_out(step->db, step->batch, true, &fault);
     } else {
         bool moved = false;
-        (void)decide(step->db, step->batch, "aborted", &moved, &fault);
-        (void)carry_out(step->db, step->batch, false, &fault);
+        (void)intent_decide(step->db, step->batch, "aborted", &moved, &fault);
+        (void)intent_carry_out(step->db, step->batch, false, &fault);
     }
     return rc;
 }
@@ -639,7 +376,7 @@ void intent_commit(struct mongo *db, struct job *job)
     uint64_t revision = 0;
     step.order = calloc(job->batch->put_count, sizeof(*step.order));
     if (step.order == NULL) {
-        (void)fail_text(&step.fault, NG_EINTERNAL, "no memory for the change");
+        (void)intent_fail(&step.fault, NG_EINTERNAL, "no memory for the change");
         (void)batch_fault(job, &step.fault);
         return;
     }

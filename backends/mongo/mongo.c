@@ -30,6 +30,7 @@ static void mongo_free(struct mongo *db)
     collections_free(db);
     pthread_mutex_destroy(&db->collections_lock);
     pthread_mutex_destroy(&db->import_lock);
+    pthread_mutex_destroy(&db->down_lock);
     free(db);
 }
 
@@ -42,6 +43,7 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     pthread_mutex_init(&db->collections_lock, NULL);
     pthread_mutex_init(&db->import_lock, NULL);
+    pthread_mutex_init(&db->down_lock, NULL);
     int rc = conn_open(db, call, conf);
     if (rc != NG_OK) {
         mongo_free(db);

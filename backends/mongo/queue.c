@@ -23,7 +23,7 @@ static uint64_t hash_of(const struct prepared *prepared)
 
 static void job_free(struct job *job)
 {
-    for (size_t i = 0; i < job->batch->put_count; i++) {
+    for (size_t i = 0; i < job->put_count; i++) {
         bytes_done(&job->puts[i].name);
     }
     free(job->puts);
@@ -56,6 +56,8 @@ static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put
                    struct prepared *ret)
 {
     const struct ng_key *key = &put->key;
+    ret->ticket = put->ticket;
+    ret->base_ticket = put->base_ticket;
     ret->collection = collection_find(db, key->collection);
     if (ret->collection == NULL) {
         (void)snprintf(batch->error, sizeof(batch->error),
@@ -135,8 +137,22 @@ static void add_nodes(struct job *job)
     }
 }
 
+static bool built_on_failed(const struct queue *queue, const struct job *job)
+{
+    for (size_t i = 0; i < job->put_count; i++) {
+        const struct lane *lane = &queue->lanes[job->puts[i].lane];
+        for (size_t j = 0; j < LANE_FAILED && job->puts[i].base_ticket != 0; j++) {
+            if (lane->failed[j] == job->puts[i].base_ticket) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void enter_lanes(struct queue *queue, struct job *job)
 {
+    job->doomed = built_on_failed(queue, job);
     for (size_t i = 0; i < job->node_count; i++) {
         struct lane *lane = &queue->lanes[job->nodes[i].lane];
         if (lane->last != NULL) {
@@ -186,81 +202,10 @@ static void forget(struct queue *queue, struct job *job)
     queue->batches--;
     queue->bytes -= job->bytes;
     struct job *first = queue->all_first;
-    if (first != NULL && is_barrier(first) && !first->taken) {
+    if (first != NULL && !first->taken && is_barrier(first)) {
         first->taken = true;
         make_ready(queue, first);
     }
-}
-
-/* ---- puts that are built on others; all with the lock held ---- */
-
-static bool has_ticket(const struct failing *failing, uint64_t ticket)
-{
-    for (size_t i = 0; i < failing->count; i++) {
-        if (failing->tickets[i] == ticket) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool makes_ticket(const struct job *job, uint64_t ticket)
-{
-    for (size_t i = 0; i < job->batch->put_count; i++) {
-        if (job->batch->puts[i].ticket == ticket) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Is it built on a put that has failed, or will as it is built on such a one? */
-static bool is_doomed(const struct queue *queue, const struct job *job)
-{
-    for (size_t i = 0; i < job->batch->put_count; i++) {
-        uint64_t ticket = job->batch->puts[i].base_ticket;
-        bool found = false;
-        for (const struct failing *at = queue->failing; at != NULL && ticket != 0;
-             at = at->next) {
-            found = found || has_ticket(at, ticket);
-        }
-        for (const struct job *at = job->all_prev; at != NULL && ticket != 0 && !found;
-             at = at->all_prev) {
-            found = at->doomed && makes_ticket(at, ticket);
-        }
-        if (found) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void note_failed(struct queue *queue, struct failing *failing, struct job **jobs,
-                        size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct ng_batch *batch = jobs[i]->batch;
-        for (size_t j = 0; j < batch->put_count && jobs[i]->rc != NG_OK; j++) {
-            if (batch->puts[j].ticket != 0 && failing->count < NG_COUNT(failing->tickets)) {
-                failing->tickets[failing->count++] = batch->puts[j].ticket;
-            }
-        }
-    }
-    failing->next = queue->failing;
-    queue->failing = failing;
-    for (struct job *job = failing->count > 0 ? queue->all_first : NULL; job != NULL;
-         job = job->all_next) {
-        job->doomed = job->doomed || is_doomed(queue, job);
-    }
-}
-
-static void forget_failed(struct queue *queue, const struct failing *failing)
-{
-    struct failing **at = &queue->failing;
-    while (*at != failing) {
-        at = &(*at)->next;
-    }
-    *at = failing->next;
 }
 
 static int enqueue(struct mongo *db, struct job *job)
@@ -282,7 +227,6 @@ static int enqueue(struct mongo *db, struct job *job)
             queue->all_first = job;
         }
         queue->all_last = job;
-        job->doomed = is_doomed(queue, job);
         queue->batches++;
         queue->bytes += job->bytes;
         if (!is_barrier(job)) {
@@ -306,6 +250,7 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
         job->batch = batch;
         job->done = done;
         job->user = user;
+        job->put_count = count;
         job->puts = calloc(count + 1, sizeof(*job->puts));
         job->nodes = calloc(count + 1, sizeof(*job->nodes));
     }
@@ -341,8 +286,10 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
 static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
 {
     const struct ng_put *put = &job->batch->puts[0];
-    return job->batch->put_count == 1 && !job->doomed && !last->doomed &&
-           node == &job->nodes[0] && job->waiting == 1 && put->revision != put->base_revision &&
+    return job->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 && !job->doomed &&
+           (job->puts[0].base_ticket == 0 ||
+            job->puts[0].base_ticket == last->puts[0].ticket) &&
+           put->revision != put->base_revision &&
            put->base_revision == last->batch->puts[0].revision &&
            job->puts[0].collection == last->puts[0].collection &&
            str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
@@ -359,7 +306,7 @@ static size_t take(struct queue *queue, struct job **ret)
     }
     job->taken = true;
     ret[count++] = job;
-    bool plain = job->batch->put_count == 1 &&
+    bool plain = !job->doomed && job->batch->put_count == 1 &&
                  job->batch->puts[0].revision != job->batch->puts[0].base_revision;
     size_t bytes = job->bytes;
     for (struct lane_node *node = plain ? job->nodes[0].next : NULL;
@@ -420,7 +367,9 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
 {
     struct ng_batch *batch = jobs[0]->batch;
     if (jobs[0]->doomed) {
-        jobs[0]->rc = refuse(batch, NG_ECONFLICT, "what the change was made of was not stored");
+        jobs[0]->rc = refuse(batch, NG_ECONFLICT,
+                             "a change that this one was made on could not be stored");
+        batch->failed_put = 0;
     } else if (batch->put_count > 1) {
         intent_commit(db, jobs[0]);
     } else if (batch->put_count == 1) {
@@ -437,30 +386,46 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
     }
 }
 
+/* Whatever is built on a change that failed fails with it. With the lock held. */
+static void doom_followers(struct queue *queue, const struct job *job)
+{
+    for (size_t i = 0; i < job->put_count; i++) {
+        struct lane *lane = &queue->lanes[job->puts[i].lane];
+        if (job->puts[i].ticket != 0) {
+            lane->failed[lane->failed_at++ % LANE_FAILED] = job->puts[i].ticket;
+        }
+    }
+    for (size_t i = 0; i < job->node_count; i++) {
+        for (struct lane_node *node = job->nodes[i].next; node != NULL; node = node->next) {
+            for (size_t at = 0; at < node->job->put_count * job->put_count; at++) {
+                uint64_t base = node->job->puts[at / job->put_count].base_ticket;
+                if (base != 0 && base == job->puts[at % job->put_count].ticket) {
+                    node->job->doomed = true;
+                }
+            }
+        }
+    }
+}
+
+/* The lanes are left after done(): until then changes may be queued that build on these. */
 static void finish(struct mongo *db, struct job **jobs, size_t count)
 {
     struct queue *queue = &db->queue;
-    struct failing failing = {.count = 0};
-    pthread_mutex_lock(&queue->lock);
-    note_failed(queue, &failing, jobs, count);
     for (size_t i = 0; i < count; i++) {
+        jobs[i]->done(jobs[i]->user, jobs[i]->batch, jobs[i]->rc);
+    }
+    pthread_mutex_lock(&queue->lock);
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i]->rc != NG_OK) {
+            doom_followers(queue, jobs[i]);
+        }
         leave_lanes(queue, jobs[i]);
+        forget(queue, jobs[i]);
     }
     pthread_mutex_unlock(&queue->lock);
     for (size_t i = 0; i < count; i++) {
-        struct ng_batch *batch = jobs[i]->batch;
-        ng_done_fn *done = jobs[i]->done;
-        void *user = jobs[i]->user;
-        int rc = jobs[i]->rc;
-        pthread_mutex_lock(&queue->lock);
-        forget(queue, jobs[i]);
-        pthread_mutex_unlock(&queue->lock);
         job_free(jobs[i]);
-        done(user, batch, rc);
     }
-    pthread_mutex_lock(&queue->lock);
-    forget_failed(queue, &failing);
-    pthread_mutex_unlock(&queue->lock);
 }
 
 static void *writer_main(void *user)

@@ -13,9 +13,6 @@
 #define SCAN_DOCS 200
 #define SCAN_BYTES ((size_t)32 * 1024 * 1024)
 #define ROUND_ENTRIES 1000
-/* A tombstone stays in its collection for so long (see LOOKED_UP_MS in put.c). */
-#define BURY_AFTER_MS 20000
-#define BURY_AT_ONCE 100
 
 struct found {
     const struct db_collection *collection;
@@ -548,101 +545,6 @@ bool relay_move(struct mongo *db, uint64_t dirty)
     }
     free(list);
     return good && list != NULL;
-}
-
-/* ---- tombstones of entries ---- */
-
-struct burying {
-    bson_t *list[BURY_AT_ONCE];
-    size_t count;
-};
-
-static int keep_tombstone(void *user, const bson_t *doc)
-{
-    struct burying *burying = user;
-    burying->list[burying->count++] = bson_copy(doc);
-    return burying->count == BURY_AT_ONCE;
-}
-
-static bool bury(struct mongo *db, const struct db_collection *collection, const bson_t *doc)
-{
-    struct fault fault;
-    struct bytes name = {0};
-    bson_t filter = BSON_INITIALIZER;
-    bson_t update = BSON_INITIALIZER;
-    bson_t part, own;
-    uint64_t revision = member_u64(doc, "notegate.revision");
-    int rc = bytes_add_c(&name, collection->name);
-    rc = rc == NG_OK ? bytes_add(&name, "/", 1) : rc;
-    rc = rc == NG_OK ? bytes_add(&name, member_str(doc, "_id").data, member_str(doc, "_id").len)
-                     : rc;
-    put_str(&filter, "_id", bytes_str(&name));
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.revision", &part);
-    put_u64(&part, "$lt", revision);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-    BSON_APPEND_UTF8(&part, "collection", collection->name);
-    put_str(&part, "document", member_str(doc, "_id"));
-    put_str(&part, "space", member_str(doc, "space"));
-    if (member_doc(doc, "notegate", &own)) {
-        BSON_APPEND_DOCUMENT(&part, "notegate", &own);
-    }
-    (void)bson_append_document_end(&update, &part);
-    bool good = rc == NG_OK &&
-                (op_upsert(db, OWN_TOMBSTONES, &filter, &update, &fault) || fault.duplicate);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    bytes_done(&name);
-    if (good) {
-        bson_t waiting;
-        bson_init(&filter);
-        put_str(&filter, "_id", member_str(doc, "_id"));
-        put_u64(&filter, "notegate.revision", revision);
-        BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &waiting);
-        BSON_APPEND_BOOL(&waiting, "$exists", false);
-        (void)bson_append_document_end(&filter, &waiting);
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.intent", &waiting);
-        BSON_APPEND_BOOL(&waiting, "$exists", false);
-        (void)bson_append_document_end(&filter, &waiting);
-        good = op_delete(db, collection->name, &filter, false, NULL, &fault);
-        bson_destroy(&filter);
-    }
-    return good;
-}
-
-static void bury_in(struct mongo *db, const struct db_collection *collection)
-{
-    struct fault fault;
-    struct burying burying = {.count = 0};
-    bson_t filter = BSON_INITIALIZER;
-    bson_t part;
-    int64_t hold = 4 * db->timeout_ms > BURY_AFTER_MS ? 4 * db->timeout_ms : BURY_AFTER_MS;
-    BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.moved", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", wall_ms() - hold);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &part);
-    BSON_APPEND_BOOL(&part, "$exists", false);
-    (void)bson_append_document_end(&filter, &part);
-    (void)op_find(db, collection->name, &filter, NULL, keep_tombstone, &burying, &fault);
-    for (size_t i = 0; i < burying.count; i++) {
-        (void)bury(db, collection, burying.list[i]);
-        bson_destroy(burying.list[i]);
-    }
-    bson_destroy(&filter);
-}
-
-void relay_bury(struct mongo *db)
-{
-    size_t count = 0;
-    struct db_collection **list = collections_list(db, &count);
-    for (size_t i = 0; i < count && list != NULL; i++) {
-        if (list[i]->is_entry) {
-            bury_in(db, list[i]);
-        }
-    }
-    free(list);
 }
 
 void relay_begin(struct mongo *db)

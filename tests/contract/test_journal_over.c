@@ -186,8 +186,7 @@ static void test_damaged(void **state)
         "not JSON",
         "{}",
         "{\"format\":\"notegate-journal-1\",\"days\":[]}",
-        "{\"format\":\"another\",\"days\":[],\"references\":[],\"memories\":[],\"summary\":"
-        "null}",
+        "{\"format\":\"x\",\"days\":[],\"references\":[],\"memories\":[],\"summary\":null}",
     };
     for (size_t i = 0; i < NG_COUNT(bad); i++) {
         assert_int_equal(restore(over, bad[i], base), NG_EINVAL);

@@ -18,6 +18,8 @@ GUIDE = GUIDES / "agent-notebook.md"
 COMPOSE = SOURCE / "packaging" / "compose.yaml"
 BACKENDS = pathlib.Path(binary()).parents[1] / "modules" / "backends"
 WAIT = 60
+# The tests' servers are slow ones, on busy machines.
+PATIENCE = "30s"
 
 
 def shell(text, folder, **more):
@@ -97,7 +99,7 @@ def team_config(folder, mongo, redis):
     for there, here in (("mongodb://127.0.0.1:27017/", mongo.uri), ("redis://127.0.0.1:6379/0", redis.uri)):
         assert there in text
         text = text.replace(there, here)
-    (folder / "team.yaml").write_text(text)
+    (folder / "team.yaml").write_text(f"{text}mongo.timeout: {PATIENCE}\n")
     return folder / "team.yaml"
 
 
@@ -129,7 +131,7 @@ def test_mongo_and_redis(servers, tmp_path):
 @pytest.mark.parametrize("target", ["sqlite", "mongo"])
 def test_moving(servers, tmp_path, target):
     if target == "mongo":
-        text = f"documents: mongo\nmongo.uri: {mongo_of(servers).uri}\n"
+        text = f"documents: mongo\nmongo.uri: {mongo_of(servers).uri}\nmongo.timeout: {PATIENCE}\n"
     else:
         text = "documents: sqlite\n"
     (tmp_path / "team.yaml").write_text(text)
@@ -204,7 +206,7 @@ def test_compose_gateways(servers, tmp_path):
     headers = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}", "Host": "localhost:8420"}
     names = {"NOTEGATE_AUTH": "auth", "NOTEGATE_DOCUMENTS": "documents", "NOTEGATE_JOURNAL": "journal"}
     sets += [f"{names[name]}={value}" for name, value in given.items() if name in names]
-    sets += [f"mongo.uri={mongo.uri}", f"redis.uri={redis.uri}"]
+    sets += [f"mongo.uri={mongo.uri}", f"mongo.timeout={PATIENCE}", f"redis.uri={redis.uri}"]
     gateways = []
     try:
         for number in range(3):

@@ -141,3 +141,19 @@ def test_server_away_at_start(tmp_path, servers):
 
         eventually(created, SECONDS, "the server to be found again")
         assert reachable(gateway)
+
+
+def test_credentials_refused(tmp_path, servers):
+    """A clear answer within the time limit, which names the server and not the password."""
+    server = servers.mongo()
+    uri = server.uri.replace("mongodb://", "mongodb://someone:s3cr3tword@")
+    with serving(tmp_path / "data", uri, timeout="5s") as gateway:
+        answer = gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"})
+        assert answer.status_code == 503, answer.text
+        error = answer.json()
+        assert error["code"] == "BACKEND_UNAVAILABLE"
+        ready = gateway.client.get("/readyz")
+        assert ready.status_code == 503
+        told = answer.text + ready.text + "".join(gateway.errors)
+        assert "refused the credentials" in told, told
+        assert "s3cr3tword" not in told

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* test_mongo_entries.c - what a person with mongosh sees of the agent notebook's entries, and
+ * that they read back as they were put. NOTEGATE_TEST_MONGO_URI says where a server is. */
+#include <mongoc/mongoc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend_fixture.h"
+#include "str.h"
+
+#define DATABASE_MAX 64
+
+static const char *const *entry_sets;
+static char database[DATABASE_MAX];
+static mongoc_client_t *client;
+
+static const struct ng_collection snippets = {.name = "code_snippets",
+                                              .flags = NG_COLLECTION_TEXT_SEARCH};
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    fixture_open(fixture, "mongo", entry_sets);
+    assert_int_equal(fixture->docs->declare(fixture->db, fixture_call(fixture), &snippets),
+                     NG_OK);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bson_error_t error;
+    fixture_close(*state);
+    free(*state);
+    mongoc_database_t *made = mongoc_client_get_database(client, database);
+    (void)mongoc_database_drop(made, &error);
+    mongoc_database_destroy(made);
+    return 0;
+}
+
+static bson_t *find(const char *id)
+{
+    const bson_t *doc = NULL;
+    bson_t *copy = NULL;
+    bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "_id", id);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, database, snippets.name);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, &filter, NULL, NULL);
+    if (mongoc_cursor_next(cursor, &doc)) {
+        copy = bson_copy(doc);
+    }
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(collection);
+    bson_destroy(&filter);
+    return copy;
+}
+
+static void expect_type(const bson_t *doc, const char *path, bson_type_t type)
+{
+    bson_iter_t iter;
+    bson_iter_t found;
+    assert_true(bson_iter_init(&iter, doc));
+    if (!bson_iter_find_descendant(&iter, path, &found) || bson_iter_type(&found) != type) {
+        fail_msg("%s is not there, or of another type", path);
+    }
+}
+
+static void expect_json(struct fixture *f, const char *space, uint64_t revision,
+                        const char *json, const char *text)
+{
+    struct ng_key key = {ng_str_of(snippets.name), ng_str_of(space), ng_str_of("aB3dE6gH9jK2")};
+    struct rows rows = {0};
+    assert_int_equal(f->docs->get(f->db, fixture_call(f), &key, revision, rows_add, &rows),
+                     NG_OK);
+    assert_string_equal(rows.items[0].json, json);
+    assert_string_equal(rows.items[0].text, text);
+    rows_done(&rows);
+}
+
+#define FIRST                                                                                  \
+    "{\"title\":\"T\",\"summary\":\"S\",\"language\":\"c\",\"metadata\":{\"created_by\":"      \
+    "\"agent:a\",\"created_at\":\"2025-01-02T03:04:05.678Z\",\"version\":1,\"tags\":[\"x\"]}," \
+    "\"history\":[{\"version\":1,\"timestamp\":\"2025-01-02T03:04:05.678Z\"}]}"
+#define SECOND "{\"summary\":\"S2\",\"title\":\"T\",\"odd\":1.0}"
+
+static void test_shape(void **state)
+{
+    struct fixture *f = *state;
+    struct change entry = {.collection = snippets.name,
+                           .space = "shared",
+                           .id = ng_str_of("aB3dE6gH9jK2"),
+                           .json = FIRST,
+                           .text = ng_str_of("int main(void);")};
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    bson_t *doc = find("aB3dE6gH9jK2");
+    assert_non_null(doc);
+    expect_type(doc, "title", BSON_TYPE_UTF8);
+    expect_type(doc, "code", BSON_TYPE_UTF8);
+    expect_type(doc, "metadata.created_at", BSON_TYPE_DATE_TIME);
+    expect_type(doc, "metadata.version", BSON_TYPE_INT64);
+    expect_type(doc, "metadata.tags", BSON_TYPE_ARRAY);
+    expect_type(doc, "history.0.timestamp", BSON_TYPE_DATE_TIME);
+    expect_type(doc, "space", BSON_TYPE_UTF8);
+    assert_false(bson_has_field(doc, "json"));
+    assert_false(bson_has_field(doc, "notegate.json"));
+    bson_destroy(doc);
+    expect_json(f, "shared", 0, FIRST, "int main(void);");
+    /* The same id in another space is another document. */
+    entry.space = "team";
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    doc = find("team/aB3dE6gH9jK2");
+    assert_non_null(doc);
+    bson_destroy(doc);
+}
+
+static void test_change_and_delete(void **state)
+{
+    struct fixture *f = *state;
+    struct change entry = {.collection = snippets.name,
+                           .space = "shared",
+                           .id = ng_str_of("aB3dE6gH9jK2"),
+                           .json = FIRST,
+                           .text = ng_str_of("one")};
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    entry.base = 1;
+    entry.json = SECOND;
+    entry.before_json = FIRST;
+    entry.before_text = ng_str_of("one");
+    entry.text = ng_str_of("two");
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    expect_json(f, "shared", 0, SECOND, "two");
+    bson_t *doc = find("aB3dE6gH9jK2");
+    assert_non_null(doc);
+    assert_false(bson_has_field(doc, "metadata"));
+    assert_false(bson_has_field(doc, "language"));
+    expect_type(doc, "odd", BSON_TYPE_DOUBLE);
+    expect_type(doc, "notegate.json", BSON_TYPE_UTF8); /* 1.0 would come back as 1 */
+    bson_destroy(doc);
+    expect_json(f, "shared", 1, FIRST, "one");
+    struct change gone = {.collection = snippets.name,
+                          .space = "shared",
+                          .id = entry.id,
+                          .base = 2,
+                          .deleted = true,
+                          .before_json = SECOND,
+                          .before_text = ng_str_of("two")};
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    doc = find("aB3dE6gH9jK2");
+    assert_true(doc == NULL || !bson_has_field(doc, "title"));
+    assert_true(doc == NULL || !bson_has_field(doc, "code"));
+    bson_destroy(doc);
+    expect_json(f, "shared", 2, SECOND, "two");
+    expect_json(f, "shared", 0, "{}", "");
+    expect_clean(f);
+}
+
+static void test_too_large(void **state)
+{
+    enum { SIZE = 16 * 1024 * 1024 };
+    struct fixture *f = *state;
+    char *text = malloc(SIZE);
+    char error[512] = "";
+    assert_non_null(text);
+    memset(text, 'x', SIZE);
+    struct change entry = {.collection = snippets.name,
+                           .space = "shared",
+                           .id = ng_str_of("aB3dE6gH9jK2"),
+                           .json = FIRST,
+                           .text = str_make(text, SIZE)};
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, error, NULL), NG_ETOOLARGE);
+    assert_non_null(strstr(error, "15728640"));
+    assert_null(find("aB3dE6gH9jK2"));
+    free(text);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const char *uri = getenv("NOTEGATE_TEST_MONGO_URI");
+    static char uri_set[512];
+    static char database_set[DATABASE_MAX + 16];
+    if (uri == NULL || *uri == '\0') {
+        printf("skipped: NOTEGATE_TEST_MONGO_URI is not set\n");
+        return 77;
+    }
+    (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
+    (void)snprintf(database, sizeof(database), "notegate_entries_%ld", (long)getpid());
+    (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
+    const char *const sets[] = {uri_set, database_set, NULL};
+    const struct CMUnitTest tests[] = {TEST(test_shape), TEST(test_change_and_delete),
+                                       TEST(test_too_large)};
+    entry_sets = sets;
+    client = mongoc_client_new(uri);
+    assert_non_null(client);
+    int failed = cmocka_run_group_tests_name("entries in MongoDB", tests, NULL, NULL);
+    mongoc_client_destroy(client);
+    return failed;
+}
