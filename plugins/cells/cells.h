@@ -3,6 +3,7 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_H
 #define NOTEGATE_PLUGIN_CELLS_H
 
+#include "holder/orders.h"
 #include "kernel.h"
 #include "show.h"
 
@@ -17,9 +18,8 @@
 /* In the context: all cells of a notebook with fewer, else a window on both sides. */
 #define CELLS_CONTEXT_ALL 20
 #define CELLS_CONTEXT_WINDOW 10
-#define CELLS_CONTEXT_BUDGET                                                                   \
-    50000 /* characters of all sources, CELLS_CONTEXT_CELL more each                           \
-           */
+/* Characters of all sources that are told; each cell counts CELLS_CONTEXT_CELL more. */
+#define CELLS_CONTEXT_BUDGET 50000
 #define CELLS_CONTEXT_CELL 200
 #define CELLS_CONTEXT_CUT 2000
 
