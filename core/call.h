@@ -146,6 +146,8 @@ struct call {
     atomic_int
         answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
     atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
+    int after_rc; /* how the call fails though its changes are made; NG_OK: it does not */
+    struct ng_str after_text;
     struct pin *pins;
     struct idem *idem; /* this call holds an idempotency key, see idem.h */
     bool turn_taken;   /* its memory is in use, by its run or by a change function that runs

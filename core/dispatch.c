@@ -202,7 +202,7 @@ static void dispatch_idem_stored(void *user, int rc)
 static bool dispatch_store_answer(struct call *call)
 {
     if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
-        atomic_load(&call->failed_rc) < 0) {
+        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;

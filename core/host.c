@@ -189,6 +189,16 @@ static int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
     return code;
 }
 
+static int host_fail_after(struct ng_call *pub, int code, struct ng_str message)
+{
+    struct call *call = call_of(pub);
+    struct ng_str copy = arena_copy(&call->arena, message);
+    call->after_rc = copy.data == NULL ? NG_EINTERNAL : code;
+    call->after_text =
+        copy.data == NULL ? ng_str_of("out of memory while a failure was described") : copy;
+    return copy.data == NULL ? NG_EINTERNAL : NG_OK;
+}
+
 static void host_hint(struct ng_call *pub, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -848,4 +858,5 @@ const struct ng_host call_host = {
     .day = host_day,
     .change_wait = host_change_wait,
     .change_as = host_change_as,
+    .fail_after = host_fail_after,
 };

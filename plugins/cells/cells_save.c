@@ -103,9 +103,7 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
         rc = rc == NG_OK ? cells_answer_images(call, run->run) : rc;
     } else if (rc == NG_OK) {
         /* The outputs are saved all the same: only the call fails. */
-        struct ng_deferred *deferred = call->host->defer(call);
-        (void)call->host->fail_text(call, code, nb_text_str(&text));
-        call->host->finish(deferred, code);
+        rc = call->host->fail_after(call, code, nb_text_str(&text));
     }
     nb_text_done(&text);
     return rc;
@@ -144,6 +142,9 @@ int cells_run_save(struct ng_call *call, void *user)
     cells_runs_remember(runs, run->run);
     if (!anything_ran(run->run)) {
         rc = answer(call, run, &none);
+        rc = rc == NG_OK && run->code != NG_OK
+                 ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
+                 : rc;
         cells_runs_lock(runs);
         run->over = true;
         cells_runs_unlock(runs);

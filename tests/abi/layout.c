@@ -311,7 +311,8 @@ AT(ng_host, file_folder, 664);
 AT(ng_host, day, 672);
 AT(ng_host, change_wait, 680);
 AT(ng_host, change_as, 688);
-SIZE(ng_host, 696);
+AT(ng_host, fail_after, 696);
+SIZE(ng_host, 704);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

@@ -339,6 +339,11 @@ struct ng_host {
     int (*change_as)(const struct ng_host *host, struct ng_str agent,
                      const struct ng_change *changes, size_t count, ng_changed_fn *done,
                      void *user);
+
+    /* The call fails with this once all that it has begun is done, and what it changes stays
+     * changed: of work that failed and left something to keep. The last one counts; NG_OK takes
+     * it back. Copies; out of memory: NG_EINTERNAL. */
+    int (*fail_after)(struct ng_call *call, int code, struct ng_str message);
 };
 
 /* ---- what a plugin declares
