@@ -30,7 +30,7 @@
 struct journal_documents {
     struct store *store;
     const struct zone *zone;
-    /* Deliveries, restores and dumps of this process take turns. */
+    /* Restores and dumps of this process take turns. What writes holds the generation. */
     pthread_mutex_t lock;
 };
 

@@ -324,8 +324,10 @@ static int over_restore(struct journal_front *front, struct ng_call *pub, struct
 int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
                          struct ng_str json, struct ng_str base)
 {
-    pthread_mutex_lock(&front->writing);
-    int rc = over_restore(front, call, space, json, base);
-    pthread_mutex_unlock(&front->writing);
+    int rc = journal_gate_enter(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = over_restore(front, call, space, json, base);
+        journal_gate_leave(front, true);
+    }
     return rc;
 }

@@ -137,6 +137,8 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
 
 /* ---- checkpoint_recover.c: runs of this process, and those that were cut off ---- */
 
+/* Looks for restores that nobody works on, and finishes them, in a call of its own. */
+int checkpoint_recover_soon(struct agent_notebook *self, struct ng_call *call);
 struct ng_str checkpoint_owner(const struct checkpoint_state *state);
 /* This process works on the run with this token / does no more. */
 int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,

@@ -368,6 +368,9 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     rc = checkpoint_intent_begin(call, &intent);
+    if (rc == NG_EBUSY) { /* by one that died, perhaps */
+        (void)checkpoint_recover_soon(notebook, call);
+    }
     if (rc == NG_OK) {
         rc = checkpoint_restore_keep(call, &intent);
         if (rc != NG_OK) {
