@@ -145,7 +145,9 @@ static int journal_deliver(void *user, struct ng_call *pub, const struct ng_entr
     int rc = NG_OK;
     pthread_mutex_lock(&journal->lock);
     for (size_t at = 0, done = 0; rc == NG_OK && at < count; at += done) {
-        rc = journal_deliver_chunk(journal, call, entries + at, count - at, &done);
+        rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
+                 : journal_deliver_chunk(journal, call, entries + at, count - at, &done);
     }
     pthread_mutex_unlock(&journal->lock);
     return rc;
