@@ -180,6 +180,10 @@ struct call {
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
 #define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
+/* A step in the background may use more: it puts back what many calls have made. */
+#define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Over that, for the sentence that says so. */
+#define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
 static inline struct call *call_of(struct ng_call *pub)
 {
