@@ -3,6 +3,7 @@
  * moved references and another summary are carried over. */
 #include <stdlib.h>
 
+#include "clock.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
 #include "journal_relay.h"
@@ -10,6 +11,8 @@
 
 /* Largest journal that is put together. */
 #define OVER_MAX ((size_t)64 * 1024 * 1024)
+/* How long deliveries are remembered. */
+#define OVER_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
 /* Texts to look things up by, sorted. */
 struct over_names {
@@ -161,6 +164,31 @@ static int over_references(struct over *over)
     return NG_OK;
 }
 
+/* What was looked at and does not come back is not to be delivered again: another gateway may
+ * have it in its hands. */
+static int over_passed(struct over *over)
+{
+    const struct ng_value *base = over_array(over->base, "days");
+    struct over_names back = {0};
+    int64_t since = clock_unix_ms() - OVER_PASSED_MS;
+    int rc = over_names_of(over->call, over_array(over->json, "days"), false, &back);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    json_name(over->writer, "passed");
+    json_array(over->writer);
+    for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
+        struct ng_str name = over_text(item, "event_id");
+        int64_t time = 0;
+        (void)json_integer(json_get(item, "time"), &time);
+        if (time >= since && !over_has(&back, name)) {
+            json_string(over->writer, name);
+        }
+    }
+    json_end(over->writer);
+    return NG_OK;
+}
+
 static bool over_same(const struct ng_value *one, const struct ng_value *other)
 {
     struct ng_str a = one == NULL ? str_make(NULL, 0) : one->text;
@@ -215,6 +243,7 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
     rc = over_entries(over, "days");
     rc = rc != NG_OK ? rc : over_references(over);
     rc = rc != NG_OK ? rc : over_entries(over, "memories");
+    rc = rc != NG_OK ? rc : over_passed(over);
     over_summary(over);
     json_end(over->writer);
     return rc;
@@ -224,9 +253,6 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
 static int over_back(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str json, struct ng_str base, struct ng_str now)
 {
-    if (str_equal(now, base)) {
-        return front->inner->restore(front->db, &call->pub, space, json);
-    }
     struct buf buf;
     struct ng_writer writer;
     buf_init(&buf, OVER_MAX);

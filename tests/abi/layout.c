@@ -478,7 +478,8 @@ AT(ng_documents, import_end, 168);
 AT(ng_documents, verify, 176);
 AT(ng_documents, last_seq, 184);
 AT(ng_documents, engine, 192);
-SIZE(ng_documents, 200);
+AT(ng_documents, settle, 200);
+SIZE(ng_documents, 208);
 
 /* ---- journal.h ---- */
 
