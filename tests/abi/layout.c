@@ -362,7 +362,8 @@ AT(ng_prompt, summary, 16);
 AT(ng_prompt, params, 24);
 AT(ng_prompt, get, 32);
 AT(ng_prompt, complete, 40);
-SIZE(ng_prompt, 48);
+AT(ng_prompt, modes, 48);
+SIZE(ng_prompt, 56);
 
 AT(ng_plugin, name, 0);
 AT(ng_plugin, version, 8);

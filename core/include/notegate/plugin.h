@@ -469,7 +469,12 @@ struct ng_prompt {
     int (*get)(void *self, struct ng_call *call, struct ng_str args);
     int (*complete)(void *self, struct ng_call *call, const char *argument,
                     struct ng_str prefix, struct ng_listing *listing);
+    /* The modes it is listed in, as bits NG_IN_MODE(NG_MODE_ASK); 0: all. It can be got in any:
+     * get() may fail with NG_EMODE. */
+    uint32_t modes;
 };
+
+#define NG_IN_MODE(mode) (1u << (mode))
 
 struct ng_plugin {
     const char *name;    /* [a-z][a-z0-9_]{0,31}. Required */
