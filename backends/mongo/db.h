@@ -383,6 +383,7 @@ void relay_close(struct mongo *db);
 void relay_kick(struct mongo *db, const struct db_collection *collection);
 /* Waits until what was committed before has been moved, wherever the lease is. */
 int relay_drain(struct mongo *db, struct ng_call *call);
+int relay_settle(void *self, struct ng_call *call, uint32_t flags, int64_t wait_ms);
 
 /* ---- versions.c, read.c, query.c, terms.c, search.c ---- */
 

@@ -166,6 +166,7 @@ static const struct ng_documents mongo_documents = {
     .verify = verify_run,
     .last_seq = mongo_last_seq,
     .engine = search_engine,
+    .settle = relay_settle,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

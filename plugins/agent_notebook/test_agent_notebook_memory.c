@@ -282,10 +282,17 @@ int main(void)
         ON(setup_redis),
         cmocka_unit_test_setup_teardown(test_restart, setup_redis, teardown),
     };
+    const struct CMUnitTest search[] = {
+        ON(setup_search),
+    };
     int failed = cmocka_run_group_tests_name("documents", documents, NULL, NULL);
-    if (getenv("NOTEGATE_TEST_REDIS_URI") == NULL) {
+    if (getenv("NOTEGATE_TEST_REDIS_URI") != NULL) {
+        failed += cmocka_run_group_tests_name("redis", redis, NULL, NULL);
+    } else {
         (void)fprintf(stderr, "NOTEGATE_TEST_REDIS_URI is not set: not tried in Redis\n");
-        return failed;
     }
-    return failed + cmocka_run_group_tests_name("redis", redis, NULL, NULL);
+    if (getenv("NOTEGATE_TEST_REDIS_SEARCH_URI") != NULL) {
+        failed += cmocka_run_group_tests_name("redis with search", search, NULL, NULL);
+    }
+    return failed;
 }

@@ -24,11 +24,13 @@ struct bench {
 
 static inline void bench_open(struct bench *bench, const char *documents)
 {
-    const char *uri = getenv("NOTEGATE_TEST_REDIS_URI");
+    bool search = strcmp(documents, "documents=sqlite-search") == 0;
+    const char *uri =
+        getenv(search ? "NOTEGATE_TEST_REDIS_SEARCH_URI" : "NOTEGATE_TEST_REDIS_URI");
     size_t count = 0;
     bench->sets[count++] = "plugins=agent_notebook";
     bench->sets[count++] = documents;
-    if (uri != NULL && strcmp(documents, "documents=sqlite-redis") == 0) {
+    if (uri != NULL && (search || strcmp(documents, "documents=sqlite-redis") == 0)) {
         static atomic_int number;
         (void)snprintf(bench->uri, sizeof(bench->uri), "redis.uri=%s", uri);
         (void)snprintf(bench->prefix, sizeof(bench->prefix), "redis.prefix=memory-%ld-%d",
@@ -65,6 +67,12 @@ static inline int setup_memory(void **state)
 static inline int setup_redis(void **state)
 {
     return setup_of(state, "documents=sqlite-redis");
+}
+
+/* Redis with its search module. */
+static inline int setup_search(void **state)
+{
+    return setup_of(state, "documents=sqlite-search");
 }
 
 static inline int teardown(void **state)

@@ -157,9 +157,56 @@ static int note_path(struct ng_call *call, struct on_arena *arena, struct ng_str
     return on_write_path(call, on_str(path, len), ret_path);
 }
 
-/* There may be a note of this name in another form of Unicode: it is the same note. */
+/* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
+ * where they differ. False: no note in it tells. */
+static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct ng_str path,
+                           size_t len, struct ng_str *ret_file)
+{
+    size_t slashes = 0;
+    size_t end = 0;
+    for (size_t i = 0; i < len; i++) {
+        slashes += path.data[i] == '/' ? 1 : 0;
+    }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_bind_text(statement, 1, path.data, (int)len, SQLITE_STATIC);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        return false;
+    }
+    struct ng_str file = on_column(statement, 0);
+    while (end < file.len && slashes > 0) {
+        slashes -= file.data[end++] == '/' ? 1 : 0;
+    }
+    *ret_file = call->host->format(call, "%.*s%.*s", (int)end, file.data, (int)(path.len - len),
+                                   path.data + len);
+    return slashes == 0 && ret_file->data != NULL;
+}
+
+/* A folder of the path may be there in another form of Unicode: it is the same folder. */
+static int find_folder(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+                       struct ng_str path, struct ng_str *ret_file)
+{
+    sqlite3_stmt *statement = NULL;
+    *ret_file = path;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT file FROM notes WHERE file IS NOT NULL"
+                           " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
+                           -1, &statement, NULL) != SQLITE_OK) {
+        return on_index_fail(notebook, call, db);
+    }
+    bool found = false;
+    for (size_t len = path.len; len > 0 && !found; len--) {
+        found =
+            path.data[len - 1] == '/' && folder_on_disk(call, statement, path, len, ret_file);
+    }
+    (void)sqlite3_finalize(statement);
+    *ret_file = found ? *ret_file : path;
+    return NG_OK;
+}
+
+/* There may be a note of this name in another form of Unicode: it is the same note. *ret_file:
+ * the path with its folders as they are on disk. */
 static int check_free(const struct on_notebook *notebook, struct ng_call *call,
-                      struct ng_str path)
+                      struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
@@ -175,6 +222,7 @@ static int check_free(const struct on_notebook *notebook, struct ng_call *call,
         rc = fail_exists(call, path);
     }
     (void)sqlite3_finalize(statement);
+    rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
     on_index_end(notebook, db);
     return rc;
 }
@@ -212,8 +260,9 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
     job->notebook = notebook;
     int rc = note_path(call, arena, title, &note.path);
     job->path = note.path;
-    rc = rc == NG_OK ? on_write_place(notebook, call, note.path, &job->absolute) : rc;
-    rc = rc == NG_OK ? check_free(notebook, call, note.path) : rc;
+    struct ng_str file;
+    rc = rc == NG_OK ? check_free(notebook, call, note.path, &file) : rc;
+    rc = rc == NG_OK ? on_write_place(notebook, call, file, &job->absolute) : rc;
     rc = rc == NG_OK ? on_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
     if (rc != NG_OK) {
         return rc;

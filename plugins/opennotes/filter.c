@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "filter_parse.h"
+#include "links.h"
 
 #define SQL_MAX ((size_t)1024 * 1024)
 #define VALUES_PER_CONDITION 4 /* parameters that one condition takes at most */
@@ -165,19 +166,18 @@ static void add_named(struct compiler *compiler, const struct on_filter_conditio
     }
 }
 
-/* A link means the notes of the best kind that its key names. */
-#define RESOLVED                                                                               \
-    "FROM links l JOIN names m ON m.key=l.key AND (l.kind='wiki')=(m.kind<>'path') WHERE "     \
-    "(l.kind<>'wiki' OR NOT EXISTS(SELECT 1 FROM names b WHERE b.key=l.key AND "               \
-    "b.kind<>'path' AND " KIND_RANK("b.kind") "<" KIND_RANK("m.kind") "))"
-
+/* A link means one note at most, the same as everywhere. */
 static void add_links(struct compiler *compiler, const struct on_filter_condition *condition)
 {
-    bool to = condition->field == ON_FIELD_LINKS_TO;
-    on_buf_add_c(&compiler->sql, to ? "n.id IN(SELECT l.note " RESOLVED " AND m.note IN("
-                                    : "n.id IN(SELECT m.note " RESOLVED " AND l.note IN(");
+    on_buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
     add_named(compiler, condition);
-    on_buf_add_c(&compiler->sql, "))");
+    on_buf_add_c(&compiler->sql,
+                 condition->field == ON_FIELD_LINKS_TO
+                     ? ") SELECT l.note FROM links l WHERE l.key IN(SELECT key FROM names "
+                       "WHERE note IN(SELECT id FROM named)) AND " ON_LINK_TARGET(
+                           "m.id") " IN(SELECT id FROM named)),0)"
+                     : ") SELECT " ON_LINK_TARGET(
+                           "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
 }
 
 static void show(struct compiler *compiler, const struct on_filter_condition *condition)

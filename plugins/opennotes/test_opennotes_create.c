@@ -215,6 +215,11 @@ static void exists(void **state)
                   "caf\xc3\xa9.md");
     fixture_has(fixture, "e.md", "mine");
     assert_false(fixture_exists(fixture, "caf\xc3\xa9.md"));
+    /* Nor is there a second folder of the same name. */
+    fixture_put(fixture, "e\xcc\x81/sub/x.md", "in a decomposed folder");
+    free(fixture_call(fixture, CREATE, "{\"title\":\"New\",\"path\":\"\xc3\xa9/sub/deep\"}"));
+    assert_true(fixture_exists(fixture, "e\xcc\x81/sub/deep/new.md"));
+    assert_false(fixture_exists(fixture, "\xc3\xa9"));
     struct answer answer = harness_call(&fixture->harness, CREATE, "{\"title\":\"E\"}");
     assert_int_equal(answer.status, 409);
     assert_string_equal(answer.details, "{\"path\":\"e.md\"}");

@@ -71,10 +71,11 @@ class Note:
         front += [f"rank: {self.rank}"] if self.rank is not None else []
         front += [f"tags: [{', '.join(self.tags)}]"] if self.tags else []
         front += [f"meta: {{deep: {{n: {len(self.text)}}}}}"]
+        # The last link leads nowhere.
         self.body = (f"# {self.heading}\n\n" if self.heading else "") + self.text + "\n"
         if target:
             up = "../" * self.path.count("/")
-            self.body += f"[{WORDS[0]}]({up}{target})\n"
+            self.body += f"[{WORDS[0]}]({up}{target}) [[nowhere at all]]\n"
         path = folder / self.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\n" + "\n".join(front) + "\n---\n" + self.body)
@@ -258,6 +259,8 @@ def test_links(notebook):
     assert {row["path"] for row in every(gateway, filters={"not": [f"links-to={target}"]})} == {
         note.path for note in notes} - to
     source = next(note for note in notes if note.links)
+    assert {row["path"] for row in every(gateway, filters={"and": [f"linked-by!={source.path}"]})} == {
+        note.path for note in notes} - set(source.links)
     assert [row["path"] for row in every(gateway, filters={"and": [f"linked-by={source.path}"]})] == source.links
     assert {row["path"] for row in every(gateway, filters={"and": ["links-to=a/**"]})} == {
         note.path for note in notes if note.links and note.links[0].startswith("a/")}
@@ -311,7 +314,7 @@ def test_sql(notebook):
         assert row["title"] == note.title and row["rank"] == note.rank
         assert json.loads(row["tags"]) == note.tags and row["content"] == note.body
     answer = search(gateway, sql="SELECT count(*) AS n FROM read_markdown('**') n, md_links(n.content) l")
-    assert answer["results"] == [{"n": sum(len(note.links) for note in notes)}]
+    assert answer["results"] == [{"n": sum(2 * len(note.links) for note in notes)}]
     assert answer["query"] == {"type": "sql", "executed": "SELECT count(*) AS n FROM read_markdown('**') n, "
                                                           "md_links(n.content) l"}
     rows = search(gateway, sql="SELECT h.text FROM read_markdown('**') n, md_headings(n.content) h")
