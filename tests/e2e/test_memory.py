@@ -5,6 +5,7 @@ meanwhile, a journal in Redis that goes away."""
 import asyncio
 import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import signal
@@ -18,8 +19,9 @@ from mcp import Client
 from conftest import Gateway, binary, eventually
 
 PLUGIN = "plugins=agent_notebook"
-PAGES = 200
-KILLS = 12
+SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
+PAGES = 40 if SANITIZED else 200
+KILLS = 4 if SANITIZED else 12
 CLUSTER_PAGES = 60
 WAIT = 60
 
