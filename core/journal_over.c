@@ -171,7 +171,8 @@ static int over_passed(struct over *over)
     const struct ng_value *base = over_array(over->base, "days");
     struct over_names back = {0};
     int64_t since = clock_unix_ms() - OVER_PASSED_MS;
-    int rc = over_names_of(over->call, over_array(over->json, "days"), false, &back);
+    int rc =
+        over_names_of(over->call, &over->tree, over_array(over->json, "days"), false, &back);
     if (rc != NG_OK) {
         return rc;
     }
