@@ -472,10 +472,11 @@ static bool clear_each(struct round *round, const struct db_collection *collecti
     }
     if (count > 0) {
         good = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
-        if (!good) {
-            fault_set(round->db, fault, &error, &reply);
-        } else {
+        if (good) {
+            conn_good(round->db);
             *ret_missed = member_i64(&reply, "nMatched") < count;
+        } else {
+            fault_set(round->db, fault, &error, &reply);
         }
         bson_destroy(&reply);
     }
