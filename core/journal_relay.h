@@ -52,7 +52,6 @@ struct journal_front {
     /* Of the relay's thread: */
     int64_t poll_ms;     /* shared: the wait until the next look */
     bool follows;        /* shared: another gateway delivers */
-    bool cursor_unknown; /* the database was away when it was to be read */
     int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
 };
 

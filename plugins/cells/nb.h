@@ -41,7 +41,8 @@ struct nb_cell {
     struct nb_span id, type_word, source, outputs, count, metadata, attachments;
     enum nb_type type;
     uint32_t output_count;
-    bool id_good; /* a handle: it fits the pattern of nbformat and no earlier cell has it */
+    bool id_good;    /* a handle: it fits the pattern of nbformat and no other cell has it */
+    bool id_doubled; /* it fits, and another cell has it too */
 };
 
 /* How the file writes what we add to it. */

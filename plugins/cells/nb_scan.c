@@ -12,7 +12,7 @@
 
 struct scan {
     struct ng_str bytes;
-    size_t at;
+    size_t start, at; /* start: behind a byte order mark */
     unsigned depth;
     struct nb *nb;
     struct nb_error *error;
@@ -28,25 +28,41 @@ typedef bool member_fn(struct scan *scan, struct nb_span name, void *user);
 static bool fail_at(struct scan *scan, enum nb_fault fault, size_t at, const char *what)
 {
     size_t line = 1;
-    size_t start = 0;
-    for (size_t i = 0; i < at && i < scan->bytes.len; i++) {
-        if (scan->bytes.data[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
+    size_t column = 1; /* in characters */
+    for (size_t i = scan->start; i < at && i < scan->bytes.len; i++) {
+        unsigned char c = (unsigned char)scan->bytes.data[i];
+        line += c == '\n';
+        column = c == '\n' ? 1 : column + ((c & 0xc0) != 0x80);
     }
     if (scan->error->fault == NB_FINE) {
         scan->error->fault = fault;
         (void)snprintf(scan->error->text, sizeof(scan->error->text),
-                       "%s (line %zu, column %zu)", what, line, at - start + 1);
+                       "%s (line %zu, column %zu)", what, line, column);
     }
     return false;
+}
+
+/* What git leaves where it could not merge. */
+static bool at_merge_mark(const struct scan *scan)
+{
+    static const char *const marks[] = {"<<<<<<<", "=======", ">>>>>>>", "|||||||"};
+    bool found = false;
+    for (size_t i = 0; i < NG_COUNT(marks) && !found; i++) {
+        size_t len = strlen(marks[i]);
+        found = scan->bytes.len - scan->at >= len &&
+                memcmp(scan->bytes.data + scan->at, marks[i], len) == 0;
+    }
+    return found;
 }
 
 static bool fail_json(struct scan *scan, const char *what)
 {
     if (scan->at >= scan->bytes.len) {
         return fail_at(scan, NB_NOT_JSON, scan->at, "it is cut short: its JSON does not end");
+    }
+    if (at_merge_mark(scan)) {
+        return fail_at(scan, NB_NOT_JSON, scan->at,
+                       "it holds the marks of a merge with conflicts: settle them first");
     }
     return fail_at(scan, NB_NOT_JSON, scan->at, what);
 }
@@ -521,7 +537,8 @@ static bool id_fits(struct ng_str id)
     return true;
 }
 
-/* An id is a handle where no earlier cell has it: the first holder keeps it, as for Jupyter. */
+/* An id is a handle where no other cell has it. Of doubled ones none is: which of the two is
+ * meant would be a guess. */
 static bool judge_ids(struct scan *scan)
 {
     struct nb *nb = scan->nb;
@@ -543,16 +560,21 @@ static bool judge_ids(struct scan *scan)
             hash = (hash ^ (unsigned char)id.data[k]) * 1099511628211u;
         }
         size_t slot = (size_t)hash & (slots - 1);
-        bool taken = false;
-        while (seen[slot] != 0 && !taken) {
-            struct ng_str other = nb_bytes(scan->bytes, nb->cells[seen[slot] - 1].id);
-            taken = other.len == id.len && memcmp(other.data, id.data, id.len) == 0;
+        struct nb_cell *holder = NULL;
+        while (seen[slot] != 0 && holder == NULL) {
+            struct nb_cell *other = &nb->cells[seen[slot] - 1];
+            struct ng_str its = nb_bytes(scan->bytes, other->id);
+            holder = its.len == id.len && memcmp(its.data, id.data, id.len) == 0 ? other : NULL;
             slot = (slot + 1) & (slots - 1);
         }
-        if (!taken) {
+        if (holder == NULL) {
             seen[slot] = i + 1;
-            nb->cells[i].id_good = true;
+        } else {
+            holder->id_good = false;
+            holder->id_doubled = true;
         }
+        nb->cells[i].id_good = holder == NULL;
+        nb->cells[i].id_doubled = holder != NULL;
     }
     free(seen);
     return true;
@@ -562,11 +584,15 @@ static bool scan_whole(struct scan *scan)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* some editors put it there, readers skip it */
     if (scan->bytes.len >= 3 && memcmp(scan->bytes.data, mark, 3) == 0) {
-        scan->at = 3;
+        scan->start = scan->at = 3;
     }
     skip_space(scan);
     if (scan->at >= scan->bytes.len) {
         return fail_at(scan, NB_EMPTY, 0, "it is empty");
+    }
+    if ((unsigned char)scan->bytes.data[scan->at] >= 0x80 &&
+        utf8_length(scan->bytes, scan->at) == 0) {
+        return fail_at(scan, NB_NOT_UTF8, scan->at, "it is not UTF-8");
     }
     if (!scan_is(scan, '{')) {
         struct nb_span value;

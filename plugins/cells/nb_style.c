@@ -39,6 +39,29 @@ static void learn_layout(struct nb *nb)
     }
 }
 
+static bool is_half(struct ng_str bytes, size_t at, char first, char last)
+{
+    return at + 3 < bytes.len && bytes.data[at] == '\\' && bytes.data[at + 1] == 'u' &&
+           (bytes.data[at + 2] | 0x20) == 'd' && (bytes.data[at + 3] | 0x20) >= first &&
+           (bytes.data[at + 3] | 0x20) <= last;
+}
+
+/* Is the escape at `at` one that only writers of pure ASCII make? \u00XX below 0x80 is how
+ * everybody writes control characters, and half a surrogate pair has no other form. */
+static bool escape_tells(struct ng_str bytes, size_t at)
+{
+    if (at + 5 >= bytes.len || bytes.data[at + 1] != 'u') {
+        return false;
+    }
+    if (is_half(bytes, at, 'c', 'f')) {
+        return false;
+    }
+    if (is_half(bytes, at, '8', '9') || is_half(bytes, at, 'a', 'b')) {
+        return is_half(bytes, at + 6, 'c', 'f');
+    }
+    return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
+}
+
 /* Is everything beyond ASCII escaped? Only where something is there to tell. */
 static bool learn_ascii(struct ng_str bytes)
 {
@@ -47,11 +70,8 @@ static bool learn_ascii(struct ng_str bytes)
         if ((unsigned char)bytes.data[i] >= 0x80) {
             return false;
         }
-        if (bytes.data[i] == '\\' && i + 5 < bytes.len) {
-            /* \u00XX below 0x80 is how everybody writes control characters. */
-            escaped = escaped || (bytes.data[i + 1] == 'u' &&
-                                  (bytes.data[i + 2] != '0' || bytes.data[i + 3] != '0' ||
-                                   bytes.data[i + 4] >= '8'));
+        if (bytes.data[i] == '\\') {
+            escaped = escaped || escape_tells(bytes, i);
             i++;
         }
     }
@@ -62,6 +82,7 @@ void nb_learn(struct nb *nb)
 {
     size_t strings = 0;
     size_t arrays = 0;
+    size_t empty = 0; /* strings: where nothing else tells */
     nb->style = jupyter;
     learn_layout(nb);
     nb->style.ascii = learn_ascii(nb->bytes);
@@ -70,9 +91,11 @@ void nb_learn(struct nb *nb)
         if (source.len > 2) {
             strings += nb->bytes.data[source.at] == '"';
             arrays += nb->bytes.data[source.at] == '[';
+        } else {
+            empty += nb->bytes.data[source.at] == '"';
         }
     }
-    nb->style.one_string = strings > arrays;
+    nb->style.one_string = strings > arrays || (strings + arrays == 0 && empty > 0);
 }
 
 /* ---- writing ---- */
