@@ -98,6 +98,9 @@ void call_complete_result(struct call *call)
     int failed = atomic_load(&call->failed_rc);
     if (failed < 0) {
         call_fail(call, failed, "%s", call->failed_text);
+    } else if (work->rc == NG_OK && call->after_rc < 0) {
+        call_fail(call, call->after_rc, "%s", "");
+        work->message = call->after_text;
     }
     result_check_asks(call);
     if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {

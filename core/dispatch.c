@@ -202,7 +202,7 @@ static void dispatch_idem_stored(void *user, int rc)
 static bool dispatch_store_answer(struct call *call)
 {
     if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
-        atomic_load(&call->failed_rc) < 0) {
+        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
@@ -239,6 +239,9 @@ static int dispatch_finish(struct call *call, bool sync)
     dispatch_account(call, first ? call->work.rc : NG_ETIMEOUT);
     if (first) {
         call->result = call->work;
+    }
+    for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
+        end->ended(end->user, call->work.rc, call->work.message);
     }
     if (!sync) {
         if (first && call->done != NULL) {

@@ -55,7 +55,7 @@ static void add_member(struct buf *out, const char *name, struct ng_str value)
 int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out)
 {
     struct ng_answer answer;
-    if (call->idem == NULL) {
+    if (call->idem == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
         return NG_OK;
     }
     if (record->after[0] != '\0') {

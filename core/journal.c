@@ -98,9 +98,11 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
                              struct ng_str text)
 {
     struct journal_front *front = user;
-    pthread_mutex_lock(&front->writing);
-    int rc = front->inner->set_summary(front->db, call, space, text);
-    pthread_mutex_unlock(&front->writing);
+    int rc = journal_gate_enter(front, call_of(call), false);
+    if (rc == NG_OK) {
+        rc = front->inner->set_summary(front->db, call, space, text);
+        journal_gate_leave(front, false);
+    }
     return rc;
 }
 
@@ -109,7 +111,12 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : front->inner->dump(front->db, call, space, ret_json);
+    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = front->inner->dump(front->db, call, space, ret_json);
+        journal_gate_leave(front, true);
+    }
+    return rc;
 }
 
 static int front_restore(void *user, struct ng_call *call, struct ng_str space,
@@ -117,7 +124,12 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : front->inner->restore(front->db, call, space, json);
+    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = front->inner->restore(front->db, call, space, json);
+        journal_gate_leave(front, true);
+    }
+    return rc;
 }
 
 /* What it names is pinned first: a pin too many costs room, one too few a version. */
@@ -149,13 +161,23 @@ static int front_health(void *user, struct ng_call *call)
     return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
 }
 
+static bool front_is_idle(struct journal_front *front)
+{
+    pthread_mutex_lock(&front->lock);
+    bool idle = front->backlog <= 0 && front->cursor >= front->wanted &&
+                (front->counted || front->cursor >= front->opened);
+    pthread_mutex_unlock(&front->lock);
+    return idle;
+}
+
 static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_t *ret_backlog)
 {
     struct journal_front *front = user;
     struct call *call = call_of(pub);
     *ret_backlog = 0;
-    /* Nothing waits, as far as is known; what other gateways have written is asked for. */
-    if (!front->shared && journal_backlog(front) == 0) {
+    /* Nothing waits. What other gateways have written, and what was there before the start and
+     * is not counted yet, is asked for. */
+    if (!front->shared && front_is_idle(front)) {
         return NG_OK;
     }
     int rc = front_wait(front, call, clock_monotonic_ns() + wait_ms * 1000000);
@@ -263,9 +285,9 @@ static int front_init(struct journal_front *front)
     }
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&front->lock, NULL);
-    pthread_mutex_init(&front->writing, NULL);
     pthread_cond_init(&front->wake, &monotonic);
     pthread_cond_init(&front->moved, &monotonic);
+    pthread_cond_init(&front->gate, &monotonic);
     pthread_condattr_destroy(&monotonic);
     return NG_OK;
 }
@@ -276,9 +298,9 @@ static void front_free(struct journal_front *front)
         front->inner->close(front->db);
     }
     zone_free(front->zone);
+    pthread_cond_destroy(&front->gate);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
-    pthread_mutex_destroy(&front->writing);
     pthread_mutex_destroy(&front->lock);
     free(front->pins);
     free(front);
@@ -346,6 +368,7 @@ void journal_stop(struct journal_front *front)
     }
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
+    pthread_cond_broadcast(&front->gate);
     pthread_mutex_unlock(&front->lock);
     if (front->running) {
         (void)pthread_join(front->thread, NULL);

@@ -204,12 +204,15 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 static int relay_deliver(struct journal_front *front, struct call *call,
                          const struct relay_page *page)
 {
-    pthread_mutex_lock(&front->writing);
-    int rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
+    int rc = journal_gate_enter(front, call, false);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = relay_deliver_singly(front, call, page);
     }
-    pthread_mutex_unlock(&front->writing);
+    journal_gate_leave(front, false);
     return rc;
 }
 
@@ -472,6 +475,7 @@ static void *relay_run(void *user)
         relay_count_older(front, since, until);
     }
     pthread_mutex_lock(&front->lock);
+    front->counted = true;
     front->poll_ms = RELAY_POLL_FIRST_MS;
     while (!front->stopping) {
         bool more = false;

@@ -76,7 +76,8 @@ static int operation_answer(struct operation *op, struct ng_answer *made,
                             const struct ng_answer **ret)
 {
     struct call *call = op->call;
-    bool stores = op->own_answer && call->idem != NULL && (!call->idem_stored || op->stores);
+    bool stores = op->own_answer && call->idem != NULL && call->after_rc == NG_OK &&
+                  (!call->idem_stored || op->stores);
     int rc = stores ? idem_answer(call, made) : NG_OK;
     *ret = stores ? made : op->given;
     return rc;

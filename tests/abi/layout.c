@@ -311,7 +311,9 @@ AT(ng_host, file_folder, 664);
 AT(ng_host, day, 672);
 AT(ng_host, change_wait, 680);
 AT(ng_host, change_as, 688);
-SIZE(ng_host, 696);
+AT(ng_host, fail_after, 696);
+AT(ng_host, when_ended, 704);
+SIZE(ng_host, 712);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -361,7 +363,8 @@ AT(ng_prompt, summary, 16);
 AT(ng_prompt, params, 24);
 AT(ng_prompt, get, 32);
 AT(ng_prompt, complete, 40);
-SIZE(ng_prompt, 48);
+AT(ng_prompt, modes, 48);
+SIZE(ng_prompt, 56);
 
 AT(ng_plugin, name, 0);
 AT(ng_plugin, version, 8);
@@ -608,6 +611,7 @@ VALUE(NG_TOOL_TASK_ALLOWED, 32);
 VALUE(NG_TOOL_TASK_REQUIRED, 64);
 VALUE(NG_TOOL_AGENT_MODE, 128);
 VALUE(NG_TOOL_TASK_AFTER_ASKING, 256);
+VALUE(NG_TOOL_STAYS, 512);
 VALUE(NG_SPACE_OWN, 0);
 VALUE(NG_SPACE_SHARED, 1);
 VALUE(NG_OPTION_TEXT, 0);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* cells - Jupyter notebooks: cells are read, changed and run in real .ipynb files and real
+ * kernels. What the plugin declares; each tool has its own file. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RUNTIME_FOLDER "kernels"
+
+static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
+{
+    const struct ng_host *host = call->host;
+    struct cells *self = calloc(1, sizeof(*self));
+    struct kernels_options options = {
+        .max_kernels = (size_t)host->conf_int(conf, "max_kernels"),
+        .idle_timeout_ms = host->conf_int(conf, "idle_timeout"),
+        .start_timeout_ms = host->conf_int(conf, "start_timeout"),
+    };
+    struct ng_str folder = host->conf_text(conf, "data_dir");
+    if (self == NULL) {
+        return cells_no_memory(call);
+    }
+    self->host = host;
+    self->max_source = (uint64_t)host->conf_int(conf, "max_source");
+    self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
+    self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
+    self->max_timeout_ms = host->conf_int(conf, "max_timeout");
+    int rc = cells_attachments_open(call, &self->attachments);
+    rc = rc != NG_OK ? rc : cells_runs_open(call, &self->runs);
+    size_t size = folder.len + sizeof("/" RUNTIME_FOLDER);
+    options.runtime_folder = rc == NG_OK ? malloc(size) : NULL;
+    if (options.runtime_folder != NULL) {
+        (void)snprintf(options.runtime_folder, size, "%.*s/" RUNTIME_FOLDER, (int)folder.len,
+                       folder.data);
+        self->kernels = kernels_new(&options);
+    }
+    if (rc == NG_OK && self->kernels == NULL) {
+        free(options.runtime_folder);
+        rc = cells_no_memory(call);
+    }
+    if (rc != NG_OK) {
+        cells_attachments_close(self->attachments);
+        cells_runs_close(self->runs);
+        free(self);
+        return rc;
+    }
+    *ret_self = self;
+    return NG_OK;
+}
+
+static void cells_stop(void *user)
+{
+    struct cells *self = user;
+    if (self != NULL) {
+        kernels_free(self->kernels);
+        cells_runs_close(self->runs);
+        cells_attachments_close(self->attachments);
+        free(self);
+    }
+}
+
+static const struct ng_tool cells_tools[] = {
+    {
+        .name = "runNotebookCells",
+        .title = "Run Notebook Cells",
+        .summary = "Run code cells in the kernel of the notebook and return their outputs."
+                   " The kernel is started when needed and keeps its state between calls. "
+                   "A run stops at the first cell that raises.",
+        .params = cells_run_params,
+        .run = cells_run_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD |
+                 NG_TOOL_TASK_ALLOWED,
+        .aliases = "RunNotebookCells",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "addNotebookCell",
+        .title = "Add Notebook Cell",
+        .summary = "Add a code or markdown cell at a position of the notebook.",
+        .params = cells_add_params,
+        .run = cells_add_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE,
+        .aliases = "AddNotebookCell",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "updateNotebookCell",
+        .title = "Update Notebook Cell",
+        .summary = "Replace the source of a cell. Everything else of the file stays as it "
+                   "is.",
+        .params = cells_update_params,
+        .run = cells_update_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_IDEMPOTENT,
+        .aliases = "UpdateNotebookCell",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "getNotebookCells",
+        .title = "Get Notebook Cells",
+        .summary = "Read cells with their ids, status and source: all, or those named.",
+        .params = cells_get_params,
+        .run = cells_get_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "GetNotebookCells",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "getCellOutputs",
+        .title = "Get Cell Outputs",
+        .summary = "Read the outputs of a cell: text without terminal codes, errors with "
+                   "their traceback, images as images.",
+        .params = cells_outputs_params,
+        .run = cells_outputs_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "GetCellOutputs",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "attachNotebook",
+        .title = "Attach Notebook",
+        .summary = "Attach a notebook, so that tools know which one is meant; it becomes "
+                   "the active one.",
+        .params = cells_attach_params,
+        .run = cells_attach_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_IDEMPOTENT,
+        .aliases = "AttachNotebook",
+    },
+    {
+        .name = "detachNotebook",
+        .title = "Detach Notebook",
+        .summary = "Detach a notebook; after the active one none is active.",
+        .params = cells_detach_params,
+        .run = cells_detach_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "DetachNotebook",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "selectNotebookCells",
+        .title = "Select Notebook Cells",
+        .summary = "Say which cells are selected and which one is being edited: the "
+                   "context then centres on them.",
+        .params = cells_select_params,
+        .run = cells_select_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_IDEMPOTENT,
+        .aliases = "SelectNotebookCells",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "getNotebookContext",
+        .title = "Get Notebook Context",
+        .summary = "The notebook as context: kernel, selected cells, and all cells of a "
+                   "small notebook or those around the selection of a large one.",
+        .params = cells_context_params,
+        .result = "{\"type\":\"object\"}",
+        .run = cells_context_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "GetNotebookContext",
+    },
+    {
+        .name = "createNotebook",
+        .title = "Create Notebook",
+        .summary = "Create a new notebook file with one empty code cell.",
+        .params = cells_create_params,
+        .run = cells_create_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE,
+        .aliases = "CreateNotebook",
+    },
+    {
+        .name = "deleteNotebookCells",
+        .title = "Delete Notebook Cells",
+        .summary = "Delete cells.",
+        .params = cells_delete_params,
+        .run = cells_delete_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE,
+        .aliases = "DeleteNotebookCells",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "moveNotebookCell",
+        .title = "Move Notebook Cell",
+        .summary = "Move a cell to another position.",
+        .params = cells_move_params,
+        .run = cells_move_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE,
+        .aliases = "MoveNotebookCell",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "clearCellOutputs",
+        .title = "Clear Cell Outputs",
+        .summary = "Remove the outputs of cells from the file.",
+        .params = cells_clear_params,
+        .run = cells_clear_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_IDEMPOTENT,
+        .aliases = "ClearCellOutputs",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "getNotebookRun",
+        .title = "Get Notebook Run",
+        .summary = "How a run is doing: state of each cell and outputs so far; after its "
+                   "end what runNotebookCells would have answered.",
+        .params = cells_get_run_params,
+        .run = cells_get_run_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "GetNotebookRun",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "interruptKernel",
+        .title = "Interrupt Kernel",
+        .summary = "Interrupt what the kernel of the notebook runs.",
+        .params = cells_kernel_params,
+        .run = cells_interrupt_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE,
+        .aliases = "InterruptKernel",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "restartKernel",
+        .title = "Restart Kernel",
+        .summary = "End the kernel of the notebook and start it anew: all its variables "
+                   "are gone.",
+        .params = cells_kernel_params,
+        .run = cells_restart_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE,
+        .aliases = "RestartKernel",
+        .listed = cells_listed_attached,
+    },
+    {
+        .name = "listKernels",
+        .title = "List Kernels",
+        .summary = "Which kernels are installed, and which run for which notebook.",
+        .params = cells_list_params,
+        .run = cells_kernels_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "ListKernels",
+    },
+};
+
+static const struct ng_option cells_options[] = {
+    {.name = "max_kernels",
+     .type = NG_OPTION_INT,
+     .fallback = "8",
+     .min = 1,
+     .max = HOLDER_KERNELS_MAX / 2,
+     .help = "Kernels that run at once; at the cap an idle one makes room."},
+    {.name = "idle_timeout",
+     .type = NG_OPTION_DURATION,
+     .fallback = "30min",
+     .min = 1000,
+     .max = 604800000,
+     .help = "A kernel that has nothing to do for this long is ended."},
+    {.name = "start_timeout",
+     .type = NG_OPTION_DURATION,
+     .fallback = "60s",
+     .min = 100,
+     .max = 3600000,
+     .help = "How long a kernel may take to get ready."},
+    {.name = "max_timeout",
+     .type = NG_OPTION_DURATION,
+     .fallback = "1h",
+     .min = 1000,
+     .max = 604800000,
+     .help = "The longest `timeout` of one run."},
+    {.name = "max_output_text",
+     .type = NG_OPTION_SIZE,
+     .fallback = "64KiB",
+     .min = 1024,
+     .max = 8388608,
+     .help = "Text of outputs in one answer; longer text is cut in the middle."},
+    {.name = "max_saved_output",
+     .type = NG_OPTION_SIZE,
+     .fallback = "16MiB",
+     .min = 1024,
+     .max = 268435456,
+     .help = "Raw output of one cell that is kept in the file."},
+    {.name = "max_source",
+     .type = NG_OPTION_SIZE,
+     .fallback = "1000000",
+     .min = 1,
+     .max = 67108864,
+     .help = "Bytes of the source of one cell."},
+};
+
+static const struct ng_code cells_codes[] = {
+    {"CELL_NOT_FOUND", 404, "There is no cell with this id in the notebook."},
+    {"NO_ACTIVE_NOTEBOOK", 404, "No notebook was named, and none is active."},
+    {"NOTEBOOK_MALFORMED", 422,
+     "The file is no notebook that can be used; it was not touched."},
+    {"CELL_FAILED", 422, "A cell raised an error."},
+    {"KERNEL_FAILED", 422, "The kernel could not be started, or ended."},
+    {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
+};
+
+static const struct ng_collection cells_collections[] = {
+    {.name = CELLS_COLLECTION,
+     .flags = NG_COLLECTION_NO_HISTORY,
+     .field_size = sizeof(struct ng_field)},
+    {.name = CELLS_ATTACHED,
+     .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+     .field_size = sizeof(struct ng_field)},
+};
+
+static const char prompt_params[] =
+    "{\"type\":\"object\",\"properties\":{\"notebook\":{\"type\":\"string\",\"description\":"
+    "\"Path of the notebook; without it the active one.\"}}}";
+
+static const struct ng_prompt cells_prompts[] = {
+    {.name = "notebook-mode-agent",
+     .title = "Work in a notebook",
+     .summary = "Instructions and context for a model that may change and run the cells of the "
+                "notebook.",
+     .params = prompt_params,
+     .get = cells_prompt_agent,
+     .modes = NG_IN_MODE(NG_MODE_AGENT)},
+    {.name = "notebook-mode-readonly",
+     .title = "Explain a notebook",
+     .summary = "Instructions and context for a model that may only read the notebook.",
+     .params = prompt_params,
+     .get = cells_prompt_readonly,
+     .modes = NG_IN_MODE(NG_MODE_ASK) | NG_IN_MODE(NG_MODE_EDIT)},
+};
+
+static const struct ng_plugin cells_plugin = {
+    .name = "cells",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = cells_tools,
+    .tool_count = NG_COUNT(cells_tools),
+    .start = cells_start,
+    .stop = cells_stop,
+    .options = cells_options,
+    .option_count = NG_COUNT(cells_options),
+    .codes = cells_codes,
+    .code_count = NG_COUNT(cells_codes),
+    .collections = cells_collections,
+    .collection_count = NG_COUNT(cells_collections),
+    .prompts = cells_prompts,
+    .prompt_count = NG_COUNT(cells_prompts),
+};
+
+NG_EXPORT_PLUGIN(cells_plugin);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_book.c - the notebook a call is about, and the handles of its cells. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Another program may be in the middle of writing: a file that is cut short is read again. */
+#define READS_MAX 5
+/* Cells with the same id that an error names. */
+#define HOLDERS_TOLD 10
+#define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
+
+int cells_no_memory(struct ng_call *call)
+{
+    return ng_fail(call, NG_EINTERNAL, "out of memory");
+}
+
+char *cells_string(struct ng_call *call, struct ng_str text)
+{
+    char *copy = text.len > 0 && memchr(text.data, '\0', text.len) != NULL
+                     ? NULL
+                     : ng_alloc(call, text.len + 1);
+    if (copy != NULL) {
+        memcpy(copy, text.data, text.len);
+        copy[text.len] = '\0';
+    }
+    return copy;
+}
+
+int cells_reply(struct ng_call *call, struct nb_text *text)
+{
+    int rc = text->failed ? cells_no_memory(call) : ng_reply(call, nb_text_str(text));
+    nb_text_done(text);
+    return rc;
+}
+
+/* A relative path is meant from the first root the caller may use. */
+static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
+{
+    const struct ng_str *roots = NULL;
+    if (path.len > 0 && path.data[0] == '/') {
+        *ret = path;
+        return NG_OK;
+    }
+    if (path.len == 0) {
+        return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
+    }
+    if (call->host->file_roots(call, &roots) == 0) {
+        return ng_fail(call, NG_EOUTSIDE, "No root is open to this caller.");
+    }
+    *ret = call->host->format(call, "%.*s/%.*s", (int)roots[0].len, roots[0].data,
+                              (int)path.len, path.data);
+    return ret->data == NULL ? cells_no_memory(call) : NG_OK;
+}
+
+int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
+{
+    int read = cells_attachments_read(call, self->attachments);
+    if (read != NG_OK) {
+        return read;
+    }
+    if (ng_has_arg(call, "notebook")) {
+        return absolute(call, ng_arg_text(call, "notebook"), ret_path);
+    }
+    *ret_path = cells_active(self, call);
+    if (ret_path->len == 0) {
+        int rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
+        return rc;
+    }
+    return NG_OK;
+}
+
+static int fail_malformed(struct ng_call *call, const struct ng_file *file,
+                          const struct nb_error *error)
+{
+    if (error->fault == NB_NO_MEMORY) {
+        return cells_no_memory(call);
+    }
+    int rc = ng_fail(call, CELLS_EMALFORMED, "The notebook %.*s cannot be used: %s",
+                     (int)file->path.len, file->path.data, error->text);
+    call->host->hint(call, "The file was not touched. Mend it in Jupyter or an editor, or take "
+                           "an earlier version of it.");
+    return rc;
+}
+
+static bool looks_half_written(enum nb_fault fault)
+{
+    return fault == NB_NOT_JSON || fault == NB_EMPTY;
+}
+
+int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
+                struct nb *ret)
+{
+    struct nb_error error;
+    if (file->type != NG_FILE_REGULAR) {
+        return ng_fail(call, NG_ENOTFOUND, "There is no notebook %.*s", (int)file->path.len,
+                       file->path.data);
+    }
+    enum nb_fault fault = nb_index(file->data, ret, &error);
+    if (fault == NB_FINE) {
+        return NG_OK;
+    }
+    return looks_half_written(fault) && ++*reads < READS_MAX
+               ? NG_EWOULDBLOCK
+               : fail_malformed(call, file, &error);
+}
+
+int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
+{
+    struct nb_error error = {.fault = NB_FINE};
+    memset(ret, 0, sizeof(*ret));
+    ret->path = path;
+    for (int reads = 0; reads < READS_MAX; reads++) {
+        ret->file.size = sizeof(ret->file);
+        int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        enum nb_fault fault = nb_index(ret->file.data, &ret->nb, &error);
+        if (fault == NB_FINE) {
+            return NG_OK;
+        }
+        if (!looks_half_written(fault) || reads + 1 == READS_MAX) {
+            break;
+        }
+        const struct timespec again = {0, READ_AGAIN_NS};
+        (void)nanosleep(&again, NULL);
+    }
+    return fail_malformed(call, &ret->file, &error);
+}
+
+void cells_close(struct cells_book *book)
+{
+    nb_done(&book->nb);
+}
+
+void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX])
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    if (cell->id_good) {
+        (void)snprintf(handle, CELLS_HANDLE_MAX, "%.*s", (int)cell->id.len - 2,
+                       nb->bytes.data + cell->id.at + 1);
+    } else {
+        (void)snprintf(handle, CELLS_HANDLE_MAX, "index:%zu", index);
+    }
+}
+
+size_t cells_find(const struct nb *nb, struct ng_str handle)
+{
+    static const char prefix[] = "index:";
+    size_t skip = sizeof(prefix) - 1;
+    if (handle.len > skip && memcmp(handle.data, prefix, skip) == 0) {
+        struct nb_span digits = {skip, handle.len - skip};
+        int64_t index = 0;
+        return nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count
+                   ? (size_t)index
+                   : SIZE_MAX;
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        const struct nb_cell *cell = &nb->cells[i];
+        if (cell->id_good && cell->id.len == handle.len + 2 &&
+            memcmp(nb->bytes.data + cell->id.at + 1, handle.data, handle.len) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+const char *cells_type(enum nb_type type)
+{
+    return type == NB_CODE       ? "code"
+           : type == NB_MARKDOWN ? "markdown"
+           : type == NB_RAW      ? "raw"
+                                 : "unknown";
+}
+
+static bool is_holder(const struct nb *nb, size_t index, struct ng_str name)
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    return cell->id_doubled && cell->id.len == name.len + 2 &&
+           memcmp(nb->bytes.data + cell->id.at + 1, name.data, name.len) == 0;
+}
+
+static bool is_doubled(const struct nb *nb, struct ng_str name)
+{
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (is_holder(nb, i, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Says so where a name is the id of several cells. */
+static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_str name)
+{
+    struct nb_text holders = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (is_holder(nb, i, name) && ++count <= HOLDERS_TOLD) {
+            char handle[CELLS_HANDLE_MAX];
+            cells_handle(nb, i, handle);
+            nb_add_word(&holders, count > 1 ? ", " : "");
+            nb_add_word(&holders, handle);
+        }
+    }
+    if (count > 0) {
+        struct ng_str told = nb_text_str(&holders);
+        (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
+                      name.data);
+        call->host->hint(call, "Say which one is meant by its index: %.*s%s", (int)told.len,
+                         told.data, count > HOLDERS_TOLD ? ", ..." : "");
+    }
+    nb_text_done(&holders);
+    return count > 0;
+}
+
+int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
+{
+    if (fail_doubled(call, nb, names)) {
+        return NG_ECONFLICT;
+    }
+    int rc = ng_fail(call, CELLS_ENOCELL, "Cell not found: %.*s", (int)names.len, names.data);
+    call->host->hint(call,
+                     "getNotebookCells tells the ids of its %zu cells; a cell without an id "
+                     "is named index:N",
+                     nb->cell_count);
+    return rc;
+}
+
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *ids = ng_arg(call, "cellIds");
+    size_t count = host->json_count(ids);
+    size_t *chosen = ng_alloc(call, (count + 1) * sizeof(*chosen));
+    struct nb_text unknown = {0};
+    struct ng_str doubled = {NULL, 0};
+    size_t kept = 0;
+    if (chosen == NULL) {
+        return cells_no_memory(call);
+    }
+    const struct ng_value *id = ids == NULL ? NULL : host->json_first(ids);
+    for (; id != NULL; id = host->json_next(id)) {
+        struct ng_str handle = host->json_text(id);
+        size_t index = cells_find(nb, handle);
+        if (index == SIZE_MAX && doubled.len == 0 && is_doubled(nb, handle)) {
+            doubled = handle;
+        } else if (index == SIZE_MAX) {
+            nb_add_word(&unknown, unknown.len > 0 ? ", " : "");
+            nb_add_str(&unknown, handle);
+        }
+        chosen[kept++] = index;
+    }
+    int rc = unknown.failed    ? cells_no_memory(call)
+             : unknown.len > 0 ? cells_fail_unknown(call, nb, nb_text_str(&unknown))
+             : doubled.len > 0 ? cells_fail_unknown(call, nb, doubled)
+                               : NG_OK;
+    nb_text_done(&unknown);
+    *ret = chosen;
+    *ret_count = kept;
+    return rc;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_edit.c - tools that change cells: each finds its cells in what the file is when it is
+ * saved, so that another program's save in between loses nothing. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/rand.h>
+
+/* Jupyter's own ids are as long. */
+#define NEW_ID_BYTES 4
+
+struct edit_call;
+typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                    struct nb_edit *edit);
+
+/* Of one call; in its memory. */
+struct edit_call {
+    struct cells *self;
+    edit_fn *fn;
+    unsigned reads; /* of a file that looks half written */
+};
+
+int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb,
+                struct nb_edit *edit)
+{
+    struct ng_str *pieces = ng_alloc(call, (2 * edit->count + 1) * sizeof(*pieces));
+    size_t count = 0;
+    size_t at = 0;
+    bool failed = edit->failed || pieces == NULL;
+    for (size_t i = 0; i < edit->count && !failed; i++) {
+        const struct nb_splice *splice = &edit->splices[i];
+        pieces[count++] = (struct ng_str){nb->bytes.data + at, splice->at - at};
+        pieces[count++] = nb_text_str(&splice->inserted);
+        at = splice->at + splice->removed;
+        failed = splice->inserted.failed;
+    }
+    if (failed) {
+        return cells_no_memory(call);
+    }
+    if (edit->count == 0) {
+        return NG_OK; /* it is as it should be: nothing is written */
+    }
+    pieces[count++] = (struct ng_str){nb->bytes.data + at, nb->bytes.len - at};
+    return call->host->draft_text(next, pieces, count);
+}
+
+static int edit_file(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    struct edit_call *edit_call = user;
+    struct nb nb;
+    struct nb_edit edit = {0};
+    int rc = cells_index(call, present, &edit_call->reads, &nb);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = edit_call->fn(edit_call, call, &nb, &edit);
+    if (rc == NG_OK) {
+        rc = cells_draft(call, next, &nb, &edit);
+    }
+    nb_edit_done(&edit);
+    nb_done(&nb);
+    return rc;
+}
+
+static int edit_run(struct cells *self, struct ng_call *call, edit_fn *fn)
+{
+    struct ng_str path;
+    struct edit_call *edit_call = ng_alloc(call, sizeof(*edit_call));
+    if (edit_call == NULL) {
+        return cells_no_memory(call);
+    }
+    *edit_call = (struct edit_call){.self = self, .fn = fn};
+    int rc = cells_path(self, call, &path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = path,
+        .fn = edit_file,
+        .user = edit_call,
+        .expected_revision = ng_arg_text(call, "expectedRevision"),
+        .max_bytes = CELLS_FILE_MAX,
+        .collection = CELLS_COLLECTION,
+        .not_undoable = false,
+    };
+    return call->host->file_edit(call, &edit);
+}
+
+static int check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
+{
+    if (source.len <= self->max_source) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_ETOOLARGE,
+                   "Content too large: %zu bytes exceeds maximum of %llu bytes "
+                   "(cells.max_source)",
+                   source.len, (unsigned long long)self->max_source);
+}
+
+static bool word_is(struct ng_str word, const char *lower)
+{
+    return word.len == strlen(lower) && strncasecmp(word.data, lower, word.len) == 0;
+}
+
+/* ---- adding ---- */
+
+static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_BYTES + 1])
+{
+    unsigned char bytes[NEW_ID_BYTES];
+    do {
+        if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+            return ng_fail(call, NG_EINTERNAL, "the system gives no random bytes");
+        }
+        for (size_t i = 0; i < NEW_ID_BYTES; i++) {
+            (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+        }
+    } while (nb != NULL && cells_find(nb, ng_str_of(id)) != SIZE_MAX);
+    return NG_OK;
+}
+
+static int add_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                    struct nb_edit *edit)
+{
+    char id[2 * NEW_ID_BYTES + 1] = "";
+    char handle[CELLS_HANDLE_MAX];
+    struct ng_str word = ng_arg_text(call, "type");
+    struct ng_str source = ng_arg_text(call, "content");
+    int64_t index = ng_arg_int(call, "index", -1);
+    enum nb_type type = word_is(word, "code")       ? NB_CODE
+                        : word_is(word, "markdown") ? NB_MARKDOWN
+                        : word_is(word, "raw")      ? NB_RAW
+                                                    : NB_UNKNOWN;
+    if (type == NB_UNKNOWN) {
+        return ng_fail(call, NG_EINVAL,
+                       "Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.", (int)word.len,
+                       word.data);
+    }
+    if (index < -1 || index > (int64_t)nb->cell_count) {
+        return ng_fail(call, NG_EINVAL,
+                       "Invalid insert index: %lld. Must be between 0 and %zu (inclusive), or "
+                       "-1 for the end",
+                       (long long)index, nb->cell_count);
+    }
+    int rc = check_source(edit_call->self, call, source);
+    rc = rc == NG_OK && nb->has_ids ? new_id(call, nb, id) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t at = index < 0 ? nb->cell_count : (size_t)index;
+    nb_insert_cell(edit, nb, at, type, ng_str_of(id), source);
+    (void)snprintf(handle, sizeof(handle), "index:%zu", at);
+    return ng_reply(
+        call, call->host->format(call, "Successfully added %s cell at index %zu. Cell ID: %s",
+                                 cells_type(type), at, id[0] != '\0' ? id : handle));
+}
+
+int cells_add_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return edit_run(user, call, add_edit);
+}
+
+/* ---- updating ---- */
+
+static int update_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                       struct nb_edit *edit)
+{
+    struct ng_str asked = ng_arg_text(call, "cellId");
+    struct ng_str source = ng_arg_text(call, "content");
+    char handle[CELLS_HANDLE_MAX];
+    size_t index = cells_find(nb, asked);
+    if (index == SIZE_MAX) {
+        return cells_fail_unknown(call, nb, asked);
+    }
+    int rc = check_source(edit_call->self, call, source);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    cells_handle(nb, index, handle);
+    nb_set_source(edit, nb, index, source);
+    return ng_reply(call, call->host->format(call, "Successfully updated cell %s (index %zu)",
+                                             handle, index));
+}
+
+int cells_update_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return edit_run(user, call, update_edit);
+}
+
+/* ---- deleting, moving, clearing ---- */
+
+/* "a (index 0), b (index 2)": those that are marked. */
+static void add_handles(struct nb_text *out, const struct nb *nb, const bool *marked)
+{
+    bool first = true;
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        char handle[CELLS_HANDLE_MAX];
+        char place[64];
+        if (marked[i]) {
+            cells_handle(nb, i, handle);
+            (void)snprintf(place, sizeof(place), " (index %zu)", i);
+            nb_add_word(out, first ? "" : ", ");
+            nb_add_word(out, handle);
+            nb_add_word(out, place);
+            first = false;
+        }
+    }
+}
+
+/* What `cellIds` names, as marks in call memory; each cell counts once. */
+static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
+                        size_t *ret_count)
+{
+    size_t *chosen = NULL;
+    size_t count = 0;
+    int rc = cells_chosen(call, nb, &chosen, &count);
+    bool *marked = rc == NG_OK ? ng_alloc(call, nb->cell_count + 1) : NULL;
+    if (marked == NULL) {
+        return rc != NG_OK ? rc : cells_no_memory(call);
+    }
+    memset(marked, 0, nb->cell_count + 1);
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        *ret_count += !marked[chosen[i]];
+        marked[chosen[i]] = true;
+    }
+    *ret = marked;
+    return NG_OK;
+}
+
+static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                       struct nb_edit *edit)
+{
+    bool *gone = NULL;
+    size_t count = 0;
+    struct nb_text out = {0};
+    char head[64];
+    (void)edit_call;
+    int rc = marked_cells(call, nb, &gone, &count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    nb_delete_cells(edit, nb, gone);
+    (void)snprintf(
+        head, sizeof(head),
+        count == 1 ? "Successfully deleted cell " : "Successfully deleted %zu cells: ", count);
+    nb_add_word(&out, head);
+    add_handles(&out, nb, gone);
+    return cells_reply(call, &out);
+}
+
+int cells_delete_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return edit_run(user, call, delete_edit);
+}
+
+static int move_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                     struct nb_edit *edit)
+{
+    struct ng_str asked = ng_arg_text(call, "cellId");
+    int64_t to = ng_arg_int(call, "index", 0);
+    char handle[CELLS_HANDLE_MAX];
+    size_t from = cells_find(nb, asked);
+    (void)edit_call;
+    if (from == SIZE_MAX) {
+        return cells_fail_unknown(call, nb, asked);
+    }
+    if (to < 0 || (uint64_t)to >= nb->cell_count) {
+        return ng_fail(call, NG_EINVAL,
+                       "Cell index %lld is out of bounds (notebook has %zu cells, valid "
+                       "indices: 0-%zu)",
+                       (long long)to, nb->cell_count, nb->cell_count - 1);
+    }
+    if ((size_t)to == from) {
+        return ng_reply(
+            call, ng_str_of("No move needed - cell is already at the specified position"));
+    }
+    cells_handle(nb, from, handle);
+    nb_move_cell(edit, nb, from, (size_t)to);
+    return ng_reply(call, call->host->format(
+                              call, "Successfully moved cell %s from index %zu to index %lld",
+                              handle, from, (long long)to));
+}
+
+int cells_move_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return edit_run(user, call, move_edit);
+}
+
+static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
+                      struct nb_edit *edit)
+{
+    bool *cleared = NULL;
+    size_t count = 0;
+    struct nb_text out = {0};
+    bool all = !ng_has_arg(call, "cellIds");
+    (void)edit_call;
+    int rc = marked_cells(call, nb, &cleared, &count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (all || cleared[i]) {
+            size_t before = edit->count;
+            nb_clear_outputs(edit, nb, i);
+            cleared[i] = !all || edit->count > before;
+            count += all && cleared[i];
+        }
+    }
+    if (all) {
+        nb_add_word(&out, "Successfully cleared all cell outputs.");
+        nb_add_word(&out, count > 0 ? " Cells: " : "");
+    } else {
+        nb_add_word(&out, "Successfully cleared the outputs of ");
+    }
+    add_handles(&out, nb, cleared);
+    return cells_reply(call, &out);
+}
+
+int cells_clear_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return edit_run(user, call, clear_edit);
+}
+
+/* ---- a new notebook ---- */
+
+struct create_call {
+    struct ng_str json;
+    struct ng_str path;
+    char id[2 * NEW_ID_BYTES + 1];
+};
+
+static int create_file(struct ng_call *call, const struct ng_file *present,
+                       struct ng_draft *next, void *user)
+{
+    const struct create_call *create = user;
+    (void)present;
+    int rc = call->host->draft_text(next, &create->json, 1);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call, call->host->format(
+                                    call, "Created the notebook %.*s. Cell ID: %s (index 0)",
+                                    (int)create->path.len, create->path.data, create->id));
+}
+
+static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
+{
+    nb_add_word(out, "{\"display_name\":");
+    nb_encode(out, ng_str_of(spec->display_name), false);
+    nb_add_word(out, ",\"language\":");
+    nb_encode(out, ng_str_of(spec->language), false);
+    nb_add_word(out, ",\"name\":");
+    nb_encode(out, ng_str_of(spec->name), false);
+    nb_add_word(out, "}");
+}
+
+/* The kernel that is asked for, else python3 where it is installed, else none. */
+static int pick_kernel(struct ng_call *call, struct nb_text *out)
+{
+    struct kernelspecs specs;
+    struct ng_str name = ng_arg_text(call, "kernel");
+    int rc = NG_OK;
+    if (!kernelspecs_load(&specs)) {
+        return cells_no_memory(call);
+    }
+    const struct kernelspec *spec =
+        kernelspecs_named(&specs, name.len > 0 ? name : ng_str_of("python3"));
+    if (spec != NULL) {
+        add_kernelspec(out, spec);
+    } else if (name.len > 0) {
+        rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)name.len, name.data);
+        call->host->hint(call, "listKernels tells which are installed");
+    }
+    kernelspecs_done(&specs);
+    return rc;
+}
+
+int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct create_call *create = ng_alloc(call, sizeof(*create));
+    struct nb_text spec = {0};
+    struct nb_text json = {0};
+    (void)args;
+    int rc = create == NULL ? cells_no_memory(call) : cells_path(user, call, &create->path);
+    if (rc == NG_OK && (create->path.len < 6 ||
+                        memcmp(create->path.data + create->path.len - 6, ".ipynb", 6) != 0)) {
+        rc = ng_fail(call, NG_EINVAL, "The path %.*s does not end in .ipynb",
+                     (int)create->path.len, create->path.data);
+    }
+    rc = rc != NG_OK ? rc : pick_kernel(call, &spec);
+    rc = rc != NG_OK ? rc : new_id(call, NULL, create->id);
+    if (rc == NG_OK) {
+        nb_new_file(&json, nb_text_str(&spec), ng_str_of(create->id));
+        create->json =
+            call->host->format(call, "%.*s", (int)json.len, json.data == NULL ? "" : json.data);
+        rc = json.failed || spec.failed || create->json.data == NULL ? cells_no_memory(call)
+                                                                     : NG_OK;
+    }
+    nb_text_done(&json);
+    nb_text_done(&spec);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = create->path,
+        .fn = create_file,
+        .user = create,
+        .create = true,
+        .parents = true,
+        .collection = CELLS_COLLECTION,
+    };
+    return call->host->file_edit(call, &edit);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_read.c - getNotebookCells and getCellOutputs. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_cell(struct cells *self, struct ng_call *call, const struct cells_book *book,
+                     size_t index, struct nb_text *out)
+{
+    const struct nb_cell *cell = &book->nb.cells[index];
+    struct nb_text source = {0};
+    char handle[CELLS_HANDLE_MAX];
+    char head[160];
+    struct nb_text fence = {0};
+    cells_handle(&book->nb, index, handle);
+    (void)nb_decode_lines(&source, book->nb.bytes, cell->source);
+    show_fence(&fence, nb_text_str(&source));
+    (void)snprintf(head, sizeof(head), "### Cell %zu (%s)\nID: %s\nStatus: ", index,
+                   cells_type(cell->type), handle);
+    nb_add_word(out, head);
+    struct nb_text status = {0};
+    cells_status(self, call, book, index, &status);
+    nb_add_str(out, nb_text_str(&status));
+    nb_add_word(out, "\n");
+    nb_add_str(out, nb_text_str(&fence));
+    nb_add_word(out, "\n");
+    nb_add_str(out, nb_text_str(&source));
+    nb_add_word(out, source.len > 0 && source.data[source.len - 1] == '\n' ? "" : "\n");
+    nb_add_str(out, nb_text_str(&fence));
+    out->failed = out->failed || source.failed || status.failed || fence.failed;
+    nb_text_done(&fence);
+    nb_text_done(&source);
+    nb_text_done(&status);
+}
+
+static void set_revision(struct ng_call *call, const struct cells_book *book)
+{
+    (void)call->host->revision_text(call, book->file.revision);
+}
+
+int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct cells_book book;
+    struct ng_str path;
+    struct nb_text out = {0};
+    size_t *chosen = NULL;
+    size_t count = 0;
+    char head[96];
+    (void)args;
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = cells_chosen(call, &book.nb, &chosen, &count);
+    if (rc != NG_OK) {
+        cells_close(&book);
+        return rc;
+    }
+    bool all = count == 0;
+    size_t told = all ? book.nb.cell_count : count;
+    if (book.nb.cell_count == 0) {
+        nb_add_word(&out, "The notebook has no cells");
+    } else {
+        (void)snprintf(head, sizeof(head),
+                       all ? "Retrieved all %zu cell(s) from notebook:\n\n"
+                           : "Retrieved %zu cell(s):\n\n",
+                       told);
+        nb_add_word(&out, head);
+    }
+    for (size_t i = 0; i < told; i++) {
+        nb_add_word(&out, i > 0 ? "\n\n" : "");
+        add_cell(self, call, &book, all ? i : chosen[i], &out);
+    }
+    set_revision(call, &book);
+    cells_close(&book);
+    return cells_reply(call, &out);
+}
+
+/* ---- outputs ---- */
+
+/* The text from character `offset` on; the whole one is not much larger than what is shown. */
+static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str text,
+                    int64_t offset, size_t max)
+{
+    size_t characters = show_characters(text);
+    char note[160];
+    if ((uint64_t)offset > characters) {
+        return ng_fail(call, NG_EINVAL,
+                       "`offset` is %lld, the outputs have %zu characters of text",
+                       (long long)offset, characters);
+    }
+    size_t start = show_prefix(text, (size_t)offset);
+    struct ng_str rest = {text.data + start, text.len - start};
+    if (rest.len > max) {
+        size_t len = max;
+        while (len > 0 && ((unsigned char)rest.data[len] & 0xc0) == 0x80) {
+            len--;
+        }
+        rest.len = len;
+    }
+    nb_add_str(out, rest);
+    size_t after = (size_t)offset + show_characters(rest);
+    if (after < characters) {
+        (void)snprintf(note, sizeof(note),
+                       "\n[... characters %lld to %zu of %zu; offset %zu reads on ...]",
+                       (long long)offset, after, characters, after);
+        nb_add_word(out, note);
+    }
+    return NG_OK;
+}
+
+static int add_images(struct ng_call *call, const struct show *show)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < show->image_count && rc == NG_OK; i++) {
+        rc = call->host->reply_media(call, "image", show->images[i].mime,
+                                     nb_text_str(&show->images[i].bytes));
+    }
+    return rc;
+}
+
+static int reply_outputs(struct cells *self, struct ng_call *call, const struct show *show,
+                         const char *handle)
+{
+    struct nb_text out = {0};
+    struct ng_str text = nb_text_str(&show->text);
+    int64_t offset = ng_arg_int(call, "offset", 0);
+    int rc = NG_OK;
+    nb_add_word(&out, "Outputs for cell ");
+    nb_add_word(&out, handle);
+    nb_add_word(&out, ":\n\n");
+    if (ng_has_arg(call, "offset")) {
+        rc = add_from(call, &out, text, offset, self->max_output_text);
+    } else {
+        show_cut(&out, text, self->max_output_text);
+    }
+    if (rc != NG_OK) {
+        nb_text_done(&out);
+        return rc;
+    }
+    if (text.len == 0) {
+        char note[64];
+        (void)snprintf(note, sizeof(note), "[%zu image(s)]", show->image_count);
+        nb_add_word(&out, note);
+    }
+    rc = cells_reply(call, &out);
+    /* Reading on is about the text. */
+    return rc == NG_OK && offset == 0 ? add_images(call, show) : rc;
+}
+
+int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct cells_book book;
+    struct ng_str path;
+    struct ng_str asked = ng_arg_text(call, "cellId");
+    struct ng_str format = ng_arg_text(call, "format");
+    char handle[CELLS_HANDLE_MAX];
+    (void)args;
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t index = cells_find(&book.nb, asked);
+    if (index == SIZE_MAX) {
+        rc = cells_fail_unknown(call, &book.nb, asked);
+        cells_close(&book);
+        return rc;
+    }
+    struct show *show = calloc(1, sizeof(*show));
+    if (show == NULL) {
+        cells_close(&book);
+        return cells_no_memory(call);
+    }
+    cells_handle(&book.nb, index, handle);
+    set_revision(call, &book);
+    show_outputs(show, book.nb.bytes, book.nb.cells[index].outputs,
+                 format.len == 4 && memcmp(format.data, "html", 4) == 0);
+    if (show->failed) {
+        rc = cells_no_memory(call);
+    } else if (show->outputs == 0) {
+        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs", handle));
+    } else {
+        rc = reply_outputs(self, call, show, handle);
+    }
+    show_done(show);
+    free(show);
+    cells_close(&book);
+    return rc;
+}

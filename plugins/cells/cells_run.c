@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_run.c - runNotebookCells: from the cells that are asked for to a run, and from its end
+ * to the file and the answer (cells_answer.c says it). */
+#include "cells_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_DEFAULT_S 120
+
+/* ---- which cells ---- */
+
+/* Does the cell carry this tag? */
+static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char *tag)
+{
+    struct nb_span tags = nb_member(nb->bytes, cell->metadata, "tags");
+    struct nb_walk walk = nb_walk_into(nb->bytes, tags);
+    struct nb_span value;
+    while (tags.len > 0 && nb->bytes.data[tags.at] == '[' && nb_walk_element(&walk, &value)) {
+        if (nb_is_word(nb->bytes, value, tag)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The code cells among those, in the order of the notebook, each once. */
+static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count, struct run *run)
+{
+    bool *wanted = calloc(nb->cell_count + 1, sizeof(*wanted));
+    run->cells = calloc(count + 1, sizeof(*run->cells));
+    bool good = wanted != NULL && run->cells != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        wanted[chosen[i]] = true;
+    }
+    for (size_t i = 0; good && i < nb->cell_count; i++) {
+        const struct nb_cell *cell = &nb->cells[i];
+        if (!wanted[i] || cell->type != NB_CODE || has_tag(nb, cell, "skip-execution")) {
+            continue;
+        }
+        struct run_cell *to_run = &run->cells[run->cell_count++];
+        cells_handle(nb, i, to_run->handle);
+        to_run->index = i;
+        to_run->count = -1;
+        to_run->may_raise = has_tag(nb, cell, "raises-exception");
+        (void)nb_decode_lines(&to_run->source, nb->bytes, cell->source);
+        good = !to_run->source.failed;
+    }
+    free(wanted);
+    return good;
+}
+
+/* ---- which kernel ---- */
+
+static void decode_word(struct ng_str bytes, struct nb_span value, struct nb_text *out)
+{
+    if (value.len > 0 && bytes.data[value.at] == '"') {
+        nb_decode(out, bytes, value);
+    }
+}
+
+static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb,
+                                       const struct kernelspecs *specs, struct cells_run *run)
+{
+    struct ng_str asked = ng_arg_text(call, "kernel");
+    struct nb_span spec = nb_member(nb->bytes, nb->metadata, "kernelspec");
+    struct nb_span info = nb_member(nb->bytes, nb->metadata, "language_info");
+    struct nb_text name = {0};
+    struct nb_text language = {0};
+    const struct kernelspec *found = NULL;
+    decode_word(nb->bytes, nb_member(nb->bytes, spec, "name"), &name);
+    decode_word(nb->bytes, nb_member(nb->bytes, spec, "language"), &language);
+    if (language.len == 0) {
+        decode_word(nb->bytes, nb_member(nb->bytes, info, "name"), &language);
+    }
+    if (asked.len > 0) {
+        found = kernelspecs_named(specs, asked);
+    } else {
+        found = kernelspecs_named(specs, nb_text_str(&name));
+        if (found == NULL && name.len > 0) {
+            nb_add(&name, "", 1);
+            run->fallback = name.failed ? NULL : strdup(name.data);
+        }
+        found = found != NULL ? found : kernelspecs_of(specs, nb_text_str(&language));
+        bool other = language.len > 0 && found == NULL; /* no kernel speaks its language */
+        found = found != NULL || other ? found : kernelspecs_named(specs, ng_str_of("python3"));
+        found = found != NULL || other || specs->count == 0 ? found : &specs->items[0];
+    }
+    nb_text_done(&name);
+    nb_text_done(&language);
+    return found;
+}
+
+static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_run *run)
+{
+    struct kernelspecs specs;
+    struct ng_str asked = ng_arg_text(call, "kernel");
+    if (!kernelspecs_load(&specs)) {
+        return cells_no_memory(call);
+    }
+    const struct kernelspec *spec = choose(call, nb, &specs, run);
+    int rc = NG_OK;
+    if (spec != NULL) {
+        size_t index = (size_t)(spec - specs.items);
+        run->spec = specs.items[index];
+        specs.items[index] = specs.items[--specs.count];
+    } else if (asked.len > 0) {
+        rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)asked.len, asked.data);
+        call->host->hint(call, "listKernels tells which are installed");
+    } else {
+        rc = ng_fail(call, CELLS_EKERNEL,
+                     "No installed kernel fits this notebook%s%s: install one, or name one as "
+                     "`kernel`",
+                     run->fallback != NULL ? ", it names " : "",
+                     run->fallback != NULL ? run->fallback : "");
+    }
+    kernelspecs_done(&specs);
+    return rc;
+}
+
+/* ---- making a run ---- */
+
+static struct ng_str owner_key(struct ng_call *call)
+{
+    const struct ng_caller *caller = call->caller;
+    return call->host->format(call, "%.*s/%.*s", (int)caller->space.len, caller->space.data,
+                              (int)caller->agent.len, caller->agent.data);
+}
+
+static char *keep(struct ng_str text)
+{
+    return text.data == NULL ? NULL : strndup(text.data, text.len);
+}
+
+/* The folder of a path: where its kernel is started. */
+static struct ng_str folder_of(struct ng_str path)
+{
+    while (path.len > 1 && path.data[path.len - 1] != '/') {
+        path.len--;
+    }
+    path.len -= path.len > 1 ? 1 : 0;
+    return path;
+}
+
+static void run_drop(struct cells_run *run)
+{
+    run_free(run->run);
+    kernelspec_done(&run->spec);
+    free(run->owner);
+    free(run->path);
+    free(run->fallback);
+    free(run);
+}
+
+static struct cells_run *run_new(struct cells *self, struct ng_call *call,
+                                 const struct cells_book *book)
+{
+    struct cells_run *run = calloc(1, sizeof(*run));
+    if (run == NULL) {
+        return NULL;
+    }
+    run->refs = 1;
+    run->self = self;
+    run->owner = keep(owner_key(call));
+    run->path = keep(book->path);
+    run->run = calloc(1, sizeof(*run->run));
+    if (run->run != NULL) {
+        run->run->notebook = keep(book->file.real);
+        run->run->folder = keep(folder_of(book->file.real));
+        run->run->max_saved_output = (size_t)self->max_saved_output;
+    }
+    if (run->run == NULL || run->owner == NULL || run->path == NULL ||
+        run->run->notebook == NULL || run->run->folder == NULL || !wire_id(run->id)) {
+        run_drop(run);
+        return NULL;
+    }
+    return run;
+}
+
+static int take_timeout(struct cells *self, struct ng_call *call, struct run *run)
+{
+    double seconds = TIMEOUT_DEFAULT_S;
+    const struct ng_value *value = ng_arg(call, "timeout");
+    if (value != NULL) {
+        seconds = call->host->json_double(value);
+    } else if (seconds * 1000 > (double)self->max_timeout_ms) {
+        seconds = (double)self->max_timeout_ms / 1000;
+    }
+    if (seconds * 1000 > (double)self->max_timeout_ms) {
+        return ng_fail(call, NG_EINVAL,
+                       "`timeout` is %g s, the most is %lld s (cells.max_timeout)", seconds,
+                       (long long)(self->max_timeout_ms / 1000));
+    }
+    run->timeout_ms = (int64_t)(seconds * 1000);
+    return NG_OK;
+}
+
+static int check_revision(struct ng_call *call, const struct cells_book *book)
+{
+    struct ng_str expected = ng_arg_text(call, "expectedRevision");
+    struct ng_str now = book->file.revision;
+    if (expected.len == 0 ||
+        (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
+        return NG_OK;
+    }
+    int rc = ng_fail(call, NG_ECONFLICT,
+                     "The notebook has changed: it is at revision %.*s, expected was %.*s",
+                     (int)now.len, now.data, (int)expected.len, expected.data);
+    struct ng_writer *details = call->host->details(call);
+    if (details != NULL) {
+        call->host->json_object(details);
+        call->host->json_name(details, "revision");
+        call->host->json_string(details, now);
+        call->host->json_end(details);
+    }
+    return rc;
+}
+
+static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
+{
+    struct cells_book book;
+    struct ng_str path;
+    size_t *chosen = NULL;
+    size_t count = 0;
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct cells_run *run = run_new(self, call, &book);
+    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &book);
+    rc = rc != NG_OK ? rc : cells_chosen(call, &book.nb, &chosen, &count);
+    if (rc == NG_OK && count == 0) {
+        rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
+    }
+    if (rc == NG_OK && !take_cells(&book.nb, chosen, count, run->run)) {
+        rc = cells_no_memory(call);
+    }
+    rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
+    rc = rc != NG_OK ? rc : pick_kernel(call, &book.nb, run);
+    cells_close(&book);
+    if (rc != NG_OK) {
+        if (run != NULL) {
+            run_drop(run);
+        }
+        return rc;
+    }
+    *ret = run;
+    return NG_OK;
+}
+
+/* ---- the run and its call ---- */
+
+static bool run_cancelled(void *user)
+{
+    struct cells_run *run = user;
+    return !run->background && run->call->host->cancelled(run->call);
+}
+
+static void run_progress(void *user, size_t done, size_t total)
+{
+    struct cells_run *run = user;
+    struct ng_str none = {NULL, 0};
+    run->call->host->progress(run->call, (double)done, (double)total, none);
+}
+
+/* On the kernels' thread, with their lock: the rest is a worker's. */
+static void run_done(struct run *inner, void *user)
+{
+    struct cells_run *run = user;
+    struct ng_call *call = run->call;
+    struct ng_deferred *deferred = run->deferred;
+    (void)inner;
+    (void)call->host->continue_on_worker(call, cells_run_save, run);
+    call->host->finish(deferred, NG_PENDING);
+}
+
+/* The call waits from here on without a thread. */
+static int run_begin(struct ng_call *call, void *user)
+{
+    struct cells_run *run = user;
+    run->call = call;
+    run->deferred = call->host->defer(call);
+    run->run->cancelled = run_cancelled;
+    run->run->progress = run_progress;
+    run->run->done = run_done;
+    run->run->user = run;
+    kernels_run(run->self->kernels, run->run, &run->spec);
+    return NG_PENDING;
+}
+
+int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct cells_run *run = NULL;
+    (void)args;
+    int rc = make_run(self, call, &run);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str id = call->host->format(call, "%s", run->id);
+    run->background = call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE;
+    size_t cells = run->run->cell_count;
+    cells_runs_add(self->runs, run);
+    if (!run->background) {
+        return run_begin(call, run);
+    }
+    rc = call->host->background(call, run_begin, run);
+    if (rc != NG_OK) {
+        cells_runs_lock(self->runs);
+        run->over = true;
+        run->code = rc;
+        cells_runs_unlock(self->runs);
+        cells_runs_unref(self->runs, run);
+        return rc;
+    }
+    return ng_reply(call,
+                    call->host->format(call,
+                                       "Running %zu cell(s) in the background. Run: %.*s\n"
+                                       "getNotebookRun tells how it is doing.",
+                                       cells, (int)id.len, id.data));
+}

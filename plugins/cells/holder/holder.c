@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * holder.c - the process that holds all kernels of one gateway: starts them, tells how they
+ * end, and takes them and whatever they started with it when the gateway is gone, however it
+ * went.
+ *
+ * It is the subreaper of all below it, so nothing a kernel starts can slip away by leaving its
+ * parent. It lives as long as its socket to the gateway does. One thread, no locks.
+ */
+#include "orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS_MAX 1024
+#define MARK_SIZE 64
+
+struct kernel {
+    uint32_t id;
+    pid_t pid;  /* 0: the place is free */
+    int output; /* the end of its pipe that is read; -1: none */
+    size_t tail_len;
+    char tail[HOLDER_TAIL_MAX];
+};
+
+struct holder {
+    struct kernel kernels[HOLDER_KERNELS_MAX];
+    int signals;
+    bool ending;
+};
+
+extern char **environ;
+
+/* ---- telling ---- */
+
+static void tell(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)
+{
+    char packet[sizeof(struct holder_news) + HOLDER_TAIL_MAX];
+    struct holder_news news = {kind, id, value,
+                               kernel == NULL ? 0 : (uint32_t)kernel->tail_len};
+    memcpy(packet, &news, sizeof(news));
+    if (kernel != NULL) {
+        memcpy(packet + sizeof(news), kernel->tail, kernel->tail_len);
+    }
+    ssize_t sent;
+    do {
+        sent = send(HOLDER_FD, packet, sizeof(news) + news.tail, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+}
+
+/* ---- starting ---- */
+
+/* The words of an order, in place. false: it does not hold what it says. */
+static bool read_words(char *at, const char *end, uint32_t count, char **words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char *stop = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
+        if (stop == NULL) {
+            return false;
+        }
+        words[i] = at;
+        at = stop + 1;
+    }
+    words[count] = NULL;
+    return true;
+}
+
+/* What is the gateway's own business is not the kernel's. */
+static bool is_private(const char *variable)
+{
+    static const char *const names[] = {"NOTEGATE_",
+                                        "MONGODB_URL=", "REDIS_URL=", "PYTHONEXECUTABLE="};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strncmp(variable, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_environment(char **variables, uint32_t id)
+{
+    char mark[MARK_SIZE];
+    char parent[MARK_SIZE];
+    size_t kept = 0;
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        if (!is_private(environ[i])) {
+            environ[kept++] = environ[i];
+        }
+    }
+    environ[kept] = NULL;
+    (void)snprintf(mark, sizeof(mark), "%u", (unsigned)id);
+    (void)snprintf(parent, sizeof(parent), "%ld", (long)getppid());
+    (void)setenv(HOLDER_MARK, mark, 1);
+    (void)setenv("JPY_PARENT_PID", parent, 1); /* ipykernel ends when that one has */
+    for (size_t i = 0; variables[i] != NULL; i++) {
+        (void)putenv(variables[i]);
+    }
+}
+
+/* In the child; does not return. */
+static void run_kernel(char **words, char **variables, uint32_t id, const int pipes[2])
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)signal(SIGPIPE, SIG_DFL); /* the gateway ignores it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setsid();
+    int null = open("/dev/null", O_RDONLY);
+    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(pipes[0], STDOUT_FILENO) >= 0 &&
+        dup2(pipes[0], STDERR_FILENO) >= 0 && chdir(words[0]) == 0) {
+        (void)close_range(HOLDER_FD, (unsigned)pipes[1] - 1, 0);
+        (void)close_range((unsigned)pipes[1] + 1, ~0U, 0);
+        set_environment(variables, id);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)execvp(words[1], words + 1);
+    }
+    int error = errno;
+    (void)!write(pipes[1], &error, sizeof(error));
+    _exit(127);
+}
+
+/* Whether the command could be run: errno, or 0. Waits until it runs, which is at once. */
+static int exec_error(int report)
+{
+    int error = 0;
+    ssize_t got;
+    do {
+        got = read(report, &error, sizeof(error));
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(error) ? error : 0;
+}
+
+static struct kernel *free_place(struct holder *holder)
+{
+    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
+        if (holder->kernels[i].pid == 0) {
+            return &holder->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+static void start(struct holder *holder, uint32_t id, char **words, char **variables)
+{
+    struct kernel *kernel = free_place(holder);
+    int output[2];
+    int report[2];
+    if (kernel == NULL) {
+        tell(HOLDER_FAILED, id, EAGAIN, NULL);
+        return;
+    }
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        tell(HOLDER_FAILED, id, errno, NULL);
+        return;
+    }
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        int error = errno;
+        (void)close(output[0]);
+        (void)close(output[1]);
+        tell(HOLDER_FAILED, id, error, NULL);
+        return;
+    }
+    const int pipes[2] = {output[1], report[1]};
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_kernel(words, variables, id, pipes);
+    }
+    int error = pid < 0 ? errno : 0;
+    (void)close(output[1]);
+    (void)close(report[1]);
+    if (error == 0) {
+        error = exec_error(report[0]);
+    }
+    (void)close(report[0]);
+    if (error != 0) {
+        (void)close(output[0]);
+        tell(HOLDER_FAILED, id, error, NULL);
+        return; /* a child that could not run is reaped as a stranger */
+    }
+    (void)fcntl(output[0], F_SETFL, O_NONBLOCK);
+    kernel->id = id;
+    kernel->pid = pid;
+    kernel->output = output[0];
+    kernel->tail_len = 0;
+    tell(HOLDER_STARTED, id, (int)pid, NULL);
+}
+
+/* ---- what they write ---- */
+
+static void keep_tail(struct kernel *kernel, const char *data, size_t len)
+{
+    if (len >= HOLDER_TAIL_MAX) {
+        data += len - HOLDER_TAIL_MAX;
+        len = HOLDER_TAIL_MAX;
+        kernel->tail_len = 0;
+    }
+    size_t over =
+        kernel->tail_len + len > HOLDER_TAIL_MAX ? kernel->tail_len + len - HOLDER_TAIL_MAX : 0;
+    memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
+    kernel->tail_len -= over;
+    memcpy(kernel->tail + kernel->tail_len, data, len);
+    kernel->tail_len += len;
+}
+
+static void read_output(struct kernel *kernel)
+{
+    char block[4096];
+    ssize_t got = 0;
+    /* Some at a time: one that floods does not keep the others waiting. */
+    for (int i = 0; i < 16; i++) {
+        got = read(kernel->output, block, sizeof(block));
+        if (got <= 0) {
+            break;
+        }
+        keep_tail(kernel, block, (size_t)got);
+    }
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        (void)close(kernel->output);
+        kernel->output = -1;
+    }
+}
+
+/* ---- their end ---- */
+
+static struct kernel *by_pid(struct holder *holder, pid_t pid)
+{
+    for (size_t i = 0; pid > 0 && i < HOLDER_KERNELS_MAX; i++) {
+        if (holder->kernels[i].pid == pid) {
+            return &holder->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+static struct kernel *by_id(struct holder *holder, uint32_t id)
+{
+    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
+        if (holder->kernels[i].pid != 0 && holder->kernels[i].id == id) {
+            return &holder->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+/* The kernel whose mark the process carries; false: none. */
+static bool mark_of(pid_t pid, uint32_t *ret_id)
+{
+    static const char name[] = HOLDER_MARK "=";
+    static char text[1 << 20];
+    char path[MARK_SIZE];
+    (void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t len = 0;
+    ssize_t got = fd < 0 ? -1 : 1;
+    while (got > 0 && len < sizeof(text) - 1) {
+        got = read(fd, text + len, sizeof(text) - 1 - len);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[len] = '\0';
+    for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
+        if (strncmp(text + at, name, sizeof(name) - 1) == 0) {
+            *ret_id = (uint32_t)strtoul(text + at + sizeof(name) - 1, NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Children that came to us because their parents ended: those of kernels that are gone go too;
+ * `all`: whatever is there. */
+static void kill_left(struct holder *holder, bool all)
+{
+    char path[MARK_SIZE];
+    char text[65536];
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[got > 0 ? got : 0] = '\0';
+    char *at = text;
+    for (;;) {
+        char *end = NULL;
+        pid_t pid = (pid_t)strtol(at, &end, 10);
+        uint32_t id = 0;
+        if (end == at) {
+            break;
+        }
+        at = end;
+        if (all ||
+            (by_pid(holder, pid) == NULL && mark_of(pid, &id) && by_id(holder, id) == NULL)) {
+            (void)kill(pid, SIGKILL);
+        }
+    }
+}
+
+static void ended(struct holder *holder, struct kernel *kernel, int status)
+{
+    if (kernel->output >= 0) {
+        read_output(kernel);
+    }
+    if (kernel->output >= 0) {
+        (void)close(kernel->output);
+        kernel->output = -1;
+    }
+    (void)kill(-kernel->pid, SIGKILL);
+    uint32_t id = kernel->id;
+    kernel->pid = 0;
+    kill_left(holder, false);
+    tell(HOLDER_ENDED, id, status, kernel);
+}
+
+static void reap(struct holder *holder)
+{
+    struct signalfd_siginfo info;
+    int status = 0;
+    pid_t pid;
+    bool strangers = false;
+    while (read(holder->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        holder->ending = holder->ending || info.ssi_signo != SIGCHLD;
+    }
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct kernel *kernel = by_pid(holder, pid);
+        if (kernel != NULL) {
+            ended(holder, kernel, status);
+        } else {
+            strangers = true;
+        }
+    }
+    if (strangers) {
+        kill_left(holder, false); /* it may have left children of its own */
+    }
+}
+
+/* The gateway is gone: so is all that it started. */
+static void end_all(struct holder *holder)
+{
+    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
+        if (holder->kernels[i].pid != 0) {
+            (void)kill(-holder->kernels[i].pid, SIGKILL);
+        }
+    }
+    do {
+        kill_left(holder, true);
+    } while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
+}
+
+/* ---- orders ---- */
+
+static void obey(struct holder *holder)
+{
+    static char packet[HOLDER_PACKET_MAX];
+    static char *words[WORDS_MAX + 2];
+    static char *variables[WORDS_MAX + 1];
+    struct holder_order order;
+    ssize_t got = recv(HOLDER_FD, packet, sizeof(packet), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (got < (ssize_t)sizeof(order)) {
+        holder->ending = true;
+        return;
+    }
+    memcpy(&order, packet, sizeof(order));
+    if (order.kind == HOLDER_SIGNAL) {
+        struct kernel *kernel = by_id(holder, order.id);
+        if (kernel != NULL) {
+            (void)kill(-kernel->pid, order.signal);
+        }
+        return;
+    }
+    char *at = packet + sizeof(order);
+    const char *end = packet + got;
+    bool good = order.kind == HOLDER_START && order.argc > 0 && order.argc <= WORDS_MAX &&
+                order.envc <= WORDS_MAX && read_words(at, end, order.argc + 1, words);
+    if (good) {
+        at = words[order.argc] + strlen(words[order.argc]) + 1;
+        good = read_words(at, end, order.envc, variables);
+    }
+    if (good) {
+        start(holder, order.id, words, variables);
+    } else {
+        tell(HOLDER_FAILED, order.id, EINVAL, NULL);
+    }
+}
+
+static bool holder_open(struct holder *holder)
+{
+    sigset_t signals;
+    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
+        holder->kernels[i].output = -1;
+    }
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGCHLD);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) {
+        return false;
+    }
+    (void)setsid(); /* what a terminal sends to the gateway is not meant for kernels */
+    (void)fcntl(HOLDER_FD, F_SETFD, FD_CLOEXEC);
+    (void)prctl(PR_SET_NAME, HOLDER_PROGRAM);
+    holder->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return holder->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+int main(void)
+{
+    static struct holder holder;
+    static struct pollfd polls[HOLDER_KERNELS_MAX + 2];
+    if (!holder_open(&holder)) {
+        return 1;
+    }
+    while (!holder.ending) {
+        struct kernel *reading[HOLDER_KERNELS_MAX];
+        nfds_t count = 2;
+        polls[0] = (struct pollfd){.fd = HOLDER_FD, .events = POLLIN};
+        polls[1] = (struct pollfd){.fd = holder.signals, .events = POLLIN};
+        for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
+            if (holder.kernels[i].pid != 0 && holder.kernels[i].output >= 0) {
+                reading[count - 2] = &holder.kernels[i];
+                polls[count++] =
+                    (struct pollfd){.fd = holder.kernels[i].output, .events = POLLIN};
+            }
+        }
+        if (poll(polls, count, -1) < 0 && errno != EINTR) {
+            break;
+        }
+        for (nfds_t i = 2; i < count; i++) {
+            if (polls[i].revents != 0) {
+                read_output(reading[i - 2]);
+            }
+        }
+        if (polls[1].revents != 0) {
+            reap(&holder);
+        }
+        if (polls[0].revents != 0) {
+            obey(&holder);
+        }
+    }
+    end_all(&holder);
+    return 0;
+}

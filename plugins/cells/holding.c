@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* holding.c - starts the process that holds the kernels, and talks with it. */
+#include "holding.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* The program lies beside this module. */
+static bool program_path(char path[PATH_MAX])
+{
+    Dl_info info;
+    static const char anchor = 0; /* something that lies in this module */
+    if (dladdr(&anchor, &info) == 0 || info.dli_fname == NULL) {
+        return false;
+    }
+    const char *slash = strrchr(info.dli_fname, '/');
+    int folder = slash == NULL ? 0 : (int)(slash - info.dli_fname) + 1;
+    int len = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, HOLDER_PROGRAM);
+    return len > 0 && len < PATH_MAX;
+}
+
+static int spawn(const char *path, int socket, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t actions;
+    char name[] = HOLDER_PROGRAM;
+    char *words[] = {name, NULL};
+    int rc = posix_spawn_file_actions_init(&actions);
+    if (rc != 0) {
+        return rc;
+    }
+    /* Standard output is the protocol's where the gateway speaks MCP over it. */
+    rc = posix_spawn_file_actions_adddup2(&actions, socket, HOLDER_FD);
+    rc = rc != 0 ? rc
+                 : posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
+    rc =
+        rc != 0 ? rc : posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&actions, HOLDER_FD + 1);
+    rc = rc != 0 ? rc : posix_spawn(ret_pid, path, &actions, NULL, words, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+bool holding_open(struct holding *holding, int *ret_error)
+{
+    char path[PATH_MAX];
+    int ends[2];
+    int size = 2 * HOLDER_PACKET_MAX;
+    holding->socket = -1;
+    *ret_error = ENOENT;
+    if (!program_path(path)) {
+        return false;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        *ret_error = errno;
+        return false;
+    }
+    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    *ret_error = spawn(path, ends[1], &holding->pid);
+    (void)close(ends[1]);
+    if (*ret_error != 0) {
+        (void)close(ends[0]);
+        return false;
+    }
+    holding->socket = ends[0];
+    return true;
+}
+
+void holding_close(struct holding *holding)
+{
+    if (holding->socket >= 0) {
+        (void)close(holding->socket);
+        holding->socket = -1;
+        while (waitpid(holding->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+}
+
+static bool send_packet(struct holding *holding, const struct nb_text *packet)
+{
+    ssize_t sent;
+    if (packet->failed || packet->len > HOLDER_PACKET_MAX || holding->socket < 0) {
+        return false;
+    }
+    do {
+        sent = send(holding->socket, packet->data, packet->len, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)packet->len;
+}
+
+static uint32_t add_list(struct nb_text *packet, char *const *list)
+{
+    uint32_t count = 0;
+    for (; list[count] != NULL; count++) {
+        nb_add(packet, list[count], strlen(list[count]) + 1);
+    }
+    return count;
+}
+
+bool holding_start(struct holding *holding, uint32_t id, const char *folder,
+                   char *const *command, char *const *variables)
+{
+    struct holder_order order = {.kind = HOLDER_START, .id = id};
+    struct nb_text packet = {0};
+    nb_add(&packet, (const char *)&order, sizeof(order));
+    nb_add(&packet, folder, strlen(folder) + 1);
+    order.argc = add_list(&packet, command);
+    order.envc = add_list(&packet, variables);
+    if (!packet.failed) {
+        memcpy(packet.data, &order, sizeof(order));
+    }
+    bool sent = send_packet(holding, &packet);
+    nb_text_done(&packet);
+    return sent;
+}
+
+bool holding_signal(struct holding *holding, uint32_t id, int signal)
+{
+    struct holder_order order = {.kind = HOLDER_SIGNAL, .id = id, .signal = signal};
+    struct nb_text packet = {0};
+    nb_add(&packet, (const char *)&order, sizeof(order));
+    bool sent = send_packet(holding, &packet);
+    nb_text_done(&packet);
+    return sent;
+}
+
+int holding_news(struct holding *holding, char buffer[HOLDER_PACKET_MAX],
+                 struct holding_news *ret)
+{
+    struct holder_news news;
+    ssize_t got = recv(holding->socket, buffer, HOLDER_PACKET_MAX, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    if (got < (ssize_t)sizeof(news)) {
+        return -1;
+    }
+    memcpy(&news, buffer, sizeof(news));
+    ret->kind = (enum holder_news_kind)news.kind;
+    ret->id = news.id;
+    ret->value = news.value;
+    ret->tail.data = buffer + sizeof(news);
+    ret->tail.len = (size_t)got - sizeof(news);
+    return 1;
+}

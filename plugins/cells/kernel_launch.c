@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_launch.c - begins a kernel: ports, connection file, sockets, process. */
+#include "kernel_state.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PORT_SHELL, PORT_CONTROL, PORT_IOPUB, PORT_STDIN, PORT_HEARTBEAT, PORTS };
+
+static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(why, KERNEL_WHY_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+/* libzmq ends the process where descriptors run out: there must be enough for all sockets. */
+static bool has_descriptors(void)
+{
+    struct rlimit limit;
+    size_t used = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        if (folder != NULL) {
+            (void)closedir(folder);
+        }
+        return false;
+    }
+    while (readdir(folder) != NULL) {
+        used++;
+    }
+    (void)closedir(folder);
+    return used + KERNEL_DESCRIPTORS <= limit.rlim_cur;
+}
+
+/* Ports that are free now, all taken at once so that they differ. */
+static bool pick_ports(int ports[PORTS])
+{
+    int sockets[PORTS];
+    bool good = true;
+    for (int i = 0; i < PORTS; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t size = sizeof(address);
+        sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        good = good && sockets[i] >= 0 &&
+               bind(sockets[i], (struct sockaddr *)&address, sizeof(address)) == 0 &&
+               getsockname(sockets[i], (struct sockaddr *)&address, &size) == 0;
+        ports[i] = ntohs(address.sin_port);
+    }
+    for (int i = 0; i < PORTS; i++) {
+        if (sockets[i] >= 0) {
+            (void)close(sockets[i]);
+        }
+    }
+    return good;
+}
+
+static bool write_connection_file(struct kernel *kernel, const int ports[PORTS])
+{
+    char text[1024];
+    int len =
+        snprintf(text, sizeof(text),
+                 "{\"shell_port\":%d,\"iopub_port\":%d,\"stdin_port\":%d,"
+                 "\"control_port\":%d,\"hb_port\":%d,\"ip\":\"127.0.0.1\","
+                 "\"key\":\"%s\",\"transport\":\"tcp\","
+                 "\"signature_scheme\":\"hmac-sha256\",\"kernel_name\":\"%s\"}\n",
+                 ports[PORT_SHELL], ports[PORT_IOPUB], ports[PORT_STDIN], ports[PORT_CONTROL],
+                 ports[PORT_HEARTBEAT], kernel->key.text, kernel->spec.name);
+    int fd = open(kernel->connection_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    bool good = write(fd, text, (size_t)len) == len;
+    good = close(fd) == 0 && good;
+    return good;
+}
+
+static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, int type,
+                            int port)
+{
+    struct zeromq *zmq = &kernel->kernels->zmq;
+    char address[64];
+    int none = 0;
+    int linger = 0;
+    void *socket = zmq->socket(kernel->kernels->context, type);
+    kernel->sockets[channel] = socket;
+    if (socket == NULL) {
+        return false;
+    }
+    (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
+    /* No limit on what waits: beyond one, messages are lost, the last word among them. */
+    bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
+                zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
+    if (type == ZMQ_SUB) {
+        good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
+    } else {
+        /* One identity, so that the kernel knows whom to ask for input. */
+        good = good && zmq->setsockopt(socket, ZMQ_IDENTITY, kernel->session,
+                                       strlen(kernel->session)) == 0;
+    }
+    return good && zmq->connect(socket, address) == 0;
+}
+
+static bool connect_all(struct kernel *kernel, const int ports[PORTS])
+{
+    return connect_channel(kernel, CHANNEL_SHELL, ZMQ_DEALER, ports[PORT_SHELL]) &&
+           connect_channel(kernel, CHANNEL_CONTROL, ZMQ_DEALER, ports[PORT_CONTROL]) &&
+           connect_channel(kernel, CHANNEL_IOPUB, ZMQ_SUB, ports[PORT_IOPUB]) &&
+           connect_channel(kernel, CHANNEL_STDIN, ZMQ_DEALER, ports[PORT_STDIN]);
+}
+
+static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
+{
+    int error = 0;
+    if (kernels->context == NULL) {
+        const char *missing = kernels->zmq.library != NULL ? NULL : zeromq_load(&kernels->zmq);
+        if (missing != NULL) {
+            return fail(why, "Kernels cannot be started, libzmq is missing: %s", missing);
+        }
+        kernels->context = kernels->zmq.ctx_new();
+        if (kernels->context == NULL) {
+            return fail(why, "Kernels cannot be started: libzmq does not start.");
+        }
+    }
+    if (kernels->holding.socket < 0 && !holding_open(&kernels->holding, &error)) {
+        char text[128];
+        return fail(why, "Kernels cannot be started: the program %s does not start: %s",
+                    HOLDER_PROGRAM, strerror_r(error, text, sizeof(text)));
+    }
+    return true;
+}
+
+static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
+{
+    char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
+    char **variables = kernelspec_environment(&kernel->spec);
+    bool good = command != NULL && variables != NULL &&
+                holding_start(&kernel->kernels->holding, kernel->id, kernel->folder, command,
+                              variables);
+    kernelspec_free_list(command);
+    kernelspec_free_list(variables);
+    return good ? true
+                : fail(why,
+                       "The kernel `%s` could not be started: its command is too long, or "
+                       "memory is out.",
+                       kernel->spec.name);
+}
+
+bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
+{
+    struct kernels *kernels = kernel->kernels;
+    int ports[PORTS];
+    if (!has_descriptors()) {
+        return fail(why, "Too few file descriptors are free for a kernel: raise the limit "
+                         "(ulimit -n), or close some connections.");
+    }
+    if (!open_library(kernels, why)) {
+        return false;
+    }
+    kernel->id = ++kernels->last_id;
+    int len = snprintf(kernel->connection_file, sizeof(kernel->connection_file),
+                       "%s/kernel-%d-%u.json", kernels->options.runtime_folder, (int)getpid(),
+                       (unsigned)kernel->id);
+    if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(ports) ||
+        len < 0 || (size_t)len >= sizeof(kernel->connection_file)) {
+        return fail(why, "The kernel `%s` could not be started: no free ports.",
+                    kernel->spec.name);
+    }
+    (void)unlink(kernel->connection_file);
+    if (!write_connection_file(kernel, ports)) {
+        return fail(why,
+                    "The kernel's connection file %s could not be written: is the disk "
+                    "full?",
+                    kernel->connection_file);
+    }
+    kernel->info_replied = false;
+    kernel->iopub_seen = false;
+    kernel->asked_ms = 0;
+    kernel->started_ms = kernel_now_ms();
+    kernel->starts++;
+    kernel->pid = 0;
+    kernel->place_count = 0;
+    if (!connect_all(kernel, ports)) {
+        kernel_disconnect(kernel);
+        return fail(why, "The kernel `%s` could not be reached: %s", kernel->spec.name,
+                    kernels->zmq.strerror(kernels->zmq.error()));
+    }
+    if (!start_process(kernel, why)) {
+        kernel_disconnect(kernel);
+        return false;
+    }
+    kernel->state = KERNEL_STARTING;
+    return true;
+}
+
+void kernel_disconnect(struct kernel *kernel)
+{
+    for (int i = 0; i < CHANNELS; i++) {
+        if (kernel->sockets[i] != NULL) {
+            (void)kernel->kernels->zmq.close(kernel->sockets[i]);
+            kernel->sockets[i] = NULL;
+        }
+    }
+    if (kernel->connection_file[0] != '\0') {
+        (void)unlink(kernel->connection_file);
+        kernel->connection_file[0] = '\0';
+    }
+}

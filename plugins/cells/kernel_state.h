@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_state.h - what the parts of the kernels' thread (kernel_*.c) share. All of it is used
+ * with the lock held; sockets by that thread alone. */
+#ifndef NOTEGATE_PLUGIN_CELLS_KERNEL_STATE_H
+#define NOTEGATE_PLUGIN_CELLS_KERNEL_STATE_H
+
+#include <pthread.h>
+
+#include "holding.h"
+#include "kernel.h"
+#include "zeromq.h"
+
+enum kernel_state {
+    KERNEL_NEW = 0, /* to be launched by the thread */
+    KERNEL_STARTING = 1,
+    KERNEL_READY = 2,
+    KERNEL_RESTARTING = 3, /* the old process is to end, then a new one begins */
+    KERNEL_ENDING = 4,
+    KERNEL_GONE = 5 /* to be freed */
+};
+
+enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNELS };
+
+/* A cell at work. Its run may be gone: then the kernel is only waited for. */
+struct execution {
+    bool active;
+    char id[WIRE_ID_SIZE]; /* of the request */
+    struct run *run;
+    bool replied, idle, aborted, failed;
+    bool error_told; /* on iopub */
+    int64_t replied_ms, finished_ms;
+    struct nb_text error; /* the content of a reply that says error */
+};
+
+/* Where something with a display id was shown. */
+struct display_place {
+    char id[OUTPUT_DISPLAY_ID_MAX + 1];
+    char handle[NB_ID_MAX + 16];
+    size_t ordinal;
+};
+
+#define DISPLAY_PLACES_MAX 1024
+
+struct kernel {
+    struct kernels *kernels;
+    struct kernel *next;
+    uint32_t id; /* for the holder; anew with each process */
+    char *notebook, *folder;
+    struct kernelspec spec;
+    enum kernel_state state;
+    int64_t pid;
+    char connection_file[4096];
+    struct wire_key key;
+    char session[WIRE_ID_SIZE];
+    void *sockets[CHANNELS];
+    bool info_replied, iopub_seen;
+    bool lost;   /* the one before ended by itself: told to the next run */
+    bool fresh;  /* no run has used it yet */
+    bool unused; /* nobody is attached: ends when idle */
+    bool asked_interrupt, asked_restart; /* by a tool: the thread does it */
+    unsigned starts;
+    int64_t started_ms, asked_ms, used_ms, ending_ms;
+    struct execution execution;
+    struct run *first; /* the one at work, then those that wait */
+    size_t queued;
+    struct display_place *places;
+    size_t place_count;
+};
+
+struct kernels {
+    struct kernels_options options;
+    pthread_mutex_t lock;
+    pthread_cond_t stopped;
+    pthread_t thread;
+    bool running; /* the thread */
+    bool stopping;
+    int wake; /* eventfd */
+    struct zeromq zmq;
+    void *context;
+    struct holding holding;
+    struct kernel *first;
+    uint32_t last_id;
+    /* Notebooks whose kernel ended by itself, for the next run's answer. */
+    char **lost;
+    size_t lost_count;
+    char buffer[HOLDER_PACKET_MAX];
+};
+
+int64_t kernel_now_ms(void);  /* steady clock */
+int64_t kernel_time_ms(void); /* Unix time */
+
+/* ---- kernel_launch.c ---- */
+
+/* Connection file, sockets, process. false: `why` says what did not go. */
+bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX]);
+/* Sockets and connection file of a process that is gone. */
+void kernel_disconnect(struct kernel *kernel);
+
+/* ---- kernel_talk.c: messages ---- */
+
+/* false: it could not be sent. ret_id: of the message, or NULL. */
+bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
+                 struct ng_str content, char ret_id[WIRE_ID_SIZE]);
+/* Takes what has come, some at a time; true: there may be more. */
+bool kernel_receive(struct kernel *kernel);
+void kernel_interrupt(struct kernel *kernel);
+
+/* ---- kernel_work.c: runs on one kernel ---- */
+
+/* Whatever is due: the next cell, a timeout, a cancellation, an answer that does not come. */
+void kernel_work(struct kernel *kernel);
+/* The run at the head of the queue ends so. */
+void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why);
+/* The process is gone: what ran and what waits is told. */
+void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *why);
+/* The cell that runs is over, in this state. */
+void kernel_cell_over(struct kernel *kernel, enum cell_state state);
+void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
+
+/* ---- kernel_loop.c ---- */
+
+void kernels_wake(struct kernels *kernels);
+struct kernel *kernels_find(struct kernels *kernels, const char *notebook);
+void kernels_remember_lost(struct kernels *kernels, const char *notebook);
+bool kernels_forget_lost(struct kernels *kernels, const char *notebook);
+/* Asks the process to end; it is killed when it does not. */
+void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
+
+#endif

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT */
+/* nb_edit.c - edits of a notebook as splices of its bytes. */
+#include "nb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How deep things stand in a file: the top object is 0. */
+#define DEPTH_CELLS 1
+#define DEPTH_CELL 2
+#define DEPTH_MEMBER 3
+#define DEPTH_OUTPUT 5 /* members of an output */
+
+static size_t end_of(struct nb_span span)
+{
+    return span.at + span.len;
+}
+
+/* A splice in its place; its text is to be filled at once. NULL: out of memory. */
+static struct nb_text *edit_add(struct nb_edit *edit, size_t at, size_t removed)
+{
+    if (edit->count == edit->size) {
+        size_t size = edit->size == 0 ? 4 : edit->size * 2;
+        struct nb_splice *splices = realloc(edit->splices, size * sizeof(*splices));
+        if (splices == NULL) {
+            edit->failed = true;
+            return NULL;
+        }
+        edit->splices = splices;
+        edit->size = size;
+    }
+    size_t place = edit->count;
+    while (place > 0 && edit->splices[place - 1].at > at) {
+        place--;
+    }
+    memmove(&edit->splices[place + 1], &edit->splices[place],
+            (edit->count - place) * sizeof(*edit->splices));
+    edit->splices[place] = (struct nb_splice){.at = at, .removed = removed};
+    edit->count++;
+    return &edit->splices[place].inserted;
+}
+
+void nb_edit_done(struct nb_edit *edit)
+{
+    for (size_t i = 0; i < edit->count; i++) {
+        nb_text_done(&edit->splices[i].inserted);
+    }
+    free(edit->splices);
+    memset(edit, 0, sizeof(*edit));
+}
+
+void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *edit)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct nb_splice *splice = &edit->splices[i];
+        nb_add(out, bytes.data + at, splice->at - at);
+        nb_add_str(out, nb_text_str(&splice->inserted));
+        out->failed = out->failed || splice->inserted.failed;
+        at = splice->at + splice->removed;
+    }
+    nb_add(out, bytes.data + at, bytes.len - at);
+    out->failed = out->failed || edit->failed;
+}
+
+/* What stands between two neighbours; where there are none, what the file's style has. */
+static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_span first,
+                          struct nb_span second, unsigned depth)
+{
+    if (second.len > 0) {
+        nb_add(out, nb->bytes.data + end_of(first), second.at - end_of(first));
+        return;
+    }
+    if (nb->style.flat) {
+        nb_add_word(out, nb->style.space_comma ? ", " : ",");
+        return;
+    }
+    nb_add_word(out, ",");
+    nb_add_word(out, nb->style.newline);
+    for (unsigned i = 0; i < depth; i++) {
+        nb_add_word(out, nb->style.indent);
+    }
+}
+
+/* ---- source ---- */
+
+/* The lines of a source, in the file and in the new text: those at both ends that are the same
+ * stay as they are. */
+struct source_lines {
+    struct nb_span *old;
+    size_t count;
+    size_t head, tail; /* old ones that stay */
+    size_t start, end; /* bytes of the new text that come between them */
+};
+
+static bool lines_read(struct source_lines *lines, struct ng_str bytes, struct nb_span source)
+{
+    struct nb_walk walk = nb_walk_into(bytes, source);
+    struct nb_span line;
+    size_t size = 0;
+    while (nb_walk_element(&walk, &line)) {
+        if (lines->count == size) {
+            size = size == 0 ? 64 : size * 2;
+            struct nb_span *old = realloc(lines->old, size * sizeof(*old));
+            if (old == NULL) {
+                return false;
+            }
+            lines->old = old;
+        }
+        lines->old[lines->count++] = line;
+    }
+    return true;
+}
+
+static bool lines_compare(struct source_lines *lines, struct ng_str bytes, struct ng_str text)
+{
+    struct nb_text line = {0};
+    lines->start = 0;
+    lines->end = text.len;
+    while (lines->head < lines->count) {
+        line.len = 0;
+        nb_decode(&line, bytes, lines->old[lines->head]);
+        size_t after = lines->start + line.len;
+        bool same = line.len > 0 && after <= text.len &&
+                    memcmp(text.data + lines->start, line.data, line.len) == 0 &&
+                    (after == text.len || text.data[after - 1] == '\n');
+        if (!same) {
+            break;
+        }
+        lines->start = after;
+        lines->head++;
+    }
+    while (lines->tail < lines->count - lines->head) {
+        line.len = 0;
+        nb_decode(&line, bytes, lines->old[lines->count - lines->tail - 1]);
+        bool same = line.len > 0 && line.len <= lines->end - lines->start &&
+                    memcmp(text.data + lines->end - line.len, line.data, line.len) == 0;
+        size_t before = same ? lines->end - line.len : 0;
+        if (!same || (before > 0 && text.data[before - 1] != '\n')) {
+            break;
+        }
+        lines->end = before;
+        lines->tail++;
+    }
+    bool good = !line.failed;
+    nb_text_done(&line);
+    return good;
+}
+
+/* The new lines, as they stand in the array. */
+static void add_lines(struct nb_text *out, const struct nb *nb, struct ng_str text,
+                      const struct source_lines *lines)
+{
+    struct nb_span first = lines->old[0];
+    struct nb_span second = lines->count > 1 ? lines->old[1] : (struct nb_span){0, 0};
+    for (size_t at = lines->start; at < lines->end;) {
+        const char *end = memchr(text.data + at, '\n', lines->end - at);
+        size_t len = end != NULL ? (size_t)(end - text.data) + 1 - at : lines->end - at;
+        struct ng_str line = {text.data + at, len};
+        if (at > lines->start) {
+            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+        }
+        nb_encode(out, line, nb->style.ascii);
+        at += len;
+    }
+}
+
+static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_str text,
+                         const struct source_lines *lines)
+{
+    struct nb_span first = lines->old[0];
+    struct nb_span second = lines->count > 1 ? lines->old[1] : (struct nb_span){0, 0};
+    size_t last = lines->count - lines->tail; /* behind the last one that goes */
+    bool goes = last > lines->head;
+    bool comes = lines->end > lines->start;
+    struct nb_text *out = NULL;
+    if (goes && comes) {
+        size_t at = lines->old[lines->head].at;
+        out = edit_add(edit, at, end_of(lines->old[last - 1]) - at);
+        if (out != NULL) {
+            add_lines(out, nb, text, lines);
+        }
+    } else if (goes && lines->head > 0) {
+        size_t at = end_of(lines->old[lines->head - 1]);
+        (void)edit_add(edit, at, end_of(lines->old[last - 1]) - at);
+    } else if (goes) {
+        (void)edit_add(edit, first.at, lines->old[last].at - first.at);
+    } else if (comes && lines->head > 0) {
+        out = edit_add(edit, end_of(lines->old[lines->head - 1]), 0);
+        if (out != NULL) {
+            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+            add_lines(out, nb, text, lines);
+        }
+    } else if (comes) {
+        out = edit_add(edit, first.at, 0);
+        if (out != NULL) {
+            add_lines(out, nb, text, lines);
+            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+        }
+    }
+}
+
+static void add_source(struct nb_text *out, const struct nb *nb, struct ng_str text,
+                       bool one_string)
+{
+    if (one_string) {
+        nb_encode(out, text, nb->style.ascii);
+    } else {
+        nb_encode_lines(out, text, nb->style.ascii);
+    }
+}
+
+static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_span value,
+                          struct ng_str json, unsigned depth)
+{
+    struct nb_text formatted = {0};
+    nb_format(&formatted, &nb->style, json, depth);
+    struct ng_str text = nb_text_str(&formatted);
+    bool same = !formatted.failed && text.len == value.len &&
+                memcmp(text.data, nb->bytes.data + value.at, text.len) == 0;
+    struct nb_text *out = same ? NULL : edit_add(edit, value.at, value.len);
+    if (out == NULL) {
+        edit->failed = edit->failed || formatted.failed;
+        nb_text_done(&formatted);
+        return;
+    }
+    *out = formatted;
+}
+
+void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, struct ng_str text)
+{
+    struct nb_span source = nb->cells[index].source;
+    bool one_string = nb->bytes.data[source.at] == '"';
+    struct nb_text present = {0};
+    (void)nb_decode_lines(&present, nb->bytes, source);
+    bool same = !present.failed && present.len == text.len &&
+                (text.len == 0 || memcmp(present.data, text.data, text.len) == 0);
+    nb_text_done(&present);
+    if (same) {
+        return; /* whatever its spelling */
+    }
+    struct source_lines lines = {0};
+    bool good = one_string || (lines_read(&lines, nb->bytes, source) &&
+                               lines_compare(&lines, nb->bytes, text));
+    bool keeps = lines.head + lines.tail > 0;
+    if (!good) {
+        edit->failed = true;
+    } else if (keeps) {
+        splice_lines(edit, nb, text, &lines);
+    } else {
+        struct nb_text json = {0};
+        add_source(&json, nb, text, one_string);
+        edit->failed = edit->failed || json.failed;
+        replace_value(edit, nb, source, nb_text_str(&json), DEPTH_MEMBER);
+        nb_text_done(&json);
+    }
+    free(lines.old);
+}
+
+/* ---- cells ---- */
+
+struct new_cell {
+    enum nb_type type;
+    struct ng_str id, source;
+    const struct nb *nb;
+    bool written[8];
+};
+
+static const char *const member_names[] = {"cell_type", "execution_count", "id",
+                                           "metadata",  "outputs",         "source"};
+
+static bool wants(const struct new_cell *cell, const char *name)
+{
+    bool code = strcmp(name, "execution_count") == 0 || strcmp(name, "outputs") == 0;
+    return code ? cell->type == NB_CODE : strcmp(name, "id") == 0 ? cell->id.len > 0 : true;
+}
+
+static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
+{
+    const char *name = member_names[which];
+    if (cell->written[which] || !wants(cell, name)) {
+        return;
+    }
+    cell->written[which] = true;
+    nb_add_word(out, out->len > 1 ? ",\"" : "\"");
+    nb_add_word(out, name);
+    nb_add_word(out, "\":");
+    if (strcmp(name, "cell_type") == 0) {
+        nb_add_word(out, cell->type == NB_CODE       ? "\"code\""
+                         : cell->type == NB_MARKDOWN ? "\"markdown\""
+                                                     : "\"raw\"");
+    } else if (strcmp(name, "execution_count") == 0) {
+        nb_add_word(out, "null");
+    } else if (strcmp(name, "id") == 0) {
+        nb_encode(out, cell->id, true);
+    } else if (strcmp(name, "source") == 0) {
+        add_source(out, cell->nb, cell->source, cell->nb->style.one_string);
+    } else {
+        nb_add_word(out, strcmp(name, "outputs") == 0 ? "[]" : "{}");
+    }
+}
+
+static bool is_sorted(const struct nb *nb, const struct nb_cell *cell)
+{
+    struct nb_walk walk = nb_walk_into(nb->bytes, cell->whole);
+    struct nb_span last = {0, 0};
+    struct nb_span name;
+    struct nb_span value;
+    bool sorted = true;
+    while (nb_walk_member(&walk, &name, &value)) {
+        size_t len = last.len < name.len ? last.len : name.len;
+        sorted = sorted && (len == 0 || memcmp(nb->bytes.data + last.at,
+                                               nb->bytes.data + name.at, len) <= 0);
+        last = name;
+    }
+    return sorted;
+}
+
+/* Whose order of members a new cell takes: one of its kind; else any, but where that is sorted,
+ * sorting says where the further members go. NULL: sorted. */
+static const struct nb_cell *pattern_of(const struct nb *nb, enum nb_type type)
+{
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (nb->cells[i].type == type) {
+            return &nb->cells[i];
+        }
+    }
+    return nb->cell_count > 0 && !is_sorted(nb, &nb->cells[0]) ? &nb->cells[0] : NULL;
+}
+
+static void add_cell(struct nb_text *out, struct new_cell *cell)
+{
+    const struct nb *nb = cell->nb;
+    const struct nb_cell *pattern = pattern_of(nb, cell->type);
+    nb_add_word(out, "{");
+    if (pattern != NULL) {
+        struct nb_walk walk = nb_walk_into(nb->bytes, pattern->whole);
+        struct nb_span name;
+        struct nb_span value;
+        while (nb_walk_member(&walk, &name, &value)) {
+            for (size_t i = 0; i < NG_COUNT(member_names); i++) {
+                if (nb_is_word(nb->bytes, name, member_names[i])) {
+                    add_member(out, cell, i);
+                }
+            }
+        }
+    }
+    for (size_t i = 0; i < NG_COUNT(member_names); i++) {
+        add_member(out, cell, i);
+    }
+    nb_add_word(out, "}");
+}
+
+static void add_cell_separator(struct nb_text *out, const struct nb *nb)
+{
+    struct nb_span none = {0, 0};
+    add_separator(out, nb, nb->cell_count > 0 ? nb->cells[0].whole : none,
+                  nb->cell_count > 1 ? nb->cells[1].whole : none, DEPTH_CELL);
+}
+
+void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enum nb_type type,
+                    struct ng_str id, struct ng_str source)
+{
+    struct new_cell cell = {.type = type, .id = id, .source = source, .nb = nb};
+    struct nb_text json = {0};
+    if (nb->cell_count == 0) {
+        nb_add_word(&json, "[");
+        struct nb_text one = {0};
+        add_cell(&one, &cell);
+        nb_add_str(&json, nb_text_str(&one));
+        json.failed = json.failed || one.failed;
+        nb_text_done(&one);
+        nb_add_word(&json, "]");
+        replace_value(edit, nb, nb->cells_array, nb_text_str(&json), DEPTH_CELLS);
+    } else {
+        bool last = index >= nb->cell_count;
+        size_t at =
+            last ? end_of(nb->cells[nb->cell_count - 1].whole) : nb->cells[index].whole.at;
+        struct nb_text *out = edit_add(edit, at, 0);
+        add_cell(&json, &cell);
+        if (out != NULL) {
+            if (last) {
+                add_cell_separator(out, nb);
+            }
+            nb_format(out, &nb->style, nb_text_str(&json), DEPTH_CELL);
+            if (!last) {
+                add_cell_separator(out, nb);
+            }
+        }
+    }
+    edit->failed = edit->failed || json.failed;
+    nb_text_done(&json);
+}
+
+void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone)
+{
+    size_t count = nb->cell_count;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        kept += !gone[i];
+    }
+    if (kept == 0 && count > 0) {
+        struct nb_text *out = edit_add(edit, nb->cells_array.at, nb->cells_array.len);
+        if (out != NULL) {
+            nb_add_word(out, "[]");
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!gone[i]) {
+            continue;
+        }
+        size_t last = i;
+        while (last + 1 < count && gone[last + 1]) {
+            last++;
+        }
+        size_t at = i > 0 ? end_of(nb->cells[i - 1].whole) : nb->cells[0].whole.at;
+        size_t end = i > 0 ? end_of(nb->cells[last].whole) : nb->cells[last + 1].whole.at;
+        (void)edit_add(edit, at, end - at);
+        i = last;
+    }
+}
+
+void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t to)
+{
+    const struct nb_cell *cells = nb->cells;
+    if (from == to) {
+        return;
+    }
+    struct ng_str moved = nb_bytes(nb->bytes, cells[from].whole);
+    struct nb_text *out =
+        edit_add(edit, to < from ? cells[to].whole.at : end_of(cells[to].whole), 0);
+    if (out != NULL) {
+        if (to > from) {
+            add_cell_separator(out, nb);
+        }
+        nb_add_str(out, moved);
+        if (to < from) {
+            add_cell_separator(out, nb);
+        }
+    }
+    size_t at = from > 0 ? end_of(cells[from - 1].whole) : cells[0].whole.at;
+    size_t end = from > 0 ? end_of(cells[from].whole) : cells[1].whole.at;
+    (void)edit_add(edit, at, end - at);
+}
+
+/* ---- outputs ---- */
+
+/* Behind the last member of a cell that has none of this name. */
+static void append_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
+                          const char *name, struct ng_str json)
+{
+    struct nb_walk walk = nb_walk_into(nb->bytes, cell->whole);
+    struct nb_span at;
+    struct nb_span value;
+    struct nb_span last = {0, 0};
+    while (nb_walk_member(&walk, &at, &value)) {
+        last = value;
+    }
+    struct nb_text *out = edit_add(edit, end_of(last), 0);
+    if (out != NULL) {
+        struct nb_span none = {0, 0};
+        add_separator(out, nb, none, none, DEPTH_MEMBER);
+        nb_add_word(out, "\"");
+        nb_add_word(out, name);
+        nb_add_word(out, nb->style.space_colon ? "\": " : "\":");
+        nb_format(out, &nb->style, json, DEPTH_MEMBER);
+    }
+}
+
+void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
+                    struct ng_str outputs, int64_t count)
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%lld", (long long)count);
+    struct ng_str count_json = ng_str_of(count < 0 ? "null" : number);
+    if (cell->count.len > 0) {
+        replace_value(edit, nb, cell->count, count_json, DEPTH_MEMBER);
+    } else {
+        append_member(edit, nb, cell, "execution_count", count_json);
+    }
+    if (cell->outputs.len > 0) {
+        replace_value(edit, nb, cell->outputs, outputs, DEPTH_MEMBER);
+    } else {
+        append_member(edit, nb, cell, "outputs", outputs);
+    }
+}
+
+void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index)
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    if (cell->type != NB_CODE) {
+        return;
+    }
+    if (cell->count.len > 0) {
+        replace_value(edit, nb, cell->count, ng_str_of("null"), DEPTH_MEMBER);
+    }
+    if (cell->output_count > 0) {
+        replace_value(edit, nb, cell->outputs, ng_str_of("[]"), DEPTH_MEMBER);
+    }
+}
+
+bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, size_t ordinal,
+                     struct ng_str data, struct ng_str metadata)
+{
+    struct nb_walk walk = nb_walk_into(nb->bytes, nb->cells[index].outputs);
+    struct nb_span output = {0, 0};
+    for (size_t i = 0; i <= ordinal; i++) {
+        if (nb->cells[index].outputs.len == 0 || !nb_walk_element(&walk, &output)) {
+            return false;
+        }
+    }
+    struct nb_span old_data = nb_member(nb->bytes, output, "data");
+    struct nb_span old_metadata = nb_member(nb->bytes, output, "metadata");
+    if (old_data.len == 0 || old_metadata.len == 0) {
+        return false;
+    }
+    replace_value(edit, nb, old_data, data, DEPTH_OUTPUT);
+    replace_value(edit, nb, old_metadata, metadata, DEPTH_OUTPUT);
+    return true;
+}
+
+void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str first_id)
+{
+    struct nb_style style = {.indent = " ", .newline = "\n", .space_colon = true};
+    struct nb_text json = {0};
+    nb_add_word(&json, "{\"cells\":[");
+    if (first_id.len > 0) {
+        struct nb nb = {.style = style};
+        struct new_cell cell = {.type = NB_CODE, .id = first_id, .nb = &nb};
+        struct nb_text one = {0};
+        add_cell(&one, &cell);
+        nb_add_str(&json, nb_text_str(&one));
+        json.failed = json.failed || one.failed;
+        nb_text_done(&one);
+    }
+    nb_add_word(&json, "],\"metadata\":{");
+    if (kernelspec.len > 0) {
+        nb_add_word(&json, "\"kernelspec\":");
+        nb_add_str(&json, kernelspec);
+    }
+    nb_add_word(&json, "},\"nbformat\":4,\"nbformat_minor\":5}");
+    nb_format(out, &style, nb_text_str(&json), 0);
+    nb_add_word(out, "\n");
+    out->failed = out->failed || json.failed;
+    nb_text_done(&json);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* show.c - outputs as text and images. */
+#include "show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BASE64_BLOCK 4096
+
+/* ---- what a terminal would leave ---- */
+
+/* Behind the escape sequence at `at` (of ESC). */
+static size_t skip_escape(struct ng_str text, size_t at)
+{
+    at++;
+    if (at >= text.len) {
+        return at;
+    }
+    char kind = text.data[at++];
+    if (kind == '[') { /* CSI: parameters, then one letter */
+        while (at < text.len && (unsigned char)text.data[at] >= 0x20 &&
+               (unsigned char)text.data[at] < 0x40) {
+            at++;
+        }
+        return at < text.len ? at + 1 : at;
+    }
+    if (kind == ']' || kind == 'P' || kind == '_' || kind == '^') { /* up to BEL or ESC \ */
+        while (at < text.len && text.data[at] != '\a') {
+            if (text.data[at] == '\x1b') {
+                return at + 1 < text.len && text.data[at + 1] == '\\' ? at + 2 : at;
+            }
+            at++;
+        }
+        return at < text.len ? at + 1 : at;
+    }
+    while (kind >= 0x20 && kind < 0x30 && at < text.len) { /* intermediate bytes */
+        kind = text.data[at++];
+    }
+    return at;
+}
+
+static size_t character_length(struct ng_str text, size_t at)
+{
+    size_t end = at + 1;
+    while (end < text.len && ((unsigned char)text.data[end] & 0xc0) == 0x80) {
+        end++;
+    }
+    return end - at;
+}
+
+/* A line that is written over: where each of its characters stands in the text. */
+struct line {
+    struct nb_text places; /* of struct nb_span */
+    size_t count, cursor;
+};
+
+static void put(struct line *line, struct nb_span character)
+{
+    if (line->cursor == line->count) {
+        nb_add(&line->places, (const char *)&character, sizeof(character));
+        line->count += line->places.failed ? 0 : 1;
+    } else {
+        memcpy(line->places.data + line->cursor * sizeof(character), &character,
+               sizeof(character));
+    }
+    line->cursor += line->places.failed ? 0 : 1;
+}
+
+static void write_line(struct nb_text *out, struct ng_str text, const struct line *line)
+{
+    for (size_t i = 0; i < line->count; i++) {
+        struct nb_span character;
+        memcpy(&character, line->places.data + i * sizeof(character), sizeof(character));
+        nb_add(out, text.data + character.at, character.len);
+    }
+    out->failed = out->failed || line->places.failed;
+}
+
+/* From `at` to the end of the line or of the text, which is returned: \r goes to its start, \b
+ * one back. */
+static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
+{
+    struct line line = {.count = 0};
+    while (at < text.len && text.data[at] != '\n' && !line.places.failed) {
+        char c = text.data[at];
+        if (c == '\x1b') {
+            at = skip_escape(text, at);
+            continue;
+        }
+        size_t len = character_length(text, at);
+        if (c == '\r') {
+            line.cursor = 0;
+        } else if (c == '\b') {
+            line.cursor -= line.cursor > 0 ? 1 : 0;
+        } else if ((unsigned char)c >= 0x20 || c == '\t') {
+            put(&line, (struct nb_span){at, len});
+        }
+        at += len;
+    }
+    write_line(out, text, &line);
+    nb_text_done(&line.places);
+    return at;
+}
+
+/* What goes into the text as it stands: most of it. */
+static size_t plain_length(struct ng_str text, size_t at)
+{
+    size_t end = at;
+    while (end < text.len && ((unsigned char)text.data[end] >= 0x20 || text.data[end] == '\n' ||
+                              text.data[end] == '\t')) {
+        end++;
+    }
+    return end - at;
+}
+
+void show_clean(struct nb_text *out, struct ng_str text)
+{
+    for (size_t at = 0; at < text.len && !out->failed;) {
+        size_t len = plain_length(text, at);
+        size_t end = at + len;
+        while (end < text.len && end > at && text.data[end - 1] != '\n') {
+            end--; /* the line with the first other character, from its start */
+        }
+        nb_add(out, text.data + at, end - at);
+        at = end < text.len ? clean_line(out, text, end) : end;
+    }
+}
+
+/* ---- cutting ---- */
+
+size_t show_characters(struct ng_str text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        count += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    }
+    return count;
+}
+
+size_t show_prefix(struct ng_str text, size_t count)
+{
+    size_t at = 0;
+    while (at < text.len && count > 0) {
+        at += character_length(text, at);
+        count--;
+    }
+    return at;
+}
+
+static size_t boundary(struct ng_str text, size_t at)
+{
+    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+        at--;
+    }
+    return at;
+}
+
+void show_cut(struct nb_text *out, struct ng_str text, size_t max)
+{
+    if (text.len <= max) {
+        nb_add_str(out, text);
+        return;
+    }
+    size_t head = boundary(text, max / 2);
+    size_t tail = boundary(text, text.len - (max - max / 2));
+    struct ng_str first = {text.data, head};
+    struct ng_str gone = {text.data + head, tail - head};
+    char note[160];
+    (void)snprintf(note, sizeof(note),
+                   "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu "
+                   "reads on ...]\n",
+                   show_characters(gone), show_characters(text), show_characters(first));
+    nb_add_str(out, first);
+    nb_add_word(out, note);
+    nb_add(out, text.data + tail, text.len - tail);
+}
+
+void show_fence(struct nb_text *out, struct ng_str text)
+{
+    size_t longest = 2;
+    size_t run = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        run = text.data[i] == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    for (size_t i = 0; i <= longest; i++) {
+        nb_add(out, "`", 1);
+    }
+}
+
+/* ---- outputs ---- */
+
+static void add_piece(struct show *show, struct ng_str text)
+{
+    /* One blank line between two outputs, none at the end. */
+    while (text.len > 0 && text.data[text.len - 1] == '\n') {
+        text.len--;
+    }
+    if (text.len == 0) {
+        return;
+    }
+    nb_add_word(&show->text, show->text.len > 0 ? "\n\n" : "");
+    nb_add_str(&show->text, text);
+}
+
+static void add_cleaned(struct show *show, const char *prefix, struct ng_str text)
+{
+    struct nb_text clean = {0};
+    nb_add_word(&clean, prefix);
+    show_clean(&clean, text);
+    show->failed = show->failed || clean.failed;
+    add_piece(show, nb_text_str(&clean));
+    nb_text_done(&clean);
+}
+
+static void show_stream(struct show *show, struct ng_str json, struct nb_span output)
+{
+    struct nb_text text = {0};
+    bool error = nb_is_word(json, nb_member(json, output, "name"), "stderr");
+    (void)nb_decode_lines(&text, json, nb_member(json, output, "text"));
+    show->failed = show->failed || text.failed;
+    if (text.len > 0) {
+        add_cleaned(show, error ? "[stderr] " : "", nb_text_str(&text));
+    }
+    nb_text_done(&text);
+}
+
+static void show_error(struct show *show, struct ng_str json, struct nb_span output)
+{
+    struct nb_text text = {0};
+    show->has_error = true;
+    (void)nb_decode_lines(&text, json, nb_member(json, output, "ename"));
+    nb_add_word(&text, ": ");
+    (void)nb_decode_lines(&text, json, nb_member(json, output, "evalue"));
+    struct nb_span traceback = nb_member(json, output, "traceback");
+    struct nb_walk walk = nb_walk_into(json, traceback);
+    struct nb_span line;
+    while (traceback.len > 0 && nb_walk_element(&walk, &line)) {
+        nb_add_word(&text, "\n");
+        (void)nb_decode_lines(&text, json, line);
+    }
+    show->failed = show->failed || text.failed;
+    add_cleaned(show, "", nb_text_str(&text));
+    nb_text_done(&text);
+}
+
+static int base64_digit(char c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+' || c == '-' ? 62
+           : c == '/' || c == '_' ? 63
+                                  : -1;
+}
+
+/* false: it is no base64. */
+static bool decode_base64(struct nb_text *out, struct ng_str text)
+{
+    char block[BASE64_BLOCK];
+    size_t filled = 0;
+    unsigned bits = 0;
+    unsigned held = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        int digit = base64_digit(c);
+        if (c == '=' || c == '\n' || c == '\r' || c == ' ') {
+            continue;
+        }
+        if (digit < 0) {
+            return false;
+        }
+        held = (held << 6 | (unsigned)digit) & 0xffffff;
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            block[filled++] = (char)(held >> bits & 0xff);
+        }
+        if (filled == sizeof(block)) {
+            nb_add(out, block, filled);
+            filled = 0;
+        }
+    }
+    nb_add(out, block, filled);
+    return out->len > 0;
+}
+
+static bool show_image(struct show *show, struct ng_str json, struct nb_span bundle)
+{
+    static const char *const kinds[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
+    for (size_t i = 0; i < NG_COUNT(kinds); i++) {
+        struct nb_span value = nb_member(json, bundle, kinds[i]);
+        struct nb_text text = {0};
+        struct nb_text bytes = {0};
+        if (value.len == 0 || !nb_decode_lines(&text, json, value)) {
+            continue;
+        }
+        bool good = decode_base64(&bytes, nb_text_str(&text));
+        show->failed = show->failed || text.failed || bytes.failed;
+        nb_text_done(&text);
+        if (!good || show->image_count == SHOW_IMAGES_MAX) {
+            add_piece(show, ng_str_of(good ? "[one more image, not shown]"
+                                           : "[Image data unavailable]"));
+            nb_text_done(&bytes);
+            return true;
+        }
+        struct show_image *image = &show->images[show->image_count++];
+        (void)snprintf(image->mime, sizeof(image->mime), "%s", kinds[i]);
+        image->bytes = bytes;
+        show->failed = show->failed || bytes.failed;
+        return true;
+    }
+    return false;
+}
+
+/* The best of the texts; JSON and what nobody knows as it stands. */
+static void show_text(struct show *show, struct ng_str json, struct nb_span bundle, bool html)
+{
+    /* The plain text of a drawing says only that there is one. */
+    static const char *const plain_first[] = {"image/svg+xml", "text/plain",
+                                              "text/markdown", "text/latex",
+                                              "text/html",     "application/javascript"};
+    static const char *const html_first[] = {"text/html",     "text/markdown",
+                                             "text/plain",    "text/latex",
+                                             "image/svg+xml", "application/javascript"};
+    const char *const *kinds = html ? html_first : plain_first;
+    for (size_t i = 0; i < NG_COUNT(plain_first); i++) {
+        struct nb_span value = nb_member(json, bundle, kinds[i]);
+        struct nb_text text = {0};
+        if (value.len > 0 && nb_decode_lines(&text, json, value) && text.len > 0) {
+            show->failed = show->failed || text.failed;
+            add_cleaned(show, "", nb_text_str(&text));
+            nb_text_done(&text);
+            return;
+        }
+        nb_text_done(&text);
+    }
+    struct nb_walk walk = nb_walk_into(json, bundle);
+    struct nb_span name;
+    struct nb_span value;
+    if (nb_walk_member(&walk, &name, &value)) {
+        struct nb_text text = {0};
+        nb_add_word(&text, "[");
+        nb_decode(&text, json, name);
+        nb_add_word(&text, "] ");
+        if (!nb_decode_lines(&text, json, value)) {
+            nb_add_str(&text, nb_bytes(json, value));
+        }
+        show->failed = show->failed || text.failed;
+        add_cleaned(show, "", nb_text_str(&text));
+        nb_text_done(&text);
+    }
+}
+
+static void show_display(struct show *show, struct ng_str json, struct nb_span output,
+                         bool html)
+{
+    struct nb_span bundle = nb_member(json, output, "data");
+    bool wants_html = html && nb_member(json, bundle, "text/html").len > 0;
+    if (bundle.len == 0 || json.data[bundle.at] != '{') {
+        return;
+    }
+    if (wants_html || !show_image(show, json, bundle)) {
+        show_text(show, json, bundle, html);
+    }
+}
+
+void show_outputs(struct show *show, struct ng_str json, struct nb_span outputs, bool html)
+{
+    struct nb_walk walk = nb_walk_into(json, outputs);
+    struct nb_span output;
+    while (outputs.len > 0 && nb_walk_element(&walk, &output)) {
+        struct nb_span type = nb_member(json, output, "output_type");
+        show->outputs++;
+        if (nb_is_word(json, type, "stream")) {
+            show_stream(show, json, output);
+        } else if (nb_is_word(json, type, "error")) {
+            show_error(show, json, output);
+        } else if (nb_is_word(json, type, "display_data") ||
+                   nb_is_word(json, type, "execute_result")) {
+            show_display(show, json, output, html);
+        } else {
+            struct nb_text note = {0};
+            nb_add_word(&note, "[output of the unknown type ");
+            nb_add_str(&note, type.len > 0 ? nb_bytes(json, type) : ng_str_of("null"));
+            nb_add_word(&note, "]");
+            add_piece(show, nb_text_str(&note));
+            nb_text_done(&note);
+        }
+    }
+    show->failed = show->failed || show->text.failed;
+}
+
+void show_done(struct show *show)
+{
+    nb_text_done(&show->text);
+    for (size_t i = 0; i < show->image_count; i++) {
+        nb_text_done(&show->images[i].bytes);
+    }
+    memset(show, 0, sizeof(*show));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c - frames, headers, signatures. */
+#include "wire.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define ID_BYTES 16
+#define SIGNED_FRAMES 4 /* header, parent header, metadata, content */
+#define HASH_BYTES 32
+
+static void to_hex(const unsigned char *bytes, size_t count, char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        text[2 * i] = digits[bytes[i] >> 4];
+        text[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    text[2 * count] = '\0';
+}
+
+bool wire_id(char id[WIRE_ID_SIZE])
+{
+    unsigned char bytes[ID_BYTES];
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+        return false;
+    }
+    to_hex(bytes, sizeof(bytes), id);
+    return true;
+}
+
+static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FRAMES],
+                 char signature[WIRE_SIGNATURE + 1])
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    size_t length = 0;
+    signature[0] = '\0';
+    if (key->text[0] == '\0') {
+        return true;
+    }
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
+    char digest[] = "SHA256";
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                           OSSL_PARAM_construct_end()};
+    bool good = context != NULL && EVP_MAC_init(context, (const unsigned char *)key->text,
+                                                strlen(key->text), params) == 1;
+    for (size_t i = 0; i < SIGNED_FRAMES && good; i++) {
+        good = EVP_MAC_update(context, (const unsigned char *)parts[i].data, parts[i].len) == 1;
+    }
+    good = good && EVP_MAC_final(context, hash, &length, sizeof(hash)) == 1 &&
+           length == HASH_BYTES;
+    if (good) {
+        to_hex(hash, HASH_BYTES, signature);
+    }
+    EVP_MAC_CTX_free(context);
+    EVP_MAC_free(mac);
+    return good;
+}
+
+static void add_member(struct nb_text *out, const char *name, const char *value)
+{
+    nb_add_word(out, out->len > 1 ? ",\"" : "\"");
+    nb_add_word(out, name);
+    nb_add_word(out, "\":");
+    nb_encode(out, ng_str_of(value), true);
+}
+
+static void now_text(char text[32])
+{
+    struct timespec now;
+    struct tm day;
+    char seconds[24];
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)gmtime_r(&now.tv_sec, &day);
+    (void)strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &day);
+    (void)snprintf(text, 32, "%s.%03dZ", seconds, (int)(now.tv_nsec / 1000000));
+}
+
+bool wire_make(struct wire_out *out, const struct wire_key *key, const char *session,
+               const char *type, struct ng_str content)
+{
+    char date[32];
+    memset(out, 0, sizeof(*out));
+    if (!wire_id(out->id)) {
+        return false;
+    }
+    now_text(date);
+    nb_add_word(&out->header, "{");
+    add_member(&out->header, "msg_id", out->id);
+    add_member(&out->header, "session", session);
+    add_member(&out->header, "username", "notegate");
+    add_member(&out->header, "date", date);
+    add_member(&out->header, "msg_type", type);
+    add_member(&out->header, "version", "5.3");
+    nb_add_word(&out->header, "}");
+    nb_add_str(&out->content, content);
+    struct ng_str parts[SIGNED_FRAMES] = {nb_text_str(&out->header), ng_str_of("{}"),
+                                          ng_str_of("{}"), nb_text_str(&out->content)};
+    return !out->header.failed && !out->content.failed && sign(key, parts, out->signature);
+}
+
+void wire_out_done(struct wire_out *out)
+{
+    nb_text_done(&out->header);
+    nb_text_done(&out->content);
+}
+
+/* A string without escapes, without its quotes; else {NULL, 0}. */
+static struct ng_str plain(struct ng_str bytes, struct nb_span string)
+{
+    struct ng_str none = {NULL, 0};
+    if (string.len < 2 || bytes.data[string.at] != '"' ||
+        memchr(bytes.data + string.at, '\\', string.len) != NULL) {
+        return none;
+    }
+    struct ng_str text = {bytes.data + string.at + 1, string.len - 2};
+    return text;
+}
+
+static bool is_object(struct ng_str json)
+{
+    size_t at = 0;
+    while (at < json.len && strchr(" \t\r\n", json.data[at]) != NULL && json.data[at] != '\0') {
+        at++;
+    }
+    return at < json.len && json.data[at] == '{' && nb_check(json);
+}
+
+bool wire_parse(const struct ng_str *frames, size_t count, const struct wire_key *key,
+                struct wire_message *ret)
+{
+    char signature[WIRE_SIGNATURE + 1];
+    size_t at = 0;
+    /* Identities or a topic come first, as many as the sender likes. */
+    while (at < count && !(frames[at].len == strlen(WIRE_DELIMITER) &&
+                           memcmp(frames[at].data, WIRE_DELIMITER, frames[at].len) == 0)) {
+        at++;
+    }
+    if (count - at < 2 + SIGNED_FRAMES) {
+        return false;
+    }
+    const struct ng_str *parts = &frames[at + 2];
+    size_t length = key->text[0] == '\0' ? 0 : WIRE_SIGNATURE;
+    if (!sign(key, parts, signature) || frames[at + 1].len != length ||
+        CRYPTO_memcmp(frames[at + 1].data, signature, length) != 0) {
+        return false;
+    }
+    if (!is_object(parts[0]) || !is_object(parts[1]) || !is_object(parts[3])) {
+        return false;
+    }
+    struct nb_span header = {0, parts[0].len};
+    struct nb_span parent = {0, parts[1].len};
+    ret->type = plain(parts[0], nb_member(parts[0], header, "msg_type"));
+    ret->parent_id = plain(parts[1], nb_member(parts[1], parent, "msg_id"));
+    ret->content = parts[3];
+    return ret->type.len > 0;
+}
