@@ -20,7 +20,7 @@ const char cells_run_params[] =
 const char cells_add_params[] =
     "{\"type\":\"object\",\"properties\":{\"type\":{\"type\":\"string\",\"description\":\"code,"
     " ma"
-    "rkdown or raw.\"},\"index\":{\"type\":\"number\",\"multipleOf\":1,\"minimum\":-1,\"description\":\"Positio"
+    "rkdown or raw.\"},\"index\":{\"type\":\"number\",\"multipleOf\":1,\"minimum\":-1,\"maximum\":1000000,\"description\":\"Positio"
     "n of the new cell, from 0; -1: at the end.\"},\"content\":{\"type\":\"string\",\"descr"
     "iption\":\"The source of the cell.\"},\"notebook\":{\"type\":\"string\",\"description\":\""
     "Path of the .ipynb file, absolute or relative to the first root. Without it: t"
