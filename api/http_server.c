@@ -504,6 +504,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
             (void)gateway_drain(server->gateway, wait_ms);
         }
         mcp_tasks_stop(server->gateway, true);
+        atomic_store(&server->gateway->cancelling, true);
         http_watch_cancel_all(&server->watch);
         mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);

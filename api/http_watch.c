@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "http_server.h"
 #include "http_stream_face.h"
+#include "registry.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
@@ -221,6 +222,11 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
     }
 }
 
+static bool stays(const struct call *call)
+{
+    return call->tool != NULL && (call->tool->desc.flags & NG_TOOL_STAYS) != 0;
+}
+
 /* One look at all connections; the lock is held. Fills `calls` with what is to be cancelled. */
 static size_t look(struct http_watch *watch, struct call **calls)
 {
@@ -236,7 +242,7 @@ static size_t look(struct http_watch *watch, struct call **calls)
             look_at_stream(connection, now, turn % HTTP_WATCH_STREAM_TURNS == 0);
         } else if (phase == HTTP_PHASE_WORKING) {
             if (connection->watched != NULL && !connection->left && count < ROUND_CALLS &&
-                has_left(connection)) {
+                !stays(connection->watched) && has_left(connection)) {
                 connection->left = true;
                 call_ref(connection->watched);
                 calls[count++] = connection->watched;

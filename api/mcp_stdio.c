@@ -499,6 +499,7 @@ static void wait_idle(struct stdio_state *state)
         if (!cancelled && (state->broken || stop_is_due(state->config, &stopping_since))) {
             cancelled = true;
             (void)pthread_mutex_unlock(&state->lock);
+            atomic_store(&state->config->gateway->cancelling, true);
             mcp_session_cancel(state->session, NULL);
             (void)pthread_mutex_lock(&state->lock);
         } else {

@@ -44,6 +44,7 @@ static void call_deallocate(struct call *call)
     struct call *none = NULL;
     struct gateway *gateway = call->gateway;
     arena_reset(&call->arena);
+    call->arena.max = CALL_MEMORY_MAX;
     if (!CALL_KEEPS_SPARE || gateway == NULL ||
         !atomic_compare_exchange_strong_explicit(&gateway->spare_call, &none, call,
                                                  memory_order_release, memory_order_relaxed)) {
@@ -280,6 +281,12 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     struct result *work = &call->work;
     work->rc = code;
     work->message = arena_copy(&call->arena, buf_str(&text));
+    if (work->message.data == NULL) {
+        /* All of the call's memory is used, which is often what is to be told. */
+        call->arena.max += CALL_MESSAGE_RESERVE;
+        work->message = arena_copy(&call->arena, buf_str(&text));
+        call->arena.max -= CALL_MESSAGE_RESERVE;
+    }
     if (work->message.data == NULL) {
         work->message = ng_str_of("out of memory while a failure was described");
     }

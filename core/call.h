@@ -78,6 +78,13 @@ struct pin {
     struct pin *next;
 };
 
+/* Who is told that the call has ended. Memory of the call. */
+struct call_end {
+    ng_ended_fn *ended;
+    void *user;
+    struct call_end *next;
+};
+
 /* A document that the call changes, for the audit log (audit.h). Memory of the call. */
 struct call_change {
     struct ng_str collection, id;
@@ -150,9 +157,10 @@ struct call {
     int after_rc; /* how the call fails though its changes are made; NG_OK: it does not */
     struct ng_str after_text;
     struct pin *pins;
-    struct idem *idem; /* this call holds an idempotency key, see idem.h */
-    bool turn_taken;   /* its memory is in use, by its run or by a change function that runs
-                          again; see store_run_begins() */
+    struct call_end *ends; /* the last asked is told first */
+    struct idem *idem;     /* this call holds an idempotency key, see idem.h */
+    bool turn_taken;       /* its memory is in use, by its run or by a change function that runs
+                              again; see store_run_begins() */
     struct operation *turn_waiting; /* who is next */
     bool idem_stored;               /* its answer is in the store, or on the way */
     bool idem_repeated;             /* its answer is that of the first call with its key */
@@ -181,6 +189,10 @@ struct call {
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
 #define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
+/* A step in the background may use more: it puts back what many calls have made. */
+#define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Over that, for the sentence that says so. */
+#define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
 static inline struct call *call_of(struct ng_call *pub)
 {

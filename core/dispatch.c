@@ -240,6 +240,9 @@ static int dispatch_finish(struct call *call, bool sync)
     if (first) {
         call->result = call->work;
     }
+    for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
+        end->ended(end->user, call->work.rc, call->work.message);
+    }
     if (!sync) {
         if (first && call->done != NULL) {
             call->done(call, call->done_user);

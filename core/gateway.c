@@ -463,6 +463,7 @@ void gateway_close(struct gateway *gateway)
         return;
     }
     atomic_store(&gateway->stopping, true);
+    atomic_store(&gateway->cancelling, true);
     /* Calls that are left use timers and workers to their end: nothing is freed before them. */
     if (gateway->timers != NULL) {
         timers_stop(gateway->timers);

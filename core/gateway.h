@@ -50,6 +50,7 @@ struct gateway {
     char *data_dir;
     atomic_int active;               /* calls under way */
     atomic_bool stopping;            /* new calls are refused */
+    atomic_bool cancelling;          /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
     _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */

@@ -199,6 +199,18 @@ static int host_fail_after(struct ng_call *pub, int code, struct ng_str message)
     return copy.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
+static int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user)
+{
+    struct call *call = call_of(pub);
+    struct call_end *end = arena_alloc(&call->arena, sizeof(*end));
+    if (end == NULL) {
+        return host_no_memory(call);
+    }
+    *end = (struct call_end){ended, user, call->ends};
+    call->ends = end;
+    return NG_OK;
+}
+
 static void host_hint(struct ng_call *pub, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -241,6 +253,8 @@ static bool host_cancelled(struct ng_call *pub)
     /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
      * because of it would be taken for one that is done. */
     return atomic_load_explicit(&call->cancelled, memory_order_relaxed) ||
+           (call->gateway != NULL &&
+            atomic_load_explicit(&call->gateway->cancelling, memory_order_relaxed)) ||
            (!atomic_load_explicit(&call->timed, memory_order_relaxed) &&
             call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns);
 }
@@ -449,6 +463,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     key_ref(call->key);
     background->key = call->key;
     background->no_rate = true;
+    background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;
     background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;
@@ -859,4 +874,5 @@ const struct ng_host call_host = {
     .change_wait = host_change_wait,
     .change_as = host_change_as,
     .fail_after = host_fail_after,
+    .when_ended = host_when_ended,
 };

@@ -9,7 +9,21 @@
 #include "journal_relay.h"
 #include "log.h"
 
+/* How long a call without a limit of its own waits for numbers. */
+#define FLUSH_SETTLE_MS 60000
+
 /* ---- waiting for the relay ---- */
+
+/* What is not in the feed yet, the relay cannot deliver: with other gateways about, changes are
+ * numbered after they are answered. */
+static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
+{
+    int64_t left_ns =
+        until_ns == 0 ? (int64_t)FLUSH_SETTLE_MS * 1000000 : until_ns - clock_monotonic_ns();
+    return !front->shared ? NG_OK
+                          : store_settle(front->store, call, NG_COLLECTION_REFERENCED,
+                                         left_ns < 0 ? 0 : left_ns / 1000000);
+}
 
 /* As journal_flush, at most until then (0: the call's own time), without a message. */
 static int front_wait(struct journal_front *front, struct call *call, int64_t until_ns)
@@ -20,7 +34,11 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
     if (until_ns == 0 || (call->deadline_ns != 0 && call->deadline_ns < until_ns)) {
         until_ns = call->deadline_ns;
     }
-    int rc = NG_PENDING;
+    int rc = front_settle(front, call, until_ns);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = NG_PENDING;
     pthread_mutex_lock(&front->lock);
     uint64_t ticket = ++front->flush_asked;
     uint64_t failures = front->failures;
@@ -80,9 +98,11 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
                              struct ng_str text)
 {
     struct journal_front *front = user;
-    pthread_mutex_lock(&front->writing);
-    int rc = front->inner->set_summary(front->db, call, space, text);
-    pthread_mutex_unlock(&front->writing);
+    int rc = journal_gate_enter(front, call_of(call), false);
+    if (rc == NG_OK) {
+        rc = front->inner->set_summary(front->db, call, space, text);
+        journal_gate_leave(front, false);
+    }
     return rc;
 }
 
@@ -91,7 +111,12 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : front->inner->dump(front->db, call, space, ret_json);
+    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = front->inner->dump(front->db, call, space, ret_json);
+        journal_gate_leave(front, true);
+    }
+    return rc;
 }
 
 static int front_restore(void *user, struct ng_call *call, struct ng_str space,
@@ -99,7 +124,12 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : front->inner->restore(front->db, call, space, json);
+    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = front->inner->restore(front->db, call, space, json);
+        journal_gate_leave(front, true);
+    }
+    return rc;
 }
 
 /* What it names is pinned first: a pin too many costs room, one too few a version. */
@@ -131,13 +161,23 @@ static int front_health(void *user, struct ng_call *call)
     return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
 }
 
+static bool front_is_idle(struct journal_front *front)
+{
+    pthread_mutex_lock(&front->lock);
+    bool idle = front->backlog <= 0 && front->cursor >= front->wanted &&
+                (front->counted || front->cursor >= front->opened);
+    pthread_mutex_unlock(&front->lock);
+    return idle;
+}
+
 static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_t *ret_backlog)
 {
     struct journal_front *front = user;
     struct call *call = call_of(pub);
     *ret_backlog = 0;
-    /* Nothing waits, as far as is known; what other gateways have written is asked for. */
-    if (!front->shared && journal_backlog(front) == 0) {
+    /* Nothing waits. What other gateways have written, and what was there before the start and
+     * is not counted yet, is asked for. */
+    if (!front->shared && front_is_idle(front)) {
         return NG_OK;
     }
     int rc = front_wait(front, call, clock_monotonic_ns() + wait_ms * 1000000);
@@ -245,9 +285,9 @@ static int front_init(struct journal_front *front)
     }
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&front->lock, NULL);
-    pthread_mutex_init(&front->writing, NULL);
     pthread_cond_init(&front->wake, &monotonic);
     pthread_cond_init(&front->moved, &monotonic);
+    pthread_cond_init(&front->gate, &monotonic);
     pthread_condattr_destroy(&monotonic);
     return NG_OK;
 }
@@ -258,9 +298,9 @@ static void front_free(struct journal_front *front)
         front->inner->close(front->db);
     }
     zone_free(front->zone);
+    pthread_cond_destroy(&front->gate);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
-    pthread_mutex_destroy(&front->writing);
     pthread_mutex_destroy(&front->lock);
     free(front->pins);
     free(front);
@@ -328,6 +368,7 @@ void journal_stop(struct journal_front *front)
     }
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
+    pthread_cond_broadcast(&front->gate);
     pthread_mutex_unlock(&front->lock);
     if (front->running) {
         (void)pthread_join(front->thread, NULL);

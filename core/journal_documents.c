@@ -13,6 +13,8 @@
  * what is allowed: every document of a change is locked meanwhile. */
 #define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
 #define JOURNAL_SUMMARY "summary"
+/* A restore by another gateway moves what is written to: so often it is looked up again. */
+#define JOURNAL_TRIES 8
 
 int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
                            struct journal_documents **ret)
@@ -143,11 +145,16 @@ static int journal_deliver(void *user, struct ng_call *pub, const struct ng_entr
         }
     }
     int rc = NG_OK;
-    pthread_mutex_lock(&journal->lock);
-    for (size_t at = 0, done = 0; rc == NG_OK && at < count; at += done) {
+    int tries = 0;
+    for (size_t at = 0; rc == NG_OK && at < count;) {
+        size_t done = 0;
         rc = journal_deliver_chunk(journal, call, entries + at, count - at, &done);
+        at += rc == NG_OK ? done : 0;
+        if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
+            call_reset_result(call);
+            rc = NG_OK;
+        }
     }
-    pthread_mutex_unlock(&journal->lock);
     return rc;
 }
 
@@ -418,18 +425,22 @@ static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str sp
     struct call *call = call_of(pub);
     struct journal_generation generation;
     struct ng_change changes[2];
-    pthread_mutex_lock(&journal->lock);
-    int rc = journal_generation_get(journal, call, space, &generation);
-    if (rc == NG_OK) {
-        rc = journal_generation_hold(call, space, &generation, &changes[0]);
+    int rc = NG_ECONFLICT;
+    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+        if (i > 0) {
+            call_reset_result(call);
+        }
+        rc = journal_generation_get(journal, call, space, &generation);
+        if (rc == NG_OK) {
+            rc = journal_generation_hold(call, space, &generation, &changes[0]);
+        }
+        if (rc == NG_OK) {
+            rc = journal_summary_change(call, generation.number, space, text, &changes[1]);
+        }
+        if (rc == NG_OK) {
+            rc = store_write_wait(journal->store, call, changes, 2);
+        }
     }
-    if (rc == NG_OK) {
-        rc = journal_summary_change(call, generation.number, space, text, &changes[1]);
-    }
-    if (rc == NG_OK) {
-        rc = store_write_wait(journal->store, call, changes, 2);
-    }
-    pthread_mutex_unlock(&journal->lock);
     return rc;
 }
 

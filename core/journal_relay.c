@@ -125,12 +125,12 @@ int relay_load_cursor(struct journal_front *front, struct call *call)
     int rc = relay_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
-        front->cursor = seq;
-        front->stored = front->cursor;
+        /* What was passed over since is not read again. */
+        front->cursor = seq > front->cursor ? seq : front->cursor;
+        front->stored = seq;
         front->seen = front->cursor > front->seen ? front->cursor : front->seen;
         pthread_mutex_unlock(&front->lock);
     }
-    front->cursor_unknown = rc != NG_OK;
     return rc;
 }
 
@@ -187,12 +187,15 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 static int relay_deliver(struct journal_front *front, struct call *call,
                          const struct relay_page *page)
 {
-    pthread_mutex_lock(&front->writing);
-    int rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
+    int rc = journal_gate_enter(front, call, false);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = relay_deliver_singly(front, call, page);
     }
-    pthread_mutex_unlock(&front->writing);
+    journal_gate_leave(front, false);
     return rc;
 }
 
@@ -309,7 +312,6 @@ static int relay_shared_round(struct journal_front *front, struct call *call, ui
                               bool *ret_more)
 {
     bool mine = false;
-    bool followed = front->follows;
     int rc = journal_lease_take(front, call, &mine);
     pthread_mutex_lock(&front->lock);
     bool asked = ticket > front->flush_done;
@@ -321,9 +323,9 @@ static int relay_shared_round(struct journal_front *front, struct call *call, ui
     if (front->follows) {
         return relay_follow(front, call);
     }
-    if (!mine || followed || front->cursor_unknown) {
-        rc = relay_load_cursor(front, call);
-    }
+    /* Also the owner: another gateway that was asked to may have delivered, and a restore may
+     * have taken that back since. */
+    rc = relay_load_cursor(front, call);
     rc = rc == NG_OK ? relay_round(front, call, ret_more) : rc;
     if (rc != NG_OK) {
         relay_count_older(front, front->cursor, UINT64_MAX);
@@ -456,6 +458,7 @@ static void *relay_run(void *user)
         relay_count_older(front, since, until);
     }
     pthread_mutex_lock(&front->lock);
+    front->counted = true;
     front->poll_ms = RELAY_POLL_FIRST_MS;
     while (!front->stopping) {
         bool more = false;

@@ -23,14 +23,14 @@ struct journal_front {
     bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;
     bool running;
-    /* Held while entries or a summary go into the journal, and over a restore that keeps what
-     * is new: nothing may come between its look and its step. */
-    pthread_mutex_t writing;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* of the relay: something is to be done */
     pthread_cond_t moved; /* of flushers: a round has ended */
+    pthread_cond_t gate;  /* of who waits at the gate (journal_gate.c) */
     /* Under the lock: */
+    size_t within; /* who is within the gate together with others */
+    bool alone;    /* one is, or is about to be, with nobody else */
     bool stopping;
     bool degraded;
     struct call *current; /* the relay's call, to be cancelled by a stop */
@@ -44,6 +44,7 @@ struct journal_front {
     uint64_t wanted;      /* the last one told that is for the journal */
     int64_t backlog;      /* those of them that were told and are not delivered */
     uint64_t opened;      /* the last event when the front was opened */
+    bool counted;         /* those between cursor and opened are in the backlog */
 
     uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
     size_t pin_count;
@@ -51,7 +52,6 @@ struct journal_front {
     /* Of the relay's thread: */
     int64_t poll_ms;     /* shared: the wait until the next look */
     bool follows;        /* shared: another gateway delivers */
-    bool cursor_unknown; /* the database was away when it was to be read */
     int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
 };
 
@@ -68,6 +68,15 @@ int relay_start(struct journal_front *front, struct call *call);
 /* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
  * condition is signalled. */
 bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+
+/*
+ * journal_gate.c: who writes entries or a summary passes the gate with others; a dump, a
+ * restore passes it alone, as nothing may come between its look and its step. Nobody holds a
+ * lock meanwhile: who waits does so no longer than its call lasts, and not over a stop. NG_OK,
+ * NG_ETIMEOUT, NG_ECANCELLED; after NG_OK the same is to leave.
+ */
+int journal_gate_enter(struct journal_front *front, struct call *call, bool alone);
+void journal_gate_leave(struct journal_front *front, bool alone);
 
 /* journal_over.c: see restore_over in struct ng_journal. After a flush. */
 int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,

@@ -496,6 +496,13 @@ int store_health(struct store *store, struct call *call)
                                           : store->backend->health(store->db, &call->pub);
 }
 
+int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms)
+{
+    return store->backend->settle == NULL
+               ? NG_OK
+               : store->backend->settle(store->db, &call->pub, flags, wait_ms);
+}
+
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
                  void *user)
 {

@@ -44,7 +44,8 @@ static int count_waiting(struct mongo *db, const struct db_collection *collectio
     return fault->rc;
 }
 
-int relay_drain(struct mongo *db, struct ng_call *call)
+/* end_ms: of monotonic_ms(); 0: as long as the call lasts. */
+static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t end_ms)
 {
     size_t count = 0;
     struct fault fault = {0};
@@ -53,11 +54,17 @@ int relay_drain(struct mongo *db, struct ng_call *call)
     struct db_collection **list = collections_list(db, &count);
     for (size_t i = 0; i < count && list != NULL && rc == NG_OK;) {
         uint64_t waiting = 0;
+        if ((list[i]->flags & flags) == 0 && flags != 0) {
+            i++;
+            continue;
+        }
         rc = count_waiting(db, list[i], until, &waiting, &fault);
         if (rc == NG_OK && waiting == 0) {
             i++;
         } else if (rc == NG_OK && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ECANCELLED, "waiting for the outboxes was cancelled");
+        } else if (rc == NG_OK && end_ms != 0 && monotonic_ms() >= end_ms) {
+            rc = ng_fail(call, NG_ETIMEOUT, "the outboxes are not empty yet; try again");
         } else if (rc == NG_OK) {
             relay_kick(db, list[i]);
             nap_ms(DRAIN_NAP_MS);
@@ -68,6 +75,16 @@ int relay_drain(struct mongo *db, struct ng_call *call)
         return fault_fail(call, &fault, "waiting for the outboxes");
     }
     return list == NULL ? ng_fail(call, NG_EINTERNAL, "no memory") : rc;
+}
+
+int relay_drain(struct mongo *db, struct ng_call *call)
+{
+    return drain(db, call, 0, 0);
+}
+
+int relay_settle(void *self, struct ng_call *call, uint32_t flags, int64_t wait_ms)
+{
+    return drain(self, call, flags, monotonic_ms() + wait_ms);
 }
 
 static int show(struct exporting *exporting, const struct ng_record *record)

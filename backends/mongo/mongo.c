@@ -94,8 +94,10 @@ static int mongo_health(void *self, struct ng_call *call)
     mongoc_client_t *client = conn_take(db, &fault);
     if (client != NULL) {
         BSON_APPEND_INT32(&command, "ping", 1);
-        if (!mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
-                                          &error)) {
+        if (mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
+                                         &error)) {
+            conn_good(db);
+        } else {
             fault_set(db, &fault, &error, &reply);
         }
         bson_destroy(&reply);
@@ -157,6 +159,7 @@ static const struct ng_documents mongo_documents = {
     .verify = verify_run,
     .last_seq = mongo_last_seq,
     .engine = search_engine,
+    .settle = relay_settle,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

@@ -468,7 +468,9 @@ static bool clear_outboxes(struct round *round, const struct db_collection *coll
     }
     if (count > 0) {
         good = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
-        if (!good) {
+        if (good) {
+            conn_good(round->db);
+        } else {
             fault_set(round->db, fault, &error, &reply);
         }
         bson_destroy(&reply);

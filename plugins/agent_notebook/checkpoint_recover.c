@@ -119,8 +119,8 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     pthread_mutex_unlock(&state->lock);
     for (size_t i = 0; i < count; i++) {
         bool left = checkpoint_is_left(state, call, &intents[i]);
-        /* One that a gateway works on concerns only who has just come. */
-        *ret_open += left || !checked ? 1 : 0;
+        /* It concerns only who has just come: one that was ready stays so. */
+        *ret_open += checked ? 0 : 1;
         if (left) {
             int taken = checkpoint_resume(self, call, &intents[i]);
             rc = taken == NG_EBUSY ? rc : taken;
@@ -151,6 +151,11 @@ static int checkpoint_recover_step(struct ng_call *call, void *user)
     return checkpoint_recover(user, call, &open);
 }
 
+int checkpoint_recover_soon(struct agent_notebook *self, struct ng_call *call)
+{
+    return call->host->background(call, checkpoint_recover_step, self);
+}
+
 /* ---- life ---- */
 
 int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
@@ -174,7 +179,7 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     pthread_mutex_init(&state->lock, NULL);
     self->checkpoint = state;
     /* A database that is away at the start is no reason not to: /readyz tries again. */
-    if (call->host->background(call, checkpoint_recover_step, self) != NG_OK) {
+    if (checkpoint_recover_soon(self, call) != NG_OK) {
         call->host->log(call, NG_LOG_WARNING, "restores that were cut off are not looked for");
     }
     return NG_OK;

@@ -203,29 +203,24 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
 static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t lines)
 {
     struct ng_str whole = part->text;
-    struct ng_str fits = on_json_cut(whole, bytes, lines);
-    if (fits.len == whole.len) {
+    size_t one = 0;
+    if (whole.len > 0) {
+        (void)on_utf8_next(whole, &one);
+    }
+    /* At least a character goes out, else nobody would come to the end. */
+    size_t fits = on_json_cut(whole, bytes, lines).len;
+    size_t cut = fits > one ? fits : one;
+    if (cut == whole.len) {
         return;
     }
-    size_t cut = fits.len;
-    while (cut > 0 && fits.data[cut - 1] != '\n') {
-        cut--;
+    size_t line = cut;
+    while (line > 0 && whole.data[line - 1] != '\n') {
+        line--;
     }
     part->truncated = true;
-    part->next_byte = 0;
-    if (cut > 0) {
-        part->text.len = cut;
-        part->next_line = part->start_line + count_lines(part->text);
-    } else {
-        /* At least a character goes out, else nobody would come to the end. */
-        size_t at = 0;
-        if (fits.len == 0) {
-            (void)on_utf8_next(whole, &at);
-        }
-        part->text.len = fits.len > 0 ? fits.len : at;
-        part->next_line = part->start_line;
-        part->next_byte = start_byte + (int64_t)part->text.len;
-    }
+    part->text.len = line > 0 ? line : cut;
+    part->next_line = part->start_line + (line > 0 ? count_lines(part->text) : 0);
+    part->next_byte = line > 0 ? 0 : start_byte + (int64_t)cut;
 }
 
 /* ---- the answer ---- */

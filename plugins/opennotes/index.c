@@ -15,6 +15,8 @@
 
 #define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
 #define BUSY_MS 10000
+#define CANCEL_OPS                                                                             \
+    20000           /* of SQLite's machine, between looks at whether the call was cancelled */
 #define WAIT_MS 100 /* between looks at whether the caller still waits */
 
 struct on_indexes {
@@ -380,6 +382,13 @@ void on_index_renewed(struct on_index *index)
     drop_idle(index);
 }
 
+/* Nobody waits for what a search over many notes would find. */
+static int is_cancelled(void *user)
+{
+    struct ng_call *call = user;
+    return call->host->cancelled(call) ? 1 : 0;
+}
+
 /* *ret_damaged: the file is, and the next refresh makes it anew. */
 static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **ret_db,
                       bool *ret_damaged)
@@ -401,6 +410,7 @@ static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **re
         give_reader(index, reader->db, *ret_damaged);
         return rc;
     }
+    sqlite3_progress_handler(reader->db, CANCEL_OPS, is_cancelled, call);
     *ret_db = reader->db;
     return NG_OK;
 }

@@ -145,13 +145,16 @@ static int read_source(struct on_index *index, struct ng_call *call, struct sour
 
 /* ---- storing ---- */
 
-/* A path that no other note has: the file's name in NFC; where another file has that already
- * (names that differ in their form only), the name as it is, or with a number. */
+/* A path that no other note has: the file's name in NFC; where another file has that already,
+ * or the name is no UTF-8, with a number before its ending. Every path is in NFC, since that is
+ * how paths are looked up. */
 static int free_path(struct on_row_source *to, struct ng_str file, struct ng_str *ret)
 {
     sqlite3_stmt *statement = statement_of(to->index, ON_FIND_PATH);
     struct ng_str clean = on_utf8_clean(to->arena, file);
-    struct ng_str path = clean.data != NULL ? on_nfc(to->arena, clean) : clean;
+    struct ng_str whole = clean.data != NULL ? on_nfc(to->arena, clean) : clean;
+    struct ng_str path = whole;
+    size_t stem = on_tree_is_note(whole) ? whole.len - 3 : whole.len;
     for (unsigned number = 1; path.data != NULL; number++) {
         bind(statement, 1, path);
         int rc = sqlite3_step(statement);
@@ -163,10 +166,9 @@ static int free_path(struct on_row_source *to, struct ng_str file, struct ng_str
         }
         struct on_buf text;
         on_buf_init(&text, 65536);
-        on_buf_add(&text, clean);
-        if (number > 1 || !on_utf8_valid(file)) {
-            on_buf_printf(&text, "~%u", number);
-        }
+        on_buf_add(&text, on_str(whole.data, stem));
+        on_buf_printf(&text, "~%u", number);
+        on_buf_add(&text, on_str(whole.data + stem, whole.len - stem));
         path = text.rc == NG_OK ? on_arena_copy(to->arena, on_buf_str(&text)) : on_str(NULL, 0);
         on_buf_done(&text);
     }

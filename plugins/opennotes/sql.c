@@ -65,6 +65,9 @@ static int fail_engine(struct ng_call *call, struct on_sql_guard *guard,
     if (guard->stop != ON_SQL_RUNS) {
         return fail_stopped(call, guard, sql);
     }
+    if (rc == SQLITE_INTERRUPT) {
+        return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
+    }
     if (rc == SQLITE_NOMEM || rc == SQLITE_FULL) {
         return fail_sql(call, "it takes more memory than there is", on_str(NULL, 0));
     }

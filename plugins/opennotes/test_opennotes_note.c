@@ -203,6 +203,10 @@ static void globs(void **state)
         {"**", "a/b", true},
         {"a**b", "a/x/b", true},
         {"[", "[", true},
+        {"**/*.md", "a/B.MD", true},
+        {"*.md", ".MD", false},
+        {"a.md", "a.MD", false},
+        {"*x.md", "x.MD", false},
         {"*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
         {"**/**/**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/y", false},
     };

@@ -111,8 +111,8 @@ bool on_is_word(int32_t character);
 size_t on_words(struct ng_str text);
 
 /* Does a whole path match? '*' and '?' stop at '/', '**' crosses it (and "**" + "/" may be
- * nothing), [a-z] and [!a-z] are sets, '\' takes the special meaning away. By characters;
- * give both in NFC. */
+ * nothing), [a-z] and [!a-z] are sets, '\' takes the special meaning away; a last "*.md" also
+ * means *.MD. By characters; give both in NFC. */
 bool on_glob(struct ng_str pattern, struct ng_str path);
 
 /* ---- times */

@@ -3,6 +3,7 @@
  * only user of libutf8proc here. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <utf8proc.h>
 
 #include "text.h"
@@ -180,7 +181,7 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
  * Two places to go back to, the last '*' and the last '**', are enough: what stood before a
  * later '**' may as well have matched as early as it did.
  */
-bool on_glob(struct ng_str pattern, struct ng_str path)
+static bool glob_match(struct ng_str pattern, struct ng_str path)
 {
     const struct glob glob = {pattern, path};
     size_t p = 0;
@@ -229,4 +230,15 @@ bool on_glob(struct ng_str pattern, struct ng_str path)
         at = deep_at;
         p = deep;
     }
+}
+
+bool on_glob(struct ng_str pattern, struct ng_str path)
+{
+    /* What ends in .MD is a note too, and "*.md" means all notes. */
+    if (on_ends(pattern, "*.md") && path.len > 3 &&
+        strncasecmp(path.data + path.len - 3, ".md", 3) == 0) {
+        pattern.len -= 3;
+        path.len -= 3;
+    }
+    return glob_match(pattern, path);
 }

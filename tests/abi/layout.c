@@ -312,7 +312,8 @@ AT(ng_host, day, 672);
 AT(ng_host, change_wait, 680);
 AT(ng_host, change_as, 688);
 AT(ng_host, fail_after, 696);
-SIZE(ng_host, 704);
+AT(ng_host, when_ended, 704);
+SIZE(ng_host, 712);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -480,7 +481,8 @@ AT(ng_documents, import_end, 168);
 AT(ng_documents, verify, 176);
 AT(ng_documents, last_seq, 184);
 AT(ng_documents, engine, 192);
-SIZE(ng_documents, 200);
+AT(ng_documents, settle, 200);
+SIZE(ng_documents, 208);
 
 /* ---- journal.h ---- */
 
@@ -610,6 +612,7 @@ VALUE(NG_TOOL_TASK_ALLOWED, 32);
 VALUE(NG_TOOL_TASK_REQUIRED, 64);
 VALUE(NG_TOOL_AGENT_MODE, 128);
 VALUE(NG_TOOL_TASK_AFTER_ASKING, 256);
+VALUE(NG_TOOL_STAYS, 512);
 VALUE(NG_SPACE_OWN, 0);
 VALUE(NG_SPACE_SHARED, 1);
 VALUE(NG_OPTION_TEXT, 0);

@@ -26,6 +26,7 @@ static struct probe {
     unsigned in_serial; /* calls inside the serial plugin */
     unsigned most_serial;
     unsigned steps;
+    unsigned ended;               /* background calls that were over, and well */
     char space[NG_SPACE_MAX + 1]; /* of the background call */
     struct ng_deferred *deferred;
 } probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
@@ -39,6 +40,7 @@ static void probe_reset(void)
     probe.in_serial = 0;
     probe.most_serial = 0;
     probe.steps = 0;
+    probe.ended = 0;
     probe.space[0] = '\0';
     probe.deferred = NULL;
     pthread_mutex_unlock(&probe.lock);
@@ -216,9 +218,16 @@ static int step_run(void *self, struct ng_call *call, struct ng_str args)
     return call->host->continue_on_worker(call, first_step, NULL);
 }
 
+static void background_ended(void *user, int rc, struct ng_str message)
+{
+    bool good = user == &probe && rc == NG_OK && message.len == 0;
+    probe_add(&probe.ended, good ? 1 : 0);
+}
+
 static int background_step(struct ng_call *call, void *user)
 {
     (void)user;
+    assert_int_equal(call->host->when_ended(call, background_ended, &probe), NG_OK);
     pthread_mutex_lock(&probe.lock);
     (void)snprintf(probe.space, sizeof(probe.space), "%.*s %.*s", (int)call->caller->agent.len,
                    call->caller->agent.data, (int)call->caller->space.len,
@@ -1031,6 +1040,7 @@ static void test_background(void **state)
     assert_int_equal(call_host.background(&call->pub, background_step, NULL), NG_OK);
     call_unref(call);
     probe_wait(&probe.steps, 2);
+    probe_wait(&probe.ended, 2);
     harness_close(&harness);
 }
 

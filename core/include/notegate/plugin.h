@@ -138,6 +138,9 @@ typedef int ng_step_fn(struct ng_call *call, void *user);
 /* How a change ended that no call waits for. */
 typedef void ng_changed_fn(void *user, int rc);
 
+/* How a call ended; the sentence is lent. */
+typedef void ng_ended_fn(void *user, int rc, struct ng_str message);
+
 /* ---- the services of the gateway
  * ------------------------------------------------------------------ */
 
@@ -344,6 +347,12 @@ struct ng_host {
      * changed: of work that failed and left something to keep. The last one counts; NG_OK takes
      * it back. Copies; out of memory: NG_EINTERNAL. */
     int (*fail_after)(struct ng_call *call, int code, struct ng_str message);
+
+    /* ended(user, rc, message) comes once, when the call is over and all that it changed is on
+     * disk or has failed; rc and the sentence of a failure are what the caller is told. From
+     * any thread; must be quick, and may not use the call any more. Not NG_OK: out of memory,
+     * and it does not come. Only in the run of a tool and in background work. */
+    int (*when_ended)(struct ng_call *call, ng_ended_fn *ended, void *user);
 };
 
 /* ---- what a plugin declares
@@ -376,7 +385,10 @@ enum ng_tool_flags {
         128, /* only in mode agent (the default for what writes is edit or agent) */
     /* With one of the two TASK flags: the tool asks first and is quick until then. Its first
      * run is a plain one, and the task begins with the answers. */
-    NG_TOOL_TASK_AFTER_ASKING = 256
+    NG_TOOL_TASK_AFTER_ASKING = 256,
+    /* Goes on to its end when the client of an HTTP request leaves: what it does is kept. A
+     * cancellation (MCP), and the end of the gateway, still reach it. */
+    NG_TOOL_STAYS = 512
 };
 
 enum ng_tool_space {
