@@ -196,7 +196,8 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
     struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
-        bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
+        enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+        bool shared = meant == NG_SPACE_SHARED;
         caller->space = shared ? ng_str_of("shared") : own;
     }
     if (caller->spaces == NULL) {

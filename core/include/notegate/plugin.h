@@ -485,6 +485,7 @@ struct ng_prompt {
     /* The modes it is listed in, as bits NG_IN_MODE(NG_MODE_ASK); 0: all. It can be got in any:
      * get() may fail with NG_EMODE. */
     uint32_t modes;
+    enum ng_tool_space space; /* as of a tool */
 };
 
 #define NG_IN_MODE(mode) (1u << (mode))
