@@ -343,13 +343,15 @@ static const struct ng_prompt cells_prompts[] = {
                 "notebook.",
      .params = prompt_params,
      .get = cells_prompt_agent,
-     .modes = NG_IN_MODE(NG_MODE_AGENT)},
+     .modes = NG_IN_MODE(NG_MODE_AGENT),
+     .space = NG_SPACE_SHARED},
     {.name = "notebook-mode-readonly",
      .title = "Explain a notebook",
      .summary = "Instructions and context for a model that may only read the notebook.",
      .params = prompt_params,
      .get = cells_prompt_readonly,
-     .modes = NG_IN_MODE(NG_MODE_ASK) | NG_IN_MODE(NG_MODE_EDIT)},
+     .modes = NG_IN_MODE(NG_MODE_ASK) | NG_IN_MODE(NG_MODE_EDIT),
+     .space = NG_SPACE_SHARED},
 };
 
 static const struct ng_plugin cells_plugin = {

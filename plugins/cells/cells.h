@@ -78,9 +78,12 @@ int cells_no_memory(struct ng_call *call);
 /* Replies with the text and fails where it could not be made. */
 int cells_reply(struct ng_call *call, struct nb_text *text);
 
-/* ---- cells_attached.c, cells_attach.c: attached notebooks, the active one, what is selected ---- */
+/* ---- cells_attached.c, cells_attach.c: attached notebooks, the active one, what is selected
+ * ---- */
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret);
+/* Reads what the start could not: a gateway starts while its database is away. */
+int cells_attachments_read(struct ng_call *call, struct cells_attachments *attachments);
 void cells_attachments_close(struct cells_attachments *attachments);
 /* The active notebook; absent: none. Call memory. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);

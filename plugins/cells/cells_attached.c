@@ -212,14 +212,27 @@ static int load_row(void *user, const struct ng_doc *row)
     return loading->rc != NG_OK;
 }
 
-int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
+static void owner_free(struct cells_owner *owner)
 {
-    struct cells_attachments *all = calloc(1, sizeof(*all));
-    if (all == NULL) {
-        return cells_no_memory(call);
+    owner_clear(owner);
+    free(owner->key);
+    free(owner);
+}
+
+static void owners_free(struct cells_owner *first)
+{
+    while (first != NULL) {
+        struct cells_owner *owner = first;
+        first = owner->next;
+        owner_free(owner);
     }
-    (void)pthread_mutex_init(&all->lock, NULL);
-    struct loading loading = {call, all, NG_OK};
+}
+
+/* Reads all of it; what was read in part is forgotten. */
+static int load_all(struct ng_call *call, struct cells_owner **ret)
+{
+    struct cells_attachments fresh = {.first = NULL};
+    struct loading loading = {call, &fresh, NG_OK};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(CELLS_ATTACHED),
@@ -235,6 +248,23 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
         query.offset += ATTACHED_PAGE;
     } while (rc == NG_OK && query.offset < total);
     if (rc != NG_OK) {
+        owners_free(fresh.first);
+        return rc;
+    }
+    *ret = fresh.first;
+    return NG_OK;
+}
+
+int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
+{
+    struct cells_attachments *all = calloc(1, sizeof(*all));
+    if (all == NULL) {
+        return cells_no_memory(call);
+    }
+    (void)pthread_mutex_init(&all->lock, NULL);
+    int rc = load_all(call, &all->first);
+    all->unread = rc == NG_EUNAVAILABLE;
+    if (rc != NG_OK && !all->unread) {
         cells_attachments_close(all);
         return rc;
     }
@@ -242,11 +272,24 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     return NG_OK;
 }
 
-static void owner_free(struct cells_owner *owner)
+int cells_attachments_read(struct ng_call *call, struct cells_attachments *all)
 {
-    owner_clear(owner);
-    free(owner->key);
-    free(owner);
+    struct cells_owner *first = NULL;
+    (void)pthread_mutex_lock(&all->lock);
+    bool unread = all->unread;
+    (void)pthread_mutex_unlock(&all->lock);
+    int rc = unread ? load_all(call, &first) : NG_OK;
+    if (unread && rc == NG_OK) {
+        (void)pthread_mutex_lock(&all->lock);
+        if (all->unread) {
+            all->unread = false;
+            all->first = first;
+            first = NULL;
+        }
+        (void)pthread_mutex_unlock(&all->lock);
+        owners_free(first); /* another call was faster */
+    }
+    return rc;
 }
 
 void cells_owner_tidy(struct cells_attachments *all, struct cells_owner *owner)
@@ -267,11 +310,7 @@ void cells_attachments_close(struct cells_attachments *all)
     if (all == NULL) {
         return;
     }
-    while (all->first != NULL) {
-        struct cells_owner *owner = all->first;
-        all->first = owner->next;
-        owner_free(owner);
-    }
+    owners_free(all->first);
     (void)pthread_mutex_destroy(&all->lock);
     free(all);
 }

@@ -26,6 +26,7 @@ struct cells_owner {
 struct cells_attachments {
     pthread_mutex_t lock;
     struct cells_owner *first;
+    bool unread; /* the database was away at the start: `first` is empty until it is read */
 };
 
 /* A C string of its own; NULL: out of memory. */

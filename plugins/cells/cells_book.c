@@ -58,6 +58,10 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
 {
+    int read = cells_attachments_read(call, self->attachments);
+    if (read != NG_OK) {
+        return read;
+    }
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }

@@ -84,7 +84,7 @@ struct nb_error {
     char text[NB_ERROR_MAX]; /* one sentence: what is wrong, and where (line and column) */
 };
 
-/* ---- nb_scan.c: the index ---- */
+/* ---- nb_scan.c: the index (and nb_json.c under it) ---- */
 
 /* Reads the whole file once. NB_FINE: nb_done() later; else nothing is left. */
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error);
