@@ -146,7 +146,14 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
     if (rc == NG_OK && (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)) {
         rc = link_fail_reply(redis->link, call, reply);
     }
-    rc = rc != NG_OK ? rc : dump_print(call, reply, space, ret_json);
+    if (rc == NG_OK) {
+        rc = dump_print(call, reply, space, ret_json);
+        if (rc == NG_EINTERNAL) { /* each entry takes some of what a call may use */
+            rc = ng_fail(call, NG_ETOOLARGE,
+                         "the journal of the space has more entries than a call can hold; "
+                         "take checkpoints of smaller spaces");
+        }
+    }
     ask_done(&ask);
     return rc;
 }

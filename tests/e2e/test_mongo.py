@@ -2,10 +2,12 @@
 """Documents in MongoDB: servers and gateways are killed and go away; what was acknowledged is there, in a line without gaps."""
 
 import contextlib
+import json
 import threading
 import time
 
 import httpx
+from cli_support import notegate
 from conftest import Gateway, eventually
 
 AGENTS = 4
@@ -157,3 +159,62 @@ def test_credentials_refused(tmp_path, servers):
         told = answer.text + ready.text + "".join(gateway.errors)
         assert "refused the credentials" in told, told
         assert "s3cr3tword" not in told
+
+
+# ---- from sqlite to MongoDB and back ----
+
+def fill(gateway):
+    """Entries with histories, one deleted, one of another space, and a notebook."""
+    def told(tool, arguments, **headers):
+        answer = gateway.call(tool, arguments, headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"]
+
+    space = {"X-Notegate-Space": "other"}
+    for number in range(3):
+        page = told("notebook_create", {"collection": "pages", "title": f"Page {number}", "content": "one\n", "tags": ["a", "b"]})
+        for line in range(number * 4):
+            told("notebook_update", {"collection": "pages", "notebook_id": page["notebook_id"], "append": f"line {line} \u20ac\n"})
+    gone = told("notebook_create", {"collection": "code_snippets", "title": "Gone", "content": "int x;", "language": "c"})
+    told("notebook_delete", {"collection": "code_snippets", "notebook_id": gone["notebook_id"]})
+    told("notebook_create", {"collection": "research_notes", "title": "Found", "content": "x", "confidence": 0.5,
+                             "key_findings": ["k"]})
+    told("notebook", {"mode": "create", "name": "n", "newStr": "start"}, **space)
+    told("notebook", {"mode": "write", "name": "n", "newStr": "more"}, **space)
+    told("memory_log", {"content": "remembered", "tags": ["t"]})
+    told("notebook", {"mode": "write", "name": "n", "newStr": "once"}, **{"Idempotency-Key": "kept", **space})
+
+
+def archived(path):
+    """What a backup holds, without when and of what it was made, and without what gateways that share a database
+    write about themselves; the order of lines does not matter."""
+    found = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        record.pop("h", None)
+        itself = "gateways" in (record.get("name"), record.get("collection")) or record.get("id") == "relay"
+        if record["kind"] not in ("notegate backup", "seq", "end") and not itself:
+            found.append(json.dumps(record, sort_keys=True))
+    return sorted(found)
+
+
+def test_from_sqlite_and_back(tmp_path, servers):
+    """Each document, each version of it, each event and each answer is the same after both ways."""
+    plugins = ["--set", "plugins=agent_notebook,notebook"]
+    mongo = [word for option in sets_for(servers.mongo().uri, "60s") for word in ("--set", option)]
+    first = Gateway(tmp_path / "first", sets=["plugins=agent_notebook,notebook"])
+    try:
+        fill(first)
+    finally:
+        first.client.close()
+        first.process.terminate()
+        first.process.wait()
+    copies = [tmp_path / f"copy{number}" for number in range(3)]
+    steps = [("backup", copies[0], "first", []), ("restore", copies[0], "team", mongo), ("verify", None, "team", mongo),
+             ("backup", copies[1], "team", mongo), ("restore", copies[1], "third", []), ("verify", None, "third", []),
+             ("backup", copies[2], "third", [])]
+    for word, path, data, more in steps:
+        done = notegate(word, *([path] if path else []), "--data-dir", tmp_path / data, *plugins, *more, timeout=300)
+        assert done.returncode == 0, (word, data, done.stdout + done.stderr)
+    assert archived(copies[0]) == archived(copies[1])
+    assert archived(copies[0]) == archived(copies[2])

@@ -301,7 +301,8 @@ struct ng_host {
     /* The journal: the functions of the one in use (see journal.h) and its handle. */
     const struct ng_journal *(*journal)(struct ng_call *call, void **ret_journal);
 
-    /* Entries of a resource or prompt listing and of a completion (see struct ng_resources). */
+    /* Entries of a resource or prompt listing and of a completion (see struct ng_resources).
+     * bytes UINT64_MAX: not known. */
     int (*list_add)(struct ng_listing *listing, struct ng_str id, struct ng_str name,
                     struct ng_str description, const char *mime_type, uint64_t bytes,
                     int64_t modified_ms);
