@@ -90,7 +90,7 @@ const char cells_create_params[] =
 const char cells_delete_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellIds\":{" IDS ",\"minItems\":1,\"maxItems\":10000,\"description\":\"Ids of the cells "
-                        "to delete.\"}," NOTEBOOK "," REVISION
+    "to delete.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_move_params[] =

@@ -330,7 +330,8 @@ bool nb_check(struct ng_str json)
 {
     struct nb nothing = {.cell_count = 0};
     struct nb_error ignored = {.fault = NB_FINE};
-    struct nb_scan scan = {.bytes = json, .nb = &nothing, .error = &ignored};
+    struct nb_scan scan = {
+        .bytes = json, .nb = &nothing, .error = &ignored, .depth = NB_DEPTH_AROUND};
     struct nb_span value;
     nb_scan_space(&scan);
     if (!nb_scan_value(&scan, &value)) {

@@ -27,10 +27,25 @@ static char first_of(const struct nb_scan *scan, struct nb_span span)
     return span.len > 0 ? scan->bytes.data[span.at] : '\0';
 }
 
+static bool output_element(struct nb_scan *scan, void *user)
+{
+    struct nb_cell *cell = user;
+    struct nb_span value;
+    cell->output_count++;
+    if (!nb_scan_is(scan, '{')) {
+        bad_cell(scan, scan->at, "has an output that is no object");
+    }
+    return nb_scan_value(scan, &value);
+}
+
 static bool cell_member(struct nb_scan *scan, struct nb_span name, void *user)
 {
     struct nb_cell *cell = user;
     struct nb_span value;
+    if (nb_scan_is(scan, '[') && nb_is_word(scan->bytes, name, "outputs")) {
+        cell->output_count = 0;
+        return nb_scan_array(scan, output_element, cell, &cell->outputs);
+    }
     if (!nb_scan_value(scan, &value)) {
         return false;
     }
@@ -90,16 +105,6 @@ static void cell_judge(struct nb_scan *scan, struct nb_cell *cell)
     } else if (cell->metadata.len > 0 && first_of(scan, cell->metadata) != '{') {
         bad_cell(scan, cell->metadata.at, "has metadata that are no object");
     }
-    if (first_of(scan, cell->outputs) == '[') {
-        struct nb_walk walk = nb_walk_into(scan->bytes, cell->outputs);
-        struct nb_span output;
-        while (nb_walk_element(&walk, &output)) {
-            cell->output_count++;
-            if (first_of(scan, output) != '{') {
-                bad_cell(scan, output.at, "has an output that is no object");
-            }
-        }
-    }
 }
 
 static bool scan_cell(struct nb_scan *scan, void *user)
@@ -109,8 +114,10 @@ static bool scan_cell(struct nb_scan *scan, void *user)
     (void)user;
     if (nb->cell_count == scan->cells_size) {
         size_t size = scan->cells_size == 0 ? 64 : scan->cells_size * 2;
-        struct nb_cell *cells =
-            size > NB_CELLS_MAX ? NULL : realloc(nb->cells, size * sizeof(*cells));
+        if (size > NB_CELLS_MAX) {
+            return nb_scan_fail(scan, NB_BAD_CELL, scan->at, "it has too many cells");
+        }
+        struct nb_cell *cells = realloc(nb->cells, size * sizeof(*cells));
         if (cells == NULL) {
             return nb_scan_fail(scan, NB_NO_MEMORY, scan->at, "there is no room for its cells");
         }
