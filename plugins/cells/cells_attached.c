@@ -212,6 +212,13 @@ static int load_row(void *user, const struct ng_doc *row)
     return loading->rc != NG_OK;
 }
 
+static void owner_free(struct cells_owner *owner)
+{
+    owner_clear(owner);
+    free(owner->key);
+    free(owner);
+}
+
 static void owners_free(struct cells_owner *first)
 {
     while (first != NULL) {
@@ -283,13 +290,6 @@ int cells_attachments_read(struct ng_call *call, struct cells_attachments *all)
         owners_free(first); /* another call was faster */
     }
     return rc;
-}
-
-static void owner_free(struct cells_owner *owner)
-{
-    owner_clear(owner);
-    free(owner->key);
-    free(owner);
 }
 
 void cells_owner_tidy(struct cells_attachments *all, struct cells_owner *owner)

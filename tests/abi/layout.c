@@ -365,6 +365,7 @@ AT(ng_prompt, params, 24);
 AT(ng_prompt, get, 32);
 AT(ng_prompt, complete, 40);
 AT(ng_prompt, modes, 48);
+AT(ng_prompt, space, 52);
 SIZE(ng_prompt, 56);
 
 AT(ng_plugin, name, 0);

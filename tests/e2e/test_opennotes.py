@@ -227,12 +227,42 @@ def test_ten_thousand_notes(start, notes):
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
 
 
+def test_indexes_of_notebooks_that_are_gone(tmp_path):
+    """They go after a month, at a start; those of notebooks that are there stay."""
+    folders = [tmp_path / name for name in ("here", "gone", "just gone")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "a.md").write_text("x")
+    sets = [f"opennotes.notebooks={','.join(map(str, folders))}", "plugins=opennotes"]
+    gateway, files = Gateway(tmp_path / "data", sets=sets), {}
+    place = tmp_path / "data" / "opennotes"
+    try:
+        for folder in folders:
+            before = set(place.glob("*.db"))
+            assert ask(gateway, "list", notebook=str(folder))["pagination"]["total"] == 1
+            files[folder.name] = (set(place.glob("*.db")) - before).pop()
+    finally:
+        assert gateway.stop() == 0
+    (place / "damaged.db").write_bytes(b"garbage")
+    for name in ("gone", "just gone"):
+        shutil.rmtree(tmp_path / name)
+    month = 31 * 24 * 3600
+    for file in (files["here"], files["gone"], place / "damaged.db"):
+        os.utime(file, (file.stat().st_atime, file.stat().st_mtime - month))
+    gateway = Gateway(tmp_path / "data", sets=sets)
+    try:
+        assert set(place.glob("*.db")) == {files["here"], files["just gone"]}
+        assert ask(gateway, "list")["pagination"]["total"] == 1
+    finally:
+        assert gateway.stop() == 0
+
+
 @pytest.fixture
 def disk(tmp_path):
     """A small file system of its own."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "none", str(place)],
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "none", str(place)],
                              capture_output=True, text=True, timeout=60)
     if mounted.returncode != 0:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
@@ -243,7 +273,7 @@ def disk(tmp_path):
 def test_full_disk(disk, tmp_path, notes):
     """Where the index finds no room the call says so; the notes are untouched, and with room all is well."""
     rng = random.Random(5)
-    for number in range(150):
+    for number in range(60):
         (notes / f"n{number}.md").write_text(" ".join(f"{rng.randrange(10**9):x}" for _ in range(4000)))
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()}
     gateway = Gateway(disk / "data", sets=[f"opennotes.notebooks={notes}"])
@@ -255,7 +285,7 @@ def test_full_disk(disk, tmp_path, notes):
             assert answer.json()["code"] == "STORAGE_FULL" and str(disk) in answer.json()["message"]
         assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()} == before
         subprocess.run(["mount", "-o", "remount,size=512m", str(disk)], check=True, timeout=60)
-        assert ask(gateway, "list", limit=1)["pagination"]["total"] == 150
+        assert ask(gateway, "list", limit=1)["pagination"]["total"] == 60
     finally:
         assert gateway.stop() == 0
 
