@@ -247,6 +247,7 @@ static int start_get(struct mcp_exchange *exchange)
                                                ? prompting->prompt.desc->name
                                                : prompting->prompt.desc->summary);
         call->plugin = prompting->prompt.plugin;
+        call->step_space = prompting->prompt.desc->space;
     }
     return dispatch_step(call, get_step, prompting);
 }

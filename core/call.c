@@ -216,12 +216,17 @@ const struct plugin *call_plugin(const struct call *call)
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
 }
 
+static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
+{
+    size_t index = (size_t)(NG_EPLUGIN - rc);
+    return index < plugin->desc.code_count ? &plugin->desc.codes[index] : NULL;
+}
+
 const char *error_name(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
-        size_t index = (size_t)(NG_EPLUGIN - rc);
-        const struct ng_plugin *plugin = &tool->plugin->desc;
-        return index < plugin->code_count ? plugin->codes[index].name : "INTERNAL";
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->name : "INTERNAL";
     }
     if (tool != NULL && rc == NG_EINVAL && tool->plugin->desc.invalid_input != NULL) {
         return tool->plugin->desc.invalid_input;
@@ -240,9 +245,8 @@ const char *error_name(const struct tool *tool, int rc)
 int error_status(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
-        size_t index = (size_t)(NG_EPLUGIN - rc);
-        const struct ng_plugin *plugin = &tool->plugin->desc;
-        return index < plugin->code_count ? plugin->codes[index].status : 500;
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->status : 500;
     }
     switch (rc) {
 #define ERROR_STATUS_CASE(symbol, value, name, status, text)                                   \
@@ -253,6 +257,20 @@ int error_status(const struct tool *tool, int rc)
     default:
         return 500;
     }
+}
+
+const char *call_error_name(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->name : error_name(call->tool, rc);
+}
+
+int call_error_status(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->status : error_status(call->tool, rc);
 }
 
 int call_vfail(struct call *call, int code, const char *format, va_list args)

@@ -137,14 +137,15 @@ struct call {
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
                               that plugin's gate. A step may change it before it continues. */
-    int64_t started_ns;    /* CLOCK_MONOTONIC */
-    int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;        /* of the thread that runs the tool just now */
-    bool read_only;        /* by the tool's declaration and this call's arguments */
-    bool in_gate;          /* holds the gate of its plugin */
-    bool counted;          /* counted in gateway->active */
-    bool is_async;         /* dispatch() returned or will return NG_PENDING */
-    bool held;             /* something was begun that outlives the run */
+    enum ng_tool_space step_space; /* of a step: where the caller names no space */
+    int64_t started_ns;            /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;                /* of the thread that runs the tool just now */
+    bool read_only;                /* by the tool's declaration and this call's arguments */
+    bool in_gate;                  /* holds the gate of its plugin */
+    bool counted;                  /* counted in gateway->active */
+    bool is_async;                 /* dispatch() returned or will return NG_PENDING */
+    bool held;                     /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_bool timed;  /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
@@ -256,5 +257,8 @@ const struct plugin *call_plugin(const struct call *call);
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);
 int error_status(const struct tool *tool, int rc);
+/* The same in a call: of its tool, or of the plugin whose code it runs. */
+const char *call_error_name(const struct call *call, int rc);
+int call_error_status(const struct call *call, int rc);
 
 #endif

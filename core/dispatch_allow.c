@@ -128,6 +128,15 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+/* Of a tool that does both: how to call it so that it only reads. */
+static void dispatch_hint_reading(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.read_argument != NULL) {
+        call->pub.host->hint(&call->pub, "It only reads with `%s` one of: %s.",
+                             tool->desc.read_argument, tool->desc.read_values);
+    }
+}
+
 int dispatch_authorize(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
@@ -145,21 +154,24 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     if (call->read_only) {
         return NG_OK;
     }
+    int rc = NG_OK;
     if (call->caller.role == NG_ROLE_READER) {
-        return call_fail(
-            call, NG_EFORBIDDEN,
-            "this call of `%s` changes something and the caller's role is reader; it "
-            "needs the role writer",
-            tool->desc.name);
+        rc =
+            call_fail(call, NG_EFORBIDDEN,
+                      "this call of `%s` changes something and the caller's role is reader; it "
+                      "needs the role writer",
+                      tool->desc.name);
+    } else if (call->caller.mode == NG_MODE_ASK) {
+        rc =
+            call_fail(call, NG_EMODE,
+                      "this call of `%s` changes something and the caller's mode is ask, which "
+                      "only reads; it needs the mode edit or agent",
+                      tool->desc.name);
     }
-    if (call->caller.mode == NG_MODE_ASK) {
-        return call_fail(
-            call, NG_EMODE,
-            "this call of `%s` changes something and the caller's mode is ask, which "
-            "only reads; it needs the mode edit or agent",
-            tool->desc.name);
+    if (rc != NG_OK) {
+        dispatch_hint_reading(call, tool);
     }
-    return NG_OK;
+    return rc;
 }
 
 static bool dispatch_has_space(const struct ng_caller *caller)
@@ -184,7 +196,8 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
     struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
-        bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
+        enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+        bool shared = meant == NG_SPACE_SHARED;
         caller->space = shared ? ng_str_of("shared") : own;
     }
     if (caller->spaces == NULL) {

@@ -9,8 +9,8 @@
 #include "journal_relay.h"
 #include "str.h"
 
-/* Largest journal that is put together. */
-#define OVER_MAX ((size_t)64 * 1024 * 1024)
+/* Largest journal that is put together: of two that are as large as they may be. */
+#define OVER_MAX ((size_t)2 * 64 * 1024 * 1024)
 /* How long deliveries are remembered. */
 #define OVER_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
@@ -231,7 +231,11 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
 {
     int rc = over_parse(over->call, &over->tree, json, &over->json);
     rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, base, &over->base);
-    rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, now, &over->now);
+    if (str_equal(now, base)) {
+        over->now = over->base;
+    } else {
+        rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, now, &over->now);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -10,6 +10,8 @@
 #define JOURNAL_DUMP_MAX ((size_t)64 * 1024 * 1024)
 /* Rows read, and documents written, at a time. */
 #define JOURNAL_PAGE 256
+/* Rows of a dump: looking for where a page begins costs as much as what lies before it. */
+#define JOURNAL_DUMP_PAGE 4096
 #define JOURNAL_BATCH (NG_CHANGES_MAX / 2)
 #define JOURNAL_FORMAT "notegate-journal-1"
 
@@ -73,7 +75,7 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
         .terms = terms,
         .term_count = NG_COUNT(terms),
         .sort = terms[1].field,
-        .limit = JOURNAL_PAGE,
+        .limit = JOURNAL_DUMP_PAGE,
         .with_text = true,
     };
     int rc = NG_OK;
@@ -89,7 +91,7 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
                  : store_query(journal->store, dumping.call, &query, journal_dump_row, &dumping,
                                NULL);
         rc = journal_step_end(call, dumping.call, rc != NG_OK ? rc : dumping.rc);
-    } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_PAGE);
+    } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_DUMP_PAGE);
     return rc;
 }
 

@@ -130,6 +130,7 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
     struct ng_str name = call->host->conf_text(conf, "database");
     bson_error_t error;
     db->timeout_ms = call->host->conf_int(conf, "timeout");
+    db->tombstones_ms = call->host->conf_int(conf, "tombstones");
     if (uri.data == NULL || uri.len == 0) {
         return ng_fail(call, NG_EINVAL,
                        "mongo.uri is not set: give the server's address, for example "

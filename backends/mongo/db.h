@@ -141,6 +141,7 @@ struct mongo {
     char *database;
     char gateway[BATCH_ID_MAX]; /* unique: this process */
     int64_t timeout_ms;
+    int64_t tombstones_ms; /* how long they stay where they were made */
     mongoc_client_pool_t *pool;
     atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries; 0: it is there */
     atomic_int_fast64_t good_ms;       /* monotonic: when the server answered last */

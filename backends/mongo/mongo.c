@@ -22,6 +22,13 @@ static const struct ng_option mongo_options[] = {
      .min = 100,
      .max = 600000,
      .help = "how long one operation may take before it is given up"},
+    {.name = "tombstones",
+     .type = NG_OPTION_DURATION,
+     .fallback = "20s",
+     .min = 3000,
+     .max = 86400000,
+     .help = "how long a deleted entry's tombstone stays in its collection, but at least four "
+             "times `timeout`"},
 };
 
 static void mongo_free(struct mongo *db)

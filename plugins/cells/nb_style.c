@@ -62,20 +62,38 @@ static bool escape_tells(struct ng_str bytes, size_t at)
     return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
 }
 
+static bool has_beyond_ascii(struct ng_str bytes)
+{
+    static const uint64_t high = 0x8080808080808080u;
+    uint64_t word;
+    size_t at = 0;
+    for (; at + sizeof(word) <= bytes.len; at += sizeof(word)) {
+        memcpy(&word, bytes.data + at, sizeof(word));
+        if ((word & high) != 0) {
+            return true;
+        }
+    }
+    while (at < bytes.len && (unsigned char)bytes.data[at] < 0x80) {
+        at++;
+    }
+    return at < bytes.len;
+}
+
 /* Is everything beyond ASCII escaped? Only where something is there to tell. */
 static bool learn_ascii(struct ng_str bytes)
 {
     bool escaped = false;
-    for (size_t i = 0; i < bytes.len; i++) {
-        if ((unsigned char)bytes.data[i] >= 0x80) {
-            return false;
+    size_t at = 0;
+    while (!escaped && at < bytes.len) {
+        const char *next = memchr(bytes.data + at, '\\', bytes.len - at);
+        if (next == NULL) {
+            break;
         }
-        if (bytes.data[i] == '\\') {
-            escaped = escaped || escape_tells(bytes, i);
-            i++;
-        }
+        at = (size_t)(next - bytes.data);
+        escaped = escape_tells(bytes, at);
+        at += 2;
     }
-    return escaped;
+    return escaped && !has_beyond_ascii(bytes);
 }
 
 void nb_learn(struct nb *nb)

@@ -727,13 +727,29 @@ static void test_deep(void **state)
     }
     assert_int_equal(nb_index(nb_text_str(&text), &nb, &error), NB_DEEP);
     nb_text_done(&text);
-    for (int i = 0; i < NB_DEPTH_MAX; i++) {
+    /* What a kernel sends in as deep a form as is let in can be read where it was put. */
+    nb_add_word(&text, "{\"nbformat\":4,\"cells\":[{\"cell_type\":\"code\",\"source\":[],"
+                       "\"outputs\":[{\"data\":{\"x\":");
+    size_t before = text.len;
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
         nb_add_word(&text, "[");
     }
-    for (int i = 0; i < NB_DEPTH_MAX; i++) {
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
         nb_add_word(&text, "]");
     }
-    assert_true(nb_check(nb_text_str(&text)));
+    struct ng_str inner = {text.data + before, text.len - before};
+    assert_true(nb_check(inner));
+    nb_add_word(&text, "}}]}]}");
+    index_good(nb_text_str(&text), &nb);
+    nb_done(&nb);
+    nb_text_done(&text);
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "[");
+    }
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "]");
+    }
+    assert_false(nb_check(nb_text_str(&text)));
     nb_text_done(&text);
     assert_true(nb_check(str(" [NaN, -Infinity, \"\\ud800\", 1e999] ")));
     assert_false(nb_check(str("[1] 2")));

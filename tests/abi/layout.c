@@ -221,6 +221,7 @@ AT(ng_change, fn, 56);
 AT(ng_change, user, 64);
 AT(ng_change, action, 72);
 AT(ng_change, has_expected, 80);
+AT(ng_change, is_new, 81);
 AT(ng_change, expected_revision, 88);
 SIZE(ng_change, 96);
 
@@ -364,6 +365,7 @@ AT(ng_prompt, params, 24);
 AT(ng_prompt, get, 32);
 AT(ng_prompt, complete, 40);
 AT(ng_prompt, modes, 48);
+AT(ng_prompt, space, 52);
 SIZE(ng_prompt, 56);
 
 AT(ng_plugin, name, 0);
