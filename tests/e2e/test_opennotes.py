@@ -2,6 +2,7 @@
 """Notebooks of Markdown files that other programs change: what is listed is what is there."""
 
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -18,6 +19,7 @@ from conftest import Gateway
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+BUILD_NOTES = 1500
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET", "") in ("asan", "tsan")
 
 
@@ -227,6 +229,53 @@ def test_ten_thousand_notes(start, notes):
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
 
 
+def build_progress(gateway):
+    """A first call over MCP; each progress that is told, as it comes."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "opennotes_list", "arguments": {"limit": 1}, "_meta": {"progressToken": "p"}}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    with gateway.client.stream("POST", "/mcp", json=call, headers=headers, timeout=300) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data:") and line[5:].strip():
+                message = json.loads(line[5:])
+                if message.get("method") == "notifications/progress":
+                    yield message["params"]
+                elif "result" in message:
+                    assert message["result"]["structuredContent"]["pagination"]["total"] == BUILD_NOTES
+
+
+def test_progress_and_kills_while_an_index_is_made(tmp_path, notes):
+    """A build tells how far it is; killed at any place, the next one ends with all notes, each once."""
+    for number in range(BUILD_NOTES):
+        (notes / f"n{number}.md").write_text(f"---\ntitle: Note {number}\n---\n" + f"word{number % 50} " * 200)
+    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
+    for told in (1, 4, 9):
+        gateway = Gateway(tmp_path / "data", sets=sets)
+        try:
+            for count, _ in enumerate(build_progress(gateway), 1):
+                if count == told:
+                    break
+        finally:
+            gateway.process.kill()
+            gateway.process.wait()
+    gateway = Gateway(tmp_path / "data", sets=sets)
+    try:
+        assert len({item["path"] for item in everything(gateway)}) == BUILD_NOTES
+        assert len(everything(gateway, "search", query="word7")) == BUILD_NOTES // 50
+    finally:
+        assert gateway.stop() == 0
+    shutil.rmtree(tmp_path / "data" / "opennotes")
+    gateway = Gateway(tmp_path / "data", sets=sets)
+    try:
+        told = list(build_progress(gateway))
+        assert told and all(one["progressToken"] == "p" and one["total"] == BUILD_NOTES for one in told)
+        assert [one["progress"] for one in told] == sorted({one["progress"] for one in told})
+        assert sorted(item["path"] for item in everything(gateway)) == sorted(path.name for path in notes.iterdir())
+        assert len(everything(gateway, "search", query="word7")) == BUILD_NOTES // 50
+    finally:
+        assert gateway.stop() == 0
+
+
 def test_indexes_of_notebooks_that_are_gone(tmp_path):
     """They go after a month, at a start; those of notebooks that are there stay."""
     folders = [tmp_path / name for name in ("here", "gone", "just gone")]
@@ -274,7 +323,7 @@ def test_full_disk(disk, tmp_path, notes):
     """Where the index finds no room the call says so; the notes are untouched, and with room all is well."""
     rng = random.Random(5)
     for number in range(60):
-        (notes / f"n{number}.md").write_text(" ".join(f"{rng.randrange(10**9):x}" for _ in range(4000)))
+        (notes / f"n{number}.md").write_text(" ".join(f"{rng.getrandbits(4000):x}" for _ in range(90)))
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in notes.iterdir()}
     gateway = Gateway(disk / "data", sets=[f"opennotes.notebooks={notes}"])
     try:
