@@ -26,6 +26,8 @@
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
 #define GATEWAY_LOCK_STEP_MS 20
+/* What a cell that does not let itself be interrupted takes to be given up, and more. */
+#define GATEWAY_CLOSE_MS 8000
 #define GATEWAY_ERRNO_TEXT 128
 
 static const char *errno_text(int number, char *text, size_t size)
@@ -464,6 +466,8 @@ void gateway_close(struct gateway *gateway)
     }
     atomic_store(&gateway->stopping, true);
     atomic_store(&gateway->cancelling, true);
+    /* Those that wait without a thread end by that; modules are stopped after them. */
+    (void)gateway_drain(gateway, GATEWAY_CLOSE_MS);
     /* Calls that are left use timers and workers to their end: nothing is freed before them. */
     if (gateway->timers != NULL) {
         timers_stop(gateway->timers);

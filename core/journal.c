@@ -113,6 +113,8 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
     int rc = journal_flush(front, call_of(call));
     rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
     if (rc == NG_OK) {
+        /* What many calls have made is more than one may use. */
+        call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
         journal_gate_leave(front, true);
     }

@@ -72,7 +72,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
 static bool cursor_is_of(const struct journal_front *front, const struct ng_value *body)
 {
     const struct ng_value *journal = json_get(body, "journal");
-    return journal == NULL || journal->type != NG_TYPE_STRING ||
+    return journal != NULL && journal->type == NG_TYPE_STRING &&
            str_is(journal->text, front->inner->name);
 }
 

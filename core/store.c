@@ -287,6 +287,27 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     return NG_OK;
 }
 
+int store_assume_new(struct store *store, struct call *call, struct entry *entry)
+{
+    struct store_table *table = &store->table;
+    struct ng_key key = entry_key(entry);
+    struct version *nothing = version_of_nothing(&key);
+    if (nothing == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pthread_mutex_lock(&table->lock);
+    if (entry->committed == NULL) {
+        entry->seen_ns = clock_monotonic_ns();
+        table_set_committed(table, entry, nothing);
+        version_unref(entry->newest);
+        entry->newest = version_ref(nothing);
+        nothing = NULL;
+    }
+    pthread_mutex_unlock(&table->lock);
+    version_unref(nothing);
+    return NG_OK;
+}
+
 /* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
  * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,

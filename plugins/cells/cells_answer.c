@@ -57,57 +57,106 @@ static void add_format(struct nb_text *out, const char *format, ...)
     nb_add_word(out, text);
 }
 
-static void add_outputs(const struct cells_run *cells_run, const struct run_cell *cell,
-                        size_t share, struct nb_text *out)
+/* ---- what a cell put out, apart from the cell: it may go on meanwhile ---- */
+
+struct seen {
+    const char *handle;
+    enum cell_state state;
+    struct nb_text json, page;
+    bool puts_out;
+};
+
+static void see(const struct run_cell *cell, struct seen *ret)
 {
-    struct nb_text json = {0};
+    ret->handle = cell->handle;
+    ret->state = cell->state;
+    ret->puts_out = cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->page.len > 0;
+    if (ret->puts_out) {
+        outputs_json(&cell->outputs, true, &ret->json);
+        nb_add_str(&ret->page, nb_text_str(&cell->page));
+    }
+}
+
+/* NULL: out of memory. */
+static struct seen *see_all(const struct run *run)
+{
+    struct seen *seen = calloc(run->cell_count + 1, sizeof(*seen));
+    for (size_t i = 0; seen != NULL && i < run->cell_count; i++) {
+        see(&run->cells[i], &seen[i]);
+    }
+    return seen;
+}
+
+static void seen_free(struct seen *seen, size_t count)
+{
+    for (size_t i = 0; seen != NULL && i < count; i++) {
+        nb_text_done(&seen[i].json);
+        nb_text_done(&seen[i].page);
+    }
+    free(seen);
+}
+
+static void add_outputs(const struct seen *seen, size_t share, struct nb_text *out)
+{
     struct show *show = calloc(1, sizeof(*show));
     if (show == NULL) {
         out->failed = true;
         return;
     }
-    outputs_json(&cell->outputs, false, &json);
-    struct nb_span whole = {0, json.len};
-    (void)cells_run;
-    if (!json.failed) {
-        show_outputs(show, nb_text_str(&json), whole, false);
+    struct nb_span whole = {0, seen->json.len};
+    if (!seen->json.failed) {
+        show_outputs(show, nb_text_str(&seen->json), whole, false);
     }
-    if (cell->page.len > 0) {
+    if (seen->page.len > 0) {
         nb_add_word(&show->text, show->text.len > 0 ? "\n\n" : "");
-        show_clean(&show->text, nb_text_str(&cell->page));
+        show_clean(&show->text, nb_text_str(&seen->page));
     }
     show_cut(out, nb_text_str(&show->text), share);
     if (show->image_count > 0) {
         add_format(out, "%s[%zu image(s)]", show->text.len > 0 ? "\n" : "", show->image_count);
     }
-    out->failed = out->failed || json.failed || show->failed;
+    out->failed = out->failed || seen->json.failed || seen->page.failed || show->failed;
     show_done(show);
     free(show);
-    nb_text_done(&json);
 }
 
-static bool puts_out(const struct run_cell *cell)
+static void add_all_outputs(const struct cells_run *cells_run, const struct seen *seen,
+                            struct nb_text *out)
 {
-    return cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->page.len > 0;
-}
-
-static void add_all_outputs(const struct cells_run *cells_run, struct nb_text *out)
-{
-    const struct run *run = cells_run->run;
     size_t cells = 0;
-    for (size_t i = 0; i < run->cell_count; i++) {
-        cells += puts_out(&run->cells[i]);
+    size_t count = cells_run->run->cell_count;
+    for (size_t i = 0; i < count; i++) {
+        cells += seen[i].puts_out;
     }
     size_t share = cells == 0 ? 0 : (size_t)cells_run->self->max_output_text / cells;
     share = share < SHARE_LEAST ? SHARE_LEAST : share;
     nb_add_word(out, cells > 0 ? "\n\nOutputs:\n" : "");
     bool first = true;
-    for (size_t i = 0; i < run->cell_count; i++) {
-        if (puts_out(&run->cells[i])) {
-            add_format(out, "%sCell %s:\n", first ? "" : "\n\n", run->cells[i].handle);
-            add_outputs(cells_run, &run->cells[i], share, out);
+    for (size_t i = 0; i < count; i++) {
+        if (seen[i].puts_out) {
+            add_format(out, "%sCell %s:\n", first ? "" : "\n\n", seen[i].handle);
+            add_outputs(&seen[i], share, out);
             first = false;
         }
+    }
+}
+
+/* ---- how it went ---- */
+
+/* Without the full stop at its end: more is said behind it. */
+static size_t without_stop(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 0 && text[len - 1] == '.' ? len - 1 : len;
+}
+
+static void add_left(const struct run *run, size_t good, struct nb_text *out)
+{
+    size_t left = count_state(run, CELL_NOT_RUN);
+    add_format(out, ". %zu of %zu cell(s) were executed before%s", good, run->cell_count,
+               left > 0 ? "" : ".");
+    if (left > 0) {
+        add_format(out, ", %zu not at all.", left);
     }
 }
 
@@ -127,17 +176,19 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
                    (int)(value.len > 800 ? 800 : value.len), value.data);
     } else if (cell != NULL && cell->state == CELL_TIMED_OUT) {
         cells_run->code = NG_ETIMEOUT;
-        add_format(out, "Cell %s was interrupted: it ran longer than %lld s (timeout)", handle,
-                   (long long)(run->timeout_ms / 1000));
+        add_format(out, "Cell %s was interrupted: it ran longer than %g s (timeout)", handle,
+                   (double)run->timeout_ms / 1000);
     } else if (cell != NULL && cell->state == CELL_STUCK) {
         cells_run->code = NG_ETIMEOUT;
-        add_format(out,
-                   "Cell %s ran longer than %lld s, was interrupted, and is still running: "
-                   "restartKernel ends it",
-                   handle, (long long)(run->timeout_ms / 1000));
+        add_format(out, "Cell %s ", handle);
+        if (run->stop_state == CELL_TIMED_OUT) {
+            add_format(out, "ran longer than %g s, ", (double)run->timeout_ms / 1000);
+        }
+        nb_add_word(out, "was interrupted, and is still running: restartKernel ends it");
     } else if (cell != NULL && cell->state == CELL_INTERRUPTED) {
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s was interrupted", handle);
+        add_format(out, "Cell %s was interrupted%s%s", handle, run->why[0] != '\0' ? ": " : "",
+                   run->why);
     } else if (cell != NULL && cell->state == CELL_DIED) {
         cells_run->code = CELLS_EKERNEL;
         add_format(out, "Cell %s did not end: %s", handle, run->why);
@@ -146,23 +197,19 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
                           : run->fault == RUN_CANCELLED ? NG_ECANCELLED
                           : run->fault == RUN_TIMED_OUT ? NG_ETIMEOUT
                                                         : CELLS_EKERNEL;
-        add_format(out, "%s", run->why);
+        add_format(out, "%.*s", (int)without_stop(run->why), run->why);
     } else {
         add_format(out, "Successfully executed %zu cell(s).", good);
         return;
     }
-    size_t left = count_state(run, CELL_NOT_RUN);
-    add_format(out, ". %zu of %zu cell(s) were executed before%s", good, run->cell_count,
-               left > 0 ? "" : ".");
-    if (left > 0) {
-        add_format(out, ", %zu not at all.", left);
-    }
+    add_left(run, good, out);
 }
 
-void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text *out)
+/* What the caller would not expect of the kernel. */
+static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
-    add_head(cells_run, out);
+    const char *asked = cells_run->asked;
     if (cells_run->fallback != NULL && run->new_kernel) {
         add_format(out,
                    "\nThe kernel `%.100s` that the notebook names is not installed: `%s` "
@@ -172,15 +219,40 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
     if (run->state_lost) {
         nb_add_word(out, "\nThe kernel of this notebook had ended: a new one was started, all "
                          "its variables are gone.");
+    } else if (run->new_kernel && cells_run->fallback == NULL) {
+        add_format(out, "\nA new kernel was started for this notebook: `%s`.",
+                   run->kernel_name);
+    }
+    if (asked != NULL && run->kernel_name[0] != '\0' &&
+        strcasecmp(asked, run->kernel_name) != 0) {
+        add_format(out,
+                   "\nThe kernel of this notebook is `%s` and runs already: `%.100s` was not "
+                   "started.",
+                   run->kernel_name, asked);
     }
     if (run->kernel_ended) {
         nb_add_word(out, "\nThe kernel ended by itself; the next run starts a new one.");
     }
+}
+
+void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text *out)
+{
+    struct seen *seen = see_all(cells_run->run);
+    add_head(cells_run, out);
+    if (cells_run->skipped > 0) {
+        add_format(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
+                   cells_run->skipped);
+    }
+    add_kernel_notes(cells_run, out);
     if (note != NULL) {
         nb_add_word(out, "\nNot all outputs were saved: ");
         nb_add_word(out, note);
     }
-    add_all_outputs(cells_run, out);
+    if (seen != NULL) {
+        add_all_outputs(cells_run, seen, out);
+    }
+    out->failed = out->failed || seen == NULL;
+    seen_free(seen, cells_run->run->cell_count);
 }
 
 int cells_answer_images(struct ng_call *call, const struct run *run)
@@ -217,16 +289,45 @@ static const char *state_word(enum cell_state state)
     return words[state];
 }
 
-static void describe(struct cells_run *cells_run, struct nb_text *out)
+/* A run that goes on: only what was copied is looked at, the lock is not held any more. */
+static void describe(const struct cells_run *cells_run, size_t done, enum run_state state,
+                     const struct seen *seen, struct nb_text *out)
 {
-    const struct run *run = cells_run->run;
     static const char *const states[] = {"queued", "starting the kernel", "running", "saving"};
-    add_format(out, "Run %s is %s: %zu of %zu cell(s) done", cells_run->id, states[run->state],
-               run->at, run->cell_count);
-    for (size_t i = 0; i < run->cell_count; i++) {
-        add_format(out, "\nCell %s: %s", run->cells[i].handle, state_word(run->cells[i].state));
+    size_t count = cells_run->run->cell_count;
+    add_format(out, "Run %s is %s: %zu of %zu cell(s) done", cells_run->id, states[state], done,
+               count);
+    for (size_t i = 0; i < count; i++) {
+        add_format(out, "\nCell %s: %s", seen[i].handle, state_word(seen[i].state));
     }
-    add_all_outputs(cells_run, out);
+    add_all_outputs(cells_run, seen, out);
+}
+
+static int reply_going_on(struct cells *self, struct ng_call *call, struct cells_run *run)
+{
+    struct nb_text out = {0};
+    kernels_lock(self->kernels);
+    struct seen *seen = see_all(run->run);
+    size_t done = run->run->at;
+    enum run_state state = run->run->state;
+    kernels_unlock(self->kernels);
+    if (seen == NULL) {
+        return cells_no_memory(call);
+    }
+    describe(run, done, state, seen, &out);
+    seen_free(seen, run->run->cell_count);
+    return cells_reply(call, &out);
+}
+
+/* What runNotebookCells would have answered. */
+static int reply_over(struct ng_call *call, const struct cells_run *run)
+{
+    struct ng_str text = nb_text_str(&run->text);
+    if (run->code != NG_OK) {
+        return call->host->fail_text(call, run->code, text);
+    }
+    int rc = ng_reply(call, text);
+    return rc == NG_OK ? cells_answer_images(call, run->run) : rc;
 }
 
 int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
@@ -237,7 +338,6 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
     struct ng_str owner =
         call->host->format(call, "%.*s/%.*s", (int)caller->space.len, caller->space.data,
                            (int)caller->agent.len, caller->agent.data);
-    struct nb_text out = {0};
     (void)args;
     struct cells_run *run = cells_runs_get(self->runs, id, owner);
     if (run == NULL) {
@@ -246,22 +346,10 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
                                "when there are many");
         return rc;
     }
-    kernels_lock(self->kernels);
     cells_runs_lock(self->runs);
     bool over = run->over;
-    int code = run->code;
-    if (over) {
-        nb_add_str(&out, nb_text_str(&run->text));
-    } else {
-        describe(run, &out);
-    }
     cells_runs_unlock(self->runs);
-    kernels_unlock(self->kernels);
+    int rc = over ? reply_over(call, run) : reply_going_on(self, call, run);
     cells_runs_unref(self->runs, run);
-    if (over && code != NG_OK && !out.failed) {
-        int rc = call->host->fail_text(call, code, nb_text_str(&out));
-        nb_text_done(&out);
-        return rc;
-    }
-    return cells_reply(call, &out);
+    return rc;
 }

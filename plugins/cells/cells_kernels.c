@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX 64
+#define LIST_MAX HOLDER_KERNELS_MAX
 
 static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 {
@@ -57,8 +57,53 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     return cells_reply(call, &out);
 }
 
-/* The real path of the notebook the call is about. */
-static int real_path(struct cells *self, struct ng_call *call, char **ret)
+/* ---- interrupt and restart: the call waits until it is so ---- */
+
+/* Memory of the call. */
+struct asked {
+    struct ng_call *call;
+    struct ng_deferred *deferred;
+    bool restart;
+};
+
+static bool asked_cancelled(void *user)
+{
+    const struct asked *asked = user;
+    return asked->call->host->cancelled(asked->call);
+}
+
+static int answer(const struct asked *asked, const struct run *run)
+{
+    struct ng_call *call = asked->call;
+    switch (run->fault) {
+    case RUN_FINE:
+        break;
+    case RUN_TIMED_OUT:
+        return ng_fail(call, NG_ETIMEOUT,
+                       "The kernel was interrupted, and the cell is still running: "
+                       "restartKernel ends it");
+    case RUN_CANCELLED:
+        return ng_fail(call, NG_ECANCELLED, "%s", run->why);
+    default:
+        return ng_fail(call, CELLS_EKERNEL, "%s", run->why);
+    }
+    return ng_reply(call, ng_str_of(run->why[0] != '\0' ? run->why
+                                    : asked->restart
+                                        ? "Successfully restarted the kernel."
+                                        : "Successfully interrupted notebook execution."));
+}
+
+static void asked_done(struct run *run, void *user)
+{
+    const struct asked *asked = user;
+    const struct ng_host *host = asked->call->host;
+    struct ng_deferred *deferred = asked->deferred;
+    int rc = answer(asked, run);
+    run_free(run);
+    host->finish(deferred, rc);
+}
+
+static int ask(struct cells *self, struct ng_call *call, enum kernels_wish wish)
 {
     struct ng_str path;
     struct ng_file file = {.size = sizeof(file)};
@@ -67,41 +112,31 @@ static int real_path(struct cells *self, struct ng_call *call, char **ret)
     if (rc != NG_OK) {
         return rc;
     }
-    *ret = cells_string(call, file.real);
-    return *ret == NULL ? cells_no_memory(call) : NG_OK;
-}
-
-static int no_kernel(struct ng_call *call)
-{
-    return ng_fail(call, CELLS_EKERNEL,
-                   "No active kernel session found for this notebook. The kernel may not be "
-                   "started.");
+    struct asked *asked = ng_alloc(call, sizeof(*asked));
+    struct run *run = calloc(1, sizeof(*run));
+    if (run != NULL) {
+        run->notebook = strndup(file.real.data, file.real.len);
+    }
+    if (asked == NULL || run == NULL || run->notebook == NULL) {
+        run_free(run);
+        return cells_no_memory(call);
+    }
+    *asked = (struct asked){call, call->host->defer(call), wish == KERNELS_RESTART};
+    run->cancelled = asked_cancelled;
+    run->done = asked_done;
+    run->user = asked;
+    kernels_ask(self->kernels, run, wish);
+    return NG_PENDING;
 }
 
 int cells_interrupt_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct cells *self = user;
-    char *path = NULL;
     (void)args;
-    int rc = real_path(self, call, &path);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return kernels_interrupt(self->kernels, path)
-               ? ng_reply(call, ng_str_of("Successfully interrupted notebook execution."))
-               : no_kernel(call);
+    return ask(user, call, KERNELS_INTERRUPT);
 }
 
 int cells_restart_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct cells *self = user;
-    char *path = NULL;
     (void)args;
-    int rc = real_path(self, call, &path);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return kernels_restart(self->kernels, path)
-               ? ng_reply(call, ng_str_of("Successfully restarted the kernel."))
-               : no_kernel(call);
+    return ask(user, call, KERNELS_RESTART);
 }

@@ -9,6 +9,11 @@
 
 #define TIMEOUT_DEFAULT_S 120
 
+static char *keep(struct ng_str text)
+{
+    return text.data == NULL ? NULL : strndup(text.data, text.len);
+}
+
 /* ---- which cells ---- */
 
 /* Does the cell carry this tag? */
@@ -26,8 +31,10 @@ static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char 
 }
 
 /* The code cells among those, in the order of the notebook, each once. */
-static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count, struct run *run)
+static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
+                       struct cells_run *cells_run)
 {
+    struct run *run = cells_run->run;
     bool *wanted = calloc(nb->cell_count + 1, sizeof(*wanted));
     run->cells = calloc(count + 1, sizeof(*run->cells));
     bool good = wanted != NULL && run->cells != NULL;
@@ -36,7 +43,11 @@ static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count, 
     }
     for (size_t i = 0; good && i < nb->cell_count; i++) {
         const struct nb_cell *cell = &nb->cells[i];
-        if (!wanted[i] || cell->type != NB_CODE || has_tag(nb, cell, "skip-execution")) {
+        if (!wanted[i]) {
+            continue;
+        }
+        if (cell->type != NB_CODE || has_tag(nb, cell, "skip-execution")) {
+            cells_run->skipped++;
             continue;
         }
         struct run_cell *to_run = &run->cells[run->cell_count++];
@@ -76,6 +87,7 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
     }
     if (asked.len > 0) {
         found = kernelspecs_named(specs, asked);
+        run->asked = keep(asked);
     } else {
         found = kernelspecs_named(specs, nb_text_str(&name));
         if (found == NULL && name.len > 0) {
@@ -128,11 +140,6 @@ static struct ng_str owner_key(struct ng_call *call)
                               (int)caller->agent.len, caller->agent.data);
 }
 
-static char *keep(struct ng_str text)
-{
-    return text.data == NULL ? NULL : strndup(text.data, text.len);
-}
-
 /* The folder of a path: where its kernel is started. */
 static struct ng_str folder_of(struct ng_str path)
 {
@@ -143,16 +150,6 @@ static struct ng_str folder_of(struct ng_str path)
     return path;
 }
 
-static void run_drop(struct cells_run *run)
-{
-    run_free(run->run);
-    kernelspec_done(&run->spec);
-    free(run->owner);
-    free(run->path);
-    free(run->fallback);
-    free(run);
-}
-
 static struct cells_run *run_new(struct cells *self, struct ng_call *call,
                                  const struct cells_book *book)
 {
@@ -160,7 +157,6 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
     if (run == NULL) {
         return NULL;
     }
-    run->refs = 1;
     run->self = self;
     run->owner = keep(owner_key(call));
     run->path = keep(book->path);
@@ -172,7 +168,7 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
     }
     if (run->run == NULL || run->owner == NULL || run->path == NULL ||
         run->run->notebook == NULL || run->run->folder == NULL || !wire_id(run->id)) {
-        run_drop(run);
+        cells_run_free(run);
         return NULL;
     }
     return run;
@@ -234,16 +230,16 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
     if (rc == NG_OK && count == 0) {
         rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
     }
-    if (rc == NG_OK && !take_cells(&book.nb, chosen, count, run->run)) {
+    if (rc == NG_OK && !take_cells(&book.nb, chosen, count, run)) {
         rc = cells_no_memory(call);
     }
     rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
-    rc = rc != NG_OK ? rc : pick_kernel(call, &book.nb, run);
+    if (rc == NG_OK && run->run->cell_count > 0) {
+        rc = pick_kernel(call, &book.nb, run);
+    }
     cells_close(&book);
     if (rc != NG_OK) {
-        if (run != NULL) {
-            run_drop(run);
-        }
+        cells_run_free(run);
         return rc;
     }
     *ret = run;
@@ -252,20 +248,22 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
 
 /* ---- the run and its call ---- */
 
+/* In the background there is no client that could leave: only the gateway's end is told. */
 static bool run_cancelled(void *user)
 {
-    struct cells_run *run = user;
-    return !run->background && run->call->host->cancelled(run->call);
+    const struct cells_run *run = user;
+    return run->call->host->cancelled(run->call);
 }
 
-static void run_progress(void *user, size_t done, size_t total)
+static void run_progress(void *user, double done, size_t total, const char *text)
 {
-    struct cells_run *run = user;
+    const struct cells_run *run = user;
     struct ng_str none = {NULL, 0};
-    run->call->host->progress(run->call, (double)done, (double)total, none);
+    run->call->host->progress(run->call, done, (double)total,
+                              text == NULL ? none : ng_str_of(text));
 }
 
-/* On the kernels' thread, with their lock: the rest is a worker's. */
+/* On the kernels' thread: the rest is a worker's. */
 static void run_done(struct run *inner, void *user)
 {
     struct cells_run *run = user;
@@ -276,10 +274,22 @@ static void run_done(struct run *inner, void *user)
     call->host->finish(deferred, NG_PENDING);
 }
 
+/* The last that is heard of the call: what it lent is free. */
+static void run_ended(void *user, int rc, struct ng_str message)
+{
+    struct cells_run *run = user;
+    cells_runs_over(run->self->runs, run, rc, message);
+}
+
 /* The call waits from here on without a thread. */
 static int run_begin(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
+    int rc = call->host->when_ended(call, run_ended, run);
+    if (rc != NG_OK) {
+        cells_runs_over(run->self->runs, run, rc, ng_str_of("out of memory"));
+        return rc;
+    }
     run->call = call;
     run->deferred = call->host->defer(call);
     run->run->cancelled = run_cancelled;
@@ -288,6 +298,23 @@ static int run_begin(struct ng_call *call, void *user)
     run->run->user = run;
     kernels_run(run->self->kernels, run->run, &run->spec);
     return NG_PENDING;
+}
+
+static int run_in_background(struct cells *self, struct ng_call *call, struct cells_run *run)
+{
+    char id[WIRE_ID_SIZE];
+    size_t cells = run->run->cell_count;
+    memcpy(id, run->id, sizeof(id));
+    cells_runs_add(self->runs, run);
+    int rc = call->host->background(call, run_begin, run);
+    if (rc != NG_OK) {
+        cells_runs_over(self->runs, run, rc, ng_str_of("it could not be begun"));
+        return rc;
+    }
+    return ng_reply(call, call->host->format(call,
+                                             "Running %zu cell(s) in the background. Run: %s\n"
+                                             "getNotebookRun tells how it is doing.",
+                                             cells, id));
 }
 
 int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
@@ -299,25 +326,13 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str id = call->host->format(call, "%s", run->id);
-    run->background = call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE;
-    size_t cells = run->run->cell_count;
-    cells_runs_add(self->runs, run);
-    if (!run->background) {
-        return run_begin(call, run);
+    if (run->run->cell_count == 0) {
+        struct nb_text text = {0};
+        cells_answer(run, NULL, &text);
+        cells_run_free(run);
+        return cells_reply(call, &text);
     }
-    rc = call->host->background(call, run_begin, run);
-    if (rc != NG_OK) {
-        cells_runs_lock(self->runs);
-        run->over = true;
-        run->code = rc;
-        cells_runs_unlock(self->runs);
-        cells_runs_unref(self->runs, run);
-        return rc;
-    }
-    return ng_reply(call,
-                    call->host->format(call,
-                                       "Running %zu cell(s) in the background. Run: %.*s\n"
-                                       "getNotebookRun tells how it is doing.",
-                                       cells, (int)id.len, id.data));
+    return call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE
+               ? run_in_background(self, call, run)
+               : run_begin(call, run);
 }

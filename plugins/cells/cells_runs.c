@@ -30,14 +30,18 @@ int cells_runs_open(struct ng_call *call, struct cells_runs **ret)
     return NG_OK;
 }
 
-static void run_forget(struct cells_run *run)
+void cells_run_free(struct cells_run *run)
 {
+    if (run == NULL) {
+        return;
+    }
     run_free(run->run);
     kernelspec_done(&run->spec);
     nb_text_done(&run->text);
     free(run->owner);
     free(run->path);
     free(run->fallback);
+    free(run->asked);
     free(run);
 }
 
@@ -49,7 +53,7 @@ void cells_runs_close(struct cells_runs *runs)
     while (runs->first != NULL) {
         struct cells_run *run = runs->first;
         runs->first = run->next;
-        run_forget(run);
+        cells_run_free(run);
     }
     free(runs->lasts);
     (void)pthread_mutex_destroy(&runs->lock);
@@ -66,33 +70,74 @@ void cells_runs_unlock(struct cells_runs *runs)
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
-/* The oldest that is over and that nobody looks at. With the lock held. */
-static void forget_oldest(struct cells_runs *runs)
+static size_t bytes_of(const struct cells_run *run)
+{
+    size_t bytes = run->text.len;
+    for (size_t i = 0; i < run->run->cell_count; i++) {
+        bytes += run->run->cells[i].outputs.bytes + run->run->cells[i].source.len;
+    }
+    return bytes;
+}
+
+/* The oldest that is over and that nobody looks at, but never the newest. False: there is none.
+ * With the lock held. */
+static bool forget_oldest(struct cells_runs *runs)
 {
     struct cells_run **found = NULL;
     for (struct cells_run **at = &runs->first; *at != NULL; at = &(*at)->next) {
-        if ((*at)->over && (*at)->refs == 1) {
+        if ((*at)->over && (*at)->refs == 1 && at != &runs->first) {
             found = at;
         }
     }
-    if (found != NULL) {
-        struct cells_run *run = *found;
-        *found = run->next;
-        runs->count--;
-        run_forget(run);
+    if (found == NULL) {
+        return false;
     }
+    struct cells_run *run = *found;
+    *found = run->next;
+    runs->count--;
+    cells_run_free(run);
+    return true;
+}
+
+static size_t bytes_over(const struct cells_runs *runs)
+{
+    size_t bytes = 0;
+    for (const struct cells_run *run = runs->first; run != NULL; run = run->next) {
+        bytes += run->over ? bytes_of(run) : 0;
+    }
+    return bytes;
 }
 
 void cells_runs_add(struct cells_runs *runs, struct cells_run *run)
 {
     cells_runs_lock(runs);
-    if (runs->count >= CELLS_RUNS_MAX) {
-        forget_oldest(runs);
-    }
-    run->refs++; /* the table's */
+    run->background = true;
+    run->refs = 2;
     run->next = runs->first;
     runs->first = run;
     runs->count++;
+    while (runs->count > CELLS_RUNS_MAX && forget_oldest(runs)) {
+    }
+    cells_runs_unlock(runs);
+}
+
+void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
+                     struct ng_str message)
+{
+    if (!run->background) {
+        cells_run_free(run);
+        return;
+    }
+    cells_runs_lock(runs);
+    if (rc != NG_OK && rc != run->code) { /* saving failed, or it never began */
+        run->code = rc;
+        run->text.len = 0;
+        nb_add_str(&run->text, message);
+    }
+    run->over = true;
+    run->refs--;
+    while (bytes_over(runs) > CELLS_RUNS_BYTES_MAX && forget_oldest(runs)) {
+    }
     cells_runs_unlock(runs);
 }
 

@@ -8,6 +8,8 @@
 
 /* Runs that are remembered, the oldest that is over goes first. */
 #define CELLS_RUNS_MAX 256
+/* Outputs of runs that are over; the newest stays in any case. */
+#define CELLS_RUNS_BYTES_MAX ((size_t)64 * 1024 * 1024)
 /* Cells whose last end is remembered. */
 #define CELLS_LAST_MAX 10000
 
@@ -17,22 +19,29 @@ struct cells_run {
     char id[WIRE_ID_SIZE];
     char *owner; /* "space/agent" */
     struct cells *self;
-    struct ng_call *call; /* NULL once it is over */
+    struct ng_call *call;
     struct ng_deferred *deferred;
     struct run *run;
     char *path;             /* of the notebook, as the caller named it */
     struct kernelspec spec; /* what a kernel is started from; empty after that */
     char *fallback;         /* the kernel that the notebook names and that is not installed */
-    bool background;
-    bool over; /* all is saved, `text` is the answer */
+    char *asked;            /* the kernel that the caller names, or NULL */
+    size_t skipped;         /* cells that are no code, or are tagged skip-execution */
+    bool background;        /* it is in the table */
+    bool over; /* nothing of it changes any more: all is on disk, `text` is the answer */
     int code;  /* of the answer: NG_OK, or how it failed */
     struct nb_text text;
     unsigned refs;
 };
 
-/* Takes the run over (it has one reference, the caller's). */
+void cells_run_free(struct cells_run *run); /* NULL is a no-op */
+/* Adds a run that goes on without its call; it then has two references, the table's and that
+ * of what runs. */
 void cells_runs_add(struct cells_runs *runs, struct cells_run *run);
 void cells_runs_unref(struct cells_runs *runs, struct cells_run *run);
+/* Its call has ended: one reference less, and without a place in the table it is freed. */
+void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
+                     struct ng_str message);
 /* One more reference; NULL: there is none that this owner may see. */
 struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id,
                                  struct ng_str owner);

@@ -19,11 +19,45 @@ static void add_note(struct nb_text *note, const char *text, const char *more)
     nb_add_word(note, more);
 }
 
+static bool has_source(const struct nb *nb, size_t index, struct ng_str source)
+{
+    struct nb_text text = {0};
+    (void)nb_decode_lines(&text, nb->bytes, nb->cells[index].source);
+    bool same = !text.failed && text.len == source.len &&
+                (source.len == 0 || memcmp(text.data, source.data, source.len) == 0);
+    nb_text_done(&text);
+    return same;
+}
+
+/* The cell in the file as it is by now. One without an id is known by its place, or, where
+ * that holds another source, by its source, if only one has it. SIZE_MAX: it is gone. */
+static size_t find_cell(const struct nb *nb, const struct run_cell *cell)
+{
+    struct ng_str source = nb_text_str(&cell->source);
+    size_t index = cells_find(nb, ng_str_of(cell->handle));
+    bool by_place = strncmp(cell->handle, "index:", 6) == 0;
+    if (!by_place || (index != SIZE_MAX && has_source(nb, index, source))) {
+        return index;
+    }
+    index = SIZE_MAX;
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (nb->cells[i].type != NB_CODE || nb->cells[i].id_good ||
+            !has_source(nb, i, source)) {
+            continue;
+        }
+        if (index != SIZE_MAX) {
+            return SIZE_MAX;
+        }
+        index = i;
+    }
+    return index;
+}
+
 static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell,
                      struct nb_text *note)
 {
     struct nb_text json = {0};
-    size_t index = cells_find(nb, ng_str_of(cell->handle));
+    size_t index = find_cell(nb, cell);
     if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
         add_note(note, "meanwhile there is no longer a code cell ", cell->handle);
         return;
@@ -50,6 +84,17 @@ static void put_patch(struct nb_edit *edit, const struct nb *nb, const struct ru
     nb_text_done(&bundle);
 }
 
+/* Were all outputs of this cell made anew? */
+static bool is_of_run(const struct run *run, const char *handle)
+{
+    for (size_t i = 0; i < run->cell_count; i++) {
+        if (has_run(&run->cells[i]) && strcmp(run->cells[i].handle, handle) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What there is to write into this file. Without one, `note` says why. */
 static int put_outputs(struct ng_call *call, const struct ng_file *present,
                        struct ng_draft *next, const struct run *run, struct nb_text *note)
@@ -71,7 +116,9 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
         }
     }
     for (size_t i = 0; i < run->patch_count; i++) {
-        put_patch(&edit, &nb, &run->patches[i]);
+        if (!is_of_run(run, run->patches[i].handle)) {
+            put_patch(&edit, &nb, &run->patches[i]);
+        }
     }
     int rc = cells_draft(call, next, &nb, &edit);
     nb_edit_done(&edit);
@@ -98,7 +145,9 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     cells_runs_unlock(run->self->runs);
     nb_text_done(&said);
     int rc = text.failed ? cells_no_memory(call) : NG_OK;
-    if (rc == NG_OK && code == NG_OK) {
+    if (rc == NG_OK && run->background) {
+        /* Who asks later is told: nobody reads the answer of this call. */
+    } else if (rc == NG_OK && code == NG_OK) {
         rc = ng_reply(call, nb_text_str(&text));
         rc = rc == NG_OK ? cells_answer_images(call, run->run) : rc;
     } else if (rc == NG_OK) {
@@ -117,9 +166,6 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
     int rc = put_outputs(call, present, next, run->run, &note);
     rc = rc != NG_OK ? rc : answer(call, run, &note);
     nb_text_done(&note);
-    cells_runs_lock(run->self->runs);
-    run->over = true;
-    cells_runs_unlock(run->self->runs);
     return rc;
 }
 
@@ -133,40 +179,51 @@ static bool anything_ran(const struct run *run)
     return run->patch_count > 0;
 }
 
+/* Nothing was written: the outputs are in the answer all the same. */
+static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int code)
+{
+    struct nb_text text = {0};
+    const char *why = code == NG_EOUTSIDE       ? "the file is in none of the roots any more"
+                      : code == NG_ENOTFOUND    ? "the file is gone"
+                      : code == NG_ECONFLICT    ? "other programs keep changing the file"
+                      : code == NG_EFORBIDDEN   ? "the file may not be written"
+                      : code == NG_EFULL        ? "no room is left on the disk"
+                      : code == NG_ETOOLARGE    ? "the file is too large"
+                      : code == NG_EUNAVAILABLE ? "the storage does not answer"
+                                                : "the file could not be changed";
+    cells_runs_lock(run->self->runs);
+    cells_answer(run, why, &text);
+    run->code = code;
+    run->text.len = 0;
+    nb_add_str(&run->text, nb_text_str(&text));
+    cells_runs_unlock(run->self->runs);
+    int rc = text.failed ? cells_no_memory(call)
+                         : call->host->fail_text(call, code, nb_text_str(&text));
+    nb_text_done(&text);
+    return rc;
+}
+
 int cells_run_save(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
-    struct cells_runs *runs = run->self->runs;
     struct nb_text none = {0};
-    int rc;
-    cells_runs_remember(runs, run->run);
+    cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
-        rc = answer(call, run, &none);
-        rc = rc == NG_OK && run->code != NG_OK
-                 ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
-                 : rc;
-        cells_runs_lock(runs);
-        run->over = true;
-        cells_runs_unlock(runs);
-    } else {
-        struct ng_file_edit edit = {
-            .size = sizeof(edit),
-            .path = call->host->format(call, "%s", run->path),
-            .fn = save_file,
-            .user = run,
-            .max_bytes = CELLS_FILE_MAX,
-            .collection = CELLS_COLLECTION,
-            .action = "run",
-        };
-        rc =
-            edit.path.data == NULL ? cells_no_memory(call) : call->host->file_edit(call, &edit);
-        if (rc < NG_OK) {
-            cells_runs_lock(runs);
-            run->over = true;
-            run->code = rc;
-            nb_add_word(&run->text, "The cells ran, and their outputs could not be saved.");
-            cells_runs_unlock(runs);
-        }
+        int rc = answer(call, run, &none);
+        return rc == NG_OK && run->code != NG_OK && !run->background
+                   ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
+                   : rc;
     }
-    return rc;
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = call->host->format(call, "%s", run->path),
+        .fn = save_file,
+        .user = run,
+        .max_bytes = CELLS_FILE_MAX,
+        .collection = CELLS_COLLECTION,
+        .action = "run",
+    };
+    int rc =
+        edit.path.data == NULL ? cells_no_memory(call) : call->host->file_edit(call, &edit);
+    return rc < NG_OK && rc != NG_EINTERNAL ? fail_with_outputs(call, run, rc) : rc;
 }

@@ -5,6 +5,8 @@
 #define NOTEGATE_PLUGIN_CELLS_HOLDING_H
 
 #include "holder/orders.h"
+
+#include <limits.h>
 #include <sys/types.h>
 
 #include "nb.h"
@@ -22,11 +24,14 @@ struct holding_news {
     struct ng_str tail;
 };
 
-/* Starts the process. false: *ret_error says why (errno). */
-bool holding_open(struct holding *holding, int *ret_error);
+/* Starts the process. false: *ret_error says why (errno). path: the program. */
+bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error);
 /* Ends it: it takes all kernels and what they started with it. Waits until they are gone. */
 void holding_close(struct holding *holding);
-/* false: the process is gone, or the order is too long. The lists end with NULL. */
+/* The process was killed: its kernels went with it, and what they had started goes now. */
+void holding_sweep(void);
+/* false: the process is gone or does not listen, or the order is too long. The lists end with
+ * NULL. */
 bool holding_start(struct holding *holding, uint32_t id, const char *folder,
                    char *const *command, char *const *variables);
 bool holding_signal(struct holding *holding, uint32_t id, int signal);

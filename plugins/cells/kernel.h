@@ -20,8 +20,13 @@
 #define KERNEL_INTERRUPT_MS 5000
 /* What a kernel has to end by itself before it is killed. */
 #define KERNEL_SHUTDOWN_MS 5000
-/* Output that comes after a cell says that it is done. */
+/* Output that comes after the last cell says that it is done; while it comes, at most this. */
 #define KERNEL_GRACE_MS 40
+#define KERNEL_GRACE_MAX_MS 400
+/* A kernel that was told to end, quit(), has this long for it. */
+#define KERNEL_QUIT_MS 5000
+/* How often a run that goes on says so. */
+#define KERNEL_PROGRESS_MS 2000
 /* After the reply, how long to wait for the word that all output was sent. */
 #define KERNEL_IDLE_WAIT_MS 4000
 /* Tries to start one that dies at once (its ports may have been taken meanwhile). */
@@ -84,11 +89,12 @@ struct run {
     size_t cell_count;
     int64_t timeout_ms;
     size_t max_saved_output;
-    /* Called by the kernels' thread with the lock held: quick, and no call of kernels_*. */
+    /* Called by the kernels' thread with the lock held: quick, and no call of kernels_*. Both
+     * may be NULL. `done` only grows: whole cells, and a part of the one that runs. */
     bool (*cancelled)(void *user);
-    void (*progress)(void *user, size_t done, size_t total);
-    /* The last word of the kernels about this run; the lock is held, the run is the caller's.
-     */
+    void (*progress)(void *user, double done, size_t total, const char *text);
+    /* The last word of the kernels about this run, which is the caller's again. No lock is
+     * held. */
     void (*done)(struct run *run, void *user);
     void *user;
 
@@ -105,7 +111,8 @@ struct run {
 
     /* The kernels' own. */
     size_t at; /* the cell that runs */
-    int64_t queued_ms, deadline_ms, interrupted_ms;
+    int64_t queued_ms, deadline_ms, interrupted_ms, told_ms;
+    double told;   /* as progress */
     bool stopping; /* interrupted: by time, cancellation or a tool */
     enum cell_state stop_state;
     struct run *next;
@@ -150,12 +157,18 @@ const struct run_cell *kernels_cell(struct kernels *kernels, const char *noteboo
 bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret);
 /* All; returns how many there are, of which `max` are told. */
 size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max);
-/* false: there is no kernel for this notebook. What runs is told CELL_INTERRUPTED when it has
- * stopped. */
-bool kernels_interrupt(struct kernels *kernels, const char *notebook);
-/* The kernel is ended and begun anew; what runs ends, what waits runs on the new one. */
-bool kernels_restart(struct kernels *kernels, const char *notebook);
-/* Nobody is attached any more: ended when it is idle. */
-bool kernels_end(struct kernels *kernels, const char *notebook);
+
+enum kernels_wish {
+    /* What runs is interrupted. Done when it has stopped: RUN_TIMED_OUT: it goes on all the
+     * same. */
+    KERNELS_INTERRUPT = 1,
+    /* The kernel is ended and begun anew; what runs ends, what waits runs on the new one. Done
+     * when that is ready. */
+    KERNELS_RESTART = 2
+};
+
+/* `run` has a notebook and no cells; done() comes once, maybe before this returns.
+ * RUN_NO_KERNEL: there is no kernel for this notebook, or it did not start again (`why`). */
+void kernels_ask(struct kernels *kernels, struct run *run, enum kernels_wish wish);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_ask.c - what tools ask of the kernels beside runs. */
+/* kernel_ask.c - what is told of the kernels. */
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -32,16 +32,15 @@ const struct run_cell *kernels_cell(struct kernels *kernels, const char *noteboo
 {
     const struct kernel *kernel = kernels_find(kernels, notebook);
     const struct run *run = kernel == NULL ? NULL : kernel->first;
-    for (; run != NULL; run = run->next) {
-        for (size_t i = 0; i < run->cell_count; i++) {
+    const struct run_cell *found = NULL;
+    for (; run != NULL && found == NULL; run = run->next) {
+        for (size_t i = 0; i < run->cell_count && found == NULL; i++) {
             const struct run_cell *cell = &run->cells[i];
-            if ((cell->state == CELL_PENDING || cell->state == CELL_RUNNING) &&
-                strcmp(cell->handle, handle) == 0) {
-                return cell;
-            }
+            bool there = cell->state == CELL_PENDING || cell->state == CELL_RUNNING;
+            found = there && strcmp(cell->handle, handle) == 0 ? cell : NULL;
         }
     }
-    return NULL;
+    return found;
 }
 
 static const char *state_word(const struct kernel *kernel)
@@ -54,9 +53,12 @@ static const char *state_word(const struct kernel *kernel)
         return "restarting";
     case KERNEL_READY:
         return kernel->execution.active ? "busy" : "idle";
-    default:
-        return "ending";
+    case KERNEL_ENDING:
+    case KERNEL_DYING:
+    case KERNEL_GONE:
+        break;
     }
+    return "ending";
 }
 
 static void tell(const struct kernel *kernel, struct kernel_info *ret)
@@ -91,7 +93,7 @@ size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max
     size_t count = 0;
     kernels_lock(kernels);
     for (const struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel->state == KERNEL_GONE) {
+        if (!kernel_takes_runs(kernel)) {
             continue;
         }
         if (count < max) {
@@ -101,38 +103,4 @@ size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max
     }
     kernels_unlock(kernels);
     return count;
-}
-
-/* Which wish of the kernel is set. */
-enum wish { WISH_INTERRUPT, WISH_RESTART, WISH_END };
-
-static bool wish(struct kernels *kernels, const char *notebook, enum wish wish)
-{
-    kernels_lock(kernels);
-    struct kernel *kernel = kernels_find(kernels, notebook);
-    if (kernel != NULL) {
-        kernel->asked_interrupt = kernel->asked_interrupt || wish == WISH_INTERRUPT;
-        kernel->asked_restart = kernel->asked_restart || wish == WISH_RESTART;
-        kernel->unused = kernel->unused || wish == WISH_END;
-    }
-    kernels_unlock(kernels);
-    if (kernel != NULL) {
-        kernels_wake(kernels);
-    }
-    return kernel != NULL;
-}
-
-bool kernels_interrupt(struct kernels *kernels, const char *notebook)
-{
-    return wish(kernels, notebook, WISH_INTERRUPT);
-}
-
-bool kernels_restart(struct kernels *kernels, const char *notebook)
-{
-    return wish(kernels, notebook, WISH_RESTART);
-}
-
-bool kernels_end(struct kernels *kernels, const char *notebook)
-{
-    return wish(kernels, notebook, WISH_END);
 }

@@ -127,6 +127,7 @@ static bool connect_all(struct kernel *kernel, const int ports[PORTS])
 
 static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
 {
+    char path[PATH_MAX];
     int error = 0;
     if (kernels->context == NULL) {
         const char *missing = kernels->zmq.library != NULL ? NULL : zeromq_load(&kernels->zmq);
@@ -138,10 +139,12 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
             return fail(why, "Kernels cannot be started: libzmq does not start.");
         }
     }
-    if (kernels->holding.socket < 0 && !holding_open(&kernels->holding, &error)) {
+    if (kernels->holding.socket < 0 && !holding_open(&kernels->holding, path, &error)) {
         char text[128];
-        return fail(why, "Kernels cannot be started: the program %s does not start: %s",
-                    HOLDER_PROGRAM, strerror_r(error, text, sizeof(text)));
+        return fail(why,
+                    "Kernels cannot be started: the program %.700s, which holds them, does not "
+                    "start: %s",
+                    path, strerror_r(error, text, sizeof(text)));
     }
     return true;
 }
@@ -157,8 +160,8 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     kernelspec_free_list(variables);
     return good ? true
                 : fail(why,
-                       "The kernel `%s` could not be started: its command is too long, or "
-                       "memory is out.",
+                       "The kernel `%s` could not be started: its command is too long, the "
+                       "process that holds kernels does not listen, or memory is out.",
                        kernel->spec.name);
 }
 

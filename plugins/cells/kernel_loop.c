@@ -2,22 +2,23 @@
 /* kernel_loop.c - the thread that all kernels are spoken with by, and the table of them. */
 #include "kernel_state.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 /* How often a kernel at work is looked at, one that waits, and all while none is there. */
 #define LOOP_BUSY_MS 10
 #define LOOP_IDLE_MS 500
-/* A kernel that begins is asked this often whether it is there. */
-#define LOOP_ASK_MS 250
+/* Others that want the lock get it between two turns. */
+#define LOOP_YIELD_NS 200000
 /* What all kernels have to end by themselves when the gateway does. */
 #define LOOP_STOP_MS 3000
 #define LOST_MAX 1024
@@ -41,7 +42,9 @@ int64_t kernel_time_ms(void)
 
 void kernels_lock(struct kernels *kernels)
 {
+    (void)atomic_fetch_add(&kernels->waiting, 1);
     (void)pthread_mutex_lock(&kernels->lock);
+    (void)atomic_fetch_sub(&kernels->waiting, 1);
 }
 
 void kernels_unlock(struct kernels *kernels)
@@ -55,20 +58,57 @@ void kernels_wake(struct kernels *kernels)
     (void)!write(kernels->wake, &one, sizeof(one));
 }
 
+bool kernel_takes_runs(const struct kernel *kernel)
+{
+    return kernel->state <= KERNEL_RESTARTING;
+}
+
+bool kernel_is_busy(const struct kernel *kernel)
+{
+    return kernel->state != KERNEL_READY || kernel->first != NULL || kernel->execution.active;
+}
+
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook)
 {
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel->state != KERNEL_GONE && strcmp(kernel->notebook, notebook) == 0) {
+        if (kernel_takes_runs(kernel) && strcmp(kernel->notebook, notebook) == 0) {
             return kernel;
         }
     }
     return NULL;
 }
 
+/* ---- runs that are over ---- */
+
+void kernels_ended(struct kernels *kernels, struct run *run)
+{
+    struct run **at = &kernels->ended;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    run->next = NULL;
+    *at = run;
+}
+
+void kernels_tell_ended(struct kernels *kernels)
+{
+    kernels_lock(kernels);
+    struct run *run = kernels->ended;
+    kernels->ended = NULL;
+    kernels_unlock(kernels);
+    while (run != NULL) {
+        struct run *next = run->next;
+        run->next = NULL;
+        run->done(run, run->user); /* it may be freed there */
+        run = next;
+    }
+}
+
 /* ---- what was lost, for the next answer ---- */
 
 void kernels_remember_lost(struct kernels *kernels, const char *notebook)
 {
+    (void)kernels_forget_lost(kernels, notebook); /* once is enough */
     char *copy = strdup(notebook);
     char **lost = kernels->lost_count == LOST_MAX
                       ? NULL
@@ -94,176 +134,6 @@ bool kernels_forget_lost(struct kernels *kernels, const char *notebook)
         }
     }
     return found;
-}
-
-/* ---- one kernel's life ---- */
-
-static void kernel_free(struct kernel *kernel)
-{
-    kernel_disconnect(kernel);
-    kernelspec_done(&kernel->spec);
-    nb_text_done(&kernel->execution.error);
-    free(kernel->notebook);
-    free(kernel->folder);
-    free(kernel->places);
-    free(kernel);
-}
-
-static void kernel_fail_start(struct kernel *kernel, const char *why)
-{
-    kernel->state = KERNEL_GONE;
-    kernel_fail_runs(kernel, RUN_NO_KERNEL, why);
-}
-
-void kernel_shut_down(struct kernel *kernel, enum kernel_state state)
-{
-    if (kernel->state == KERNEL_GONE) {
-        return;
-    }
-    if (kernel->execution.active) {
-        kernel_interrupt(kernel);
-    }
-    kernel->state = state;
-    kernel->ending_ms = kernel_now_ms();
-    (void)kernel_send(
-        kernel, CHANNEL_CONTROL, "shutdown_request",
-        ng_str_of(state == KERNEL_RESTARTING ? "{\"restart\":true}" : "{\"restart\":false}"),
-        NULL);
-}
-
-static void how_it_ended(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
-{
-    int used =
-        WIFSIGNALED(status)
-            ? snprintf(why, KERNEL_WHY_MAX, "signal %d (%s)", WTERMSIG(status),
-                       sigabbrev_np(WTERMSIG(status)) == NULL ? "?"
-                                                              : sigabbrev_np(WTERMSIG(status)))
-            : snprintf(why, KERNEL_WHY_MAX, "exit code %d", WEXITSTATUS(status));
-    size_t room = KERNEL_WHY_MAX - (size_t)used - 64;
-    size_t skip = tail.len > room ? tail.len - room : 0;
-    while (skip < tail.len && ((unsigned char)tail.data[skip] & 0xc0) == 0x80) {
-        skip++;
-    }
-    if (tail.len > skip) {
-        (void)snprintf(why + used, KERNEL_WHY_MAX - (size_t)used, "; the last it wrote: %.*s",
-                       (int)(tail.len - skip), tail.data + skip);
-    }
-}
-
-static void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
-{
-    char how[KERNEL_WHY_MAX];
-    char why[KERNEL_WHY_MAX];
-    enum kernel_state before = kernel->state;
-    while (before == KERNEL_READY && kernel_receive(kernel)) {
-        /* what it said before it ended is kept */
-    }
-    how_it_ended(status, tail, how);
-    kernel_disconnect(kernel);
-    if (before == KERNEL_STARTING && kernel->starts < KERNEL_STARTS_MAX) {
-        if (!kernel_launch(kernel, why)) {
-            kernel_fail_start(kernel, why);
-        }
-        return;
-    }
-    if (before == KERNEL_RESTARTING) {
-        kernel->starts = 0;
-        kernel->fresh = true;
-        kernel->execution.active = false;
-        if (!kernel_launch(kernel, why)) {
-            kernel_fail_start(kernel, why);
-        }
-        return;
-    }
-    if (before == KERNEL_STARTING) {
-        (void)snprintf(why, sizeof(why), "The kernel `%s` ended before it was ready: %.800s",
-                       kernel->spec.name, how);
-        kernel_fail_start(kernel, why);
-        return;
-    }
-    kernel->state = KERNEL_GONE;
-    if (before == KERNEL_READY) {
-        kernels_remember_lost(kernel->kernels, kernel->notebook);
-        struct execution *execution = &kernel->execution;
-        if (execution->active && execution->replied && !execution->failed) {
-            /* It said that the cell is done, and ended by itself: quit(). */
-            if (execution->run != NULL) {
-                execution->run->kernel_ended = true;
-            }
-            kernel_cell_over(kernel, CELL_OK);
-        }
-        (void)snprintf(why, sizeof(why), "The kernel ended: %.800s", how);
-        kernel_fail_runs(kernel, RUN_KERNEL_DIED, why);
-    } else {
-        kernel_fail_runs(kernel, RUN_STOPPED, "The kernel was ended.");
-    }
-}
-
-static void kernel_look_starting(struct kernel *kernel, int64_t now)
-{
-    const struct kernels_options *options = &kernel->kernels->options;
-    if (kernel->info_replied && kernel->iopub_seen) {
-        kernel->state = KERNEL_READY;
-        kernel->starts = 0;
-        kernel->used_ms = now;
-    } else if (now - kernel->started_ms >= options->start_timeout_ms) {
-        char why[KERNEL_WHY_MAX];
-        (void)snprintf(why, sizeof(why),
-                       "The kernel `%s` did not get ready within %lld s (cells.start_timeout).",
-                       kernel->spec.name, (long long)(options->start_timeout_ms / 1000));
-        (void)holding_signal(&kernel->kernels->holding, kernel->id, SIGKILL);
-        kernel_fail_start(kernel, why);
-    } else if (kernel->pid != 0 && now - kernel->asked_ms >= LOOP_ASK_MS) {
-        kernel->asked_ms = now;
-        (void)kernel_send(kernel, CHANNEL_SHELL, "kernel_info_request", ng_str_of("{}"), NULL);
-    }
-}
-
-static void kernel_look_ending(struct kernel *kernel, int64_t now)
-{
-    int64_t since = now - kernel->ending_ms;
-    if (since >= 2 * (int64_t)KERNEL_SHUTDOWN_MS) {
-        return; /* killed; its end will be told */
-    }
-    if (since >= KERNEL_SHUTDOWN_MS) {
-        (void)holding_signal(&kernel->kernels->holding, kernel->id, SIGKILL);
-        kernel->ending_ms = now - 2 * (int64_t)KERNEL_SHUTDOWN_MS;
-    }
-}
-
-/* What runs is over; what waits runs on the new process. */
-static void kernel_restart(struct kernel *kernel)
-{
-    kernel_shut_down(kernel, KERNEL_RESTARTING);
-    if (kernel->execution.run != NULL) {
-        kernel_cell_over(kernel, CELL_INTERRUPTED);
-    }
-    kernel->execution.active = false;
-}
-
-static void kernel_look(struct kernel *kernel)
-{
-    const struct kernels_options *options = &kernel->kernels->options;
-    int64_t now = kernel_now_ms();
-    char why[KERNEL_WHY_MAX];
-    if (kernel->state == KERNEL_NEW && !kernel_launch(kernel, why)) {
-        kernel_fail_start(kernel, why);
-    }
-    if (kernel->asked_restart && kernel->state == KERNEL_READY) {
-        kernel->asked_restart = false;
-        kernel_restart(kernel);
-    }
-    if (kernel->state == KERNEL_STARTING) {
-        kernel_look_starting(kernel, now);
-    } else if (kernel->state == KERNEL_RESTARTING || kernel->state == KERNEL_ENDING) {
-        kernel_look_ending(kernel, now);
-    }
-    kernel_work(kernel);
-    bool idle =
-        kernel->state == KERNEL_READY && kernel->first == NULL && !kernel->execution.active;
-    if (idle && (kernel->unused || now - kernel->used_ms >= options->idle_timeout_ms)) {
-        kernel_shut_down(kernel, KERNEL_ENDING);
-    }
 }
 
 /* ---- the thread ---- */
@@ -303,12 +173,13 @@ static void take_news(struct kernels *kernels, const struct holding_news *news)
 static void all_lost(struct kernels *kernels)
 {
     holding_close(&kernels->holding);
+    holding_sweep();
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         if (kernel->state != KERNEL_GONE) {
             kernel->state = KERNEL_GONE;
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,
-                             "The process that holds the kernels ended.");
+                             "the process that holds the kernels ended, and they with it");
         }
     }
 }
@@ -340,11 +211,6 @@ static void free_gone(struct kernels *kernels)
     }
 }
 
-static bool is_busy(const struct kernel *kernel)
-{
-    return kernel->state != KERNEL_READY || kernel->first != NULL || kernel->execution.active;
-}
-
 /* Everything that has come, and everything that is due. Returns how long to wait. */
 static long turn(struct kernels *kernels)
 {
@@ -354,7 +220,7 @@ static long turn(struct kernels *kernels)
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         more = kernel_receive(kernel) || more;
         kernel_look(kernel);
-        busy = busy || is_busy(kernel);
+        busy = busy || kernel_is_busy(kernel);
     }
     free_gone(kernels);
     return more ? 0 : busy ? LOOP_BUSY_MS : kernels->first != NULL ? LOOP_IDLE_MS : -1;
@@ -387,8 +253,14 @@ static void *loop(void *user)
         long wait_ms = turn(kernels);
         size_t count = fill_items(kernels, items, ITEMS_MAX);
         uint64_t ignored;
+        bool loaded = kernels->zmq.library != NULL;
         kernels_unlock(kernels);
-        if (kernels->zmq.library != NULL) {
+        kernels_tell_ended(kernels);
+        if (atomic_load(&kernels->waiting) > 0) {
+            const struct timespec yield = {0, LOOP_YIELD_NS};
+            (void)nanosleep(&yield, NULL);
+        }
+        if (loaded) {
             (void)kernels->zmq.poll(items, (int)count, wait_ms);
             if ((items[0].revents & ZMQ_POLLIN) != 0) {
                 (void)!read(kernels->wake, &ignored, sizeof(ignored));
@@ -422,11 +294,40 @@ struct kernels *kernels_new(const struct kernels_options *options)
     return kernels;
 }
 
-/* With the lock held. The thread is begun with the first kernel. */
-static bool begin_thread(struct kernels *kernels)
+/* Connection files of a gateway that was killed: whoever has the data directory now is the only
+ * one. */
+static void clear_folder(const char *folder)
+{
+    char path[4096];
+    DIR *list = opendir(folder);
+    const struct dirent *entry;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        int len = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        if (strncmp(entry->d_name, "kernel-", 7) == 0 && len > 0 && len < (int)sizeof(path)) {
+            (void)unlink(path);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+}
+
+/* Kernels are started elsewhere: the name of the folder must hold there as well. */
+static void make_folder(struct kernels *kernels)
+{
+    (void)mkdir(kernels->options.runtime_folder, S_IRWXU);
+    char *whole = realpath(kernels->options.runtime_folder, NULL);
+    if (whole != NULL) {
+        free(kernels->options.runtime_folder);
+        kernels->options.runtime_folder = whole;
+        clear_folder(whole);
+    }
+}
+
+bool kernels_begin(struct kernels *kernels)
 {
     if (!kernels->running) {
-        (void)mkdir(kernels->options.runtime_folder, S_IRWXU);
+        make_folder(kernels);
         kernels->running = pthread_create(&kernels->thread, NULL, loop, kernels) == 0;
     }
     return kernels->running;
@@ -439,10 +340,11 @@ static void end_all(struct kernels *kernels)
         kernel_fail_runs(kernel, RUN_STOPPED, "The gateway is ending.");
         kernel_shut_down(kernel, KERNEL_ENDING);
     }
+    free_gone(kernels);
     while (kernels->first != NULL && kernel_now_ms() < until) {
-        zmq_pollitem_t item = {.fd = kernels->holding.socket, .events = ZMQ_POLLIN};
+        struct pollfd item = {.fd = kernels->holding.socket, .events = POLLIN};
         kernels_unlock(kernels);
-        (void)kernels->zmq.poll(&item, 1, 50);
+        (void)poll(&item, 1, 50);
         kernels_lock(kernels);
         take_all_news(kernels);
         free_gone(kernels);
@@ -469,6 +371,7 @@ void kernels_free(struct kernels *kernels)
         kernels_lock(kernels);
         end_all(kernels);
         kernels_unlock(kernels);
+        kernels_tell_ended(kernels);
     }
     holding_close(&kernels->holding);
     if (kernels->context != NULL) {
@@ -483,136 +386,4 @@ void kernels_free(struct kernels *kernels)
     (void)rmdir(kernels->options.runtime_folder);
     free(kernels->options.runtime_folder);
     free(kernels);
-}
-
-/* ---- runs that come ---- */
-
-static bool copy_list(char ***ret, char *const *list)
-{
-    size_t count = 0;
-    while (list[count] != NULL) {
-        count++;
-    }
-    *ret = calloc(count + 1, sizeof(**ret));
-    for (size_t i = 0; *ret != NULL && i < count; i++) {
-        (*ret)[i] = strdup(list[i]);
-        if ((*ret)[i] == NULL) {
-            return false;
-        }
-    }
-    return *ret != NULL;
-}
-
-static bool copy_spec(struct kernelspec *ret, const struct kernelspec *spec)
-{
-    memset(ret, 0, sizeof(*ret));
-    memcpy(ret->name, spec->name, sizeof(ret->name));
-    ret->message_interrupt = spec->message_interrupt;
-    ret->folder = strdup(spec->folder);
-    ret->display_name = strdup(spec->display_name);
-    ret->language = strdup(spec->language);
-    ret->prefix = strdup(spec->prefix);
-    return copy_list(&ret->argv, spec->argv) && copy_list(&ret->env, spec->env) &&
-           ret->folder != NULL && ret->display_name != NULL && ret->language != NULL &&
-           ret->prefix != NULL;
-}
-
-static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
-                                 const struct kernelspec *spec)
-{
-    struct kernel *kernel = calloc(1, sizeof(*kernel));
-    if (kernel == NULL) {
-        return NULL;
-    }
-    kernel->kernels = kernels;
-    kernel->notebook = strdup(run->notebook);
-    kernel->folder = strdup(run->folder);
-    kernel->fresh = true;
-    if (kernel->notebook == NULL || kernel->folder == NULL || !copy_spec(&kernel->spec, spec)) {
-        kernel_free(kernel);
-        return NULL;
-    }
-    kernel->lost = kernels_forget_lost(kernels, run->notebook);
-    kernel->next = kernels->first;
-    kernels->first = kernel;
-    return kernel;
-}
-
-/* At the cap the one that is idle longest goes; false: all are at work. */
-static bool make_room(struct kernels *kernels)
-{
-    struct kernel *oldest = NULL;
-    size_t count = 0;
-    for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel->state == KERNEL_GONE || kernel->state == KERNEL_ENDING) {
-            continue;
-        }
-        count++;
-        if (!is_busy(kernel) && (oldest == NULL || kernel->used_ms < oldest->used_ms)) {
-            oldest = kernel;
-        }
-    }
-    if (count < kernels->options.max_kernels) {
-        return true;
-    }
-    if (oldest == NULL) {
-        return false;
-    }
-    kernels_remember_lost(kernels, oldest->notebook);
-    kernel_shut_down(oldest, KERNEL_ENDING);
-    return true;
-}
-
-static void refuse(struct run *run, enum run_fault fault, const char *why)
-{
-    run->state = RUN_DONE;
-    run->fault = fault;
-    for (size_t i = 0; i < run->cell_count; i++) {
-        run->cells[i].state = CELL_NOT_RUN;
-    }
-    (void)snprintf(run->why, sizeof(run->why), "%s", why);
-    run->done(run, run->user);
-}
-
-static void queue(struct kernel *kernel, struct run *run)
-{
-    struct run **at = &kernel->first;
-    while (*at != NULL) {
-        at = &(*at)->next;
-    }
-    run->next = NULL;
-    run->state = kernel->state == KERNEL_READY ? RUN_QUEUED : RUN_STARTING;
-    run->queued_ms = kernel_now_ms();
-    kernel->unused = false;
-    kernel->queued++;
-    *at = run;
-}
-
-void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec)
-{
-    kernels_lock(kernels);
-    struct kernel *kernel = kernels_find(kernels, run->notebook);
-    if (kernel != NULL && kernel->state == KERNEL_ENDING) {
-        kernel = NULL; /* a new one, beside the one that ends */
-    }
-    if (kernels->stopping) {
-        refuse(run, RUN_STOPPED, "The gateway is ending.");
-    } else if (!begin_thread(kernels)) {
-        refuse(run, RUN_NO_KERNEL, "A kernel could not be started: no thread could be made.");
-    } else if (kernel != NULL && kernel->queued >= KERNEL_QUEUE_MAX) {
-        refuse(run, RUN_BUSY, "Too many runs wait for the kernel of this notebook.");
-    } else if (kernel == NULL && !make_room(kernels)) {
-        refuse(run, RUN_BUSY,
-               "All kernels are at work, and no more may be started (cells.max_kernels).");
-    } else {
-        bool starts = kernel == NULL;
-        kernel = starts ? kernel_new(kernels, run, spec) : kernel;
-        if (kernel == NULL) {
-            refuse(run, RUN_NO_KERNEL, "Out of memory while starting a kernel.");
-        } else {
-            queue(kernel, run);
-        }
-    }
-    kernels_unlock(kernels);
-    kernels_wake(kernels);
 }

@@ -5,6 +5,7 @@
 #define NOTEGATE_PLUGIN_CELLS_KERNEL_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "holding.h"
 #include "kernel.h"
@@ -16,7 +17,8 @@ enum kernel_state {
     KERNEL_READY = 2,
     KERNEL_RESTARTING = 3, /* the old process is to end, then a new one begins */
     KERNEL_ENDING = 4,
-    KERNEL_GONE = 5 /* to be freed */
+    KERNEL_DYING = 5, /* the process is gone, what it sent is still taken */
+    KERNEL_GONE = 6   /* to be freed */
 };
 
 enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNELS };
@@ -27,9 +29,18 @@ struct execution {
     char id[WIRE_ID_SIZE]; /* of the request */
     struct run *run;
     bool replied, idle, aborted, failed;
+    bool quits;      /* the code told the kernel to end */
     bool error_told; /* on iopub */
-    int64_t replied_ms, finished_ms;
+    /* 0: not yet. done: reply and idle have come; heard: output came after that. */
+    int64_t replied_ms, done_ms, heard_ms;
     struct nb_text error; /* the content of a reply that says error */
+};
+
+/* The cell before, of the same run: what it put out may come late. */
+struct earlier {
+    char id[WIRE_ID_SIZE];
+    const struct run *run; /* compared, never followed */
+    size_t at;
 };
 
 /* Where something with a display id was shown. */
@@ -54,13 +65,15 @@ struct kernel {
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
-    bool lost;   /* the one before ended by itself: told to the next run */
-    bool fresh;  /* no run has used it yet */
-    bool unused; /* nobody is attached: ends when idle */
+    bool lost;  /* the one before ended by itself: told to the next run */
+    bool fresh; /* no run has used it yet */
     bool asked_interrupt, asked_restart; /* by a tool: the thread does it */
     unsigned starts;
-    int64_t started_ms, asked_ms, used_ms, ending_ms;
+    int64_t started_ms, asked_ms, used_ms, ending_ms, heard_ms;
+    int end_signal;           /* the last that was sent so that it ends */
+    char how[KERNEL_WHY_MAX]; /* its process ended */
     struct execution execution;
+    struct earlier earlier;
     struct run *first; /* the one at work, then those that wait */
     size_t queued;
     struct display_place *places;
@@ -70,7 +83,7 @@ struct kernel {
 struct kernels {
     struct kernels_options options;
     pthread_mutex_t lock;
-    pthread_cond_t stopped;
+    atomic_int waiting; /* threads that want the lock: the kernels' own lets them */
     pthread_t thread;
     bool running; /* the thread */
     bool stopping;
@@ -79,6 +92,7 @@ struct kernels {
     void *context;
     struct holding holding;
     struct kernel *first;
+    struct run *ended; /* runs that are over and whose owners are to be told */
     uint32_t last_id;
     /* Notebooks whose kernel ended by itself, for the next run's answer. */
     char **lost;
@@ -117,13 +131,32 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
 void kernel_cell_over(struct kernel *kernel, enum cell_state state);
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
 
+/* ---- kernel_life.c ---- */
+
+void kernel_free(struct kernel *kernel);
+/* It never got ready: all its runs are told why. */
+void kernel_fail_start(struct kernel *kernel, const char *why);
+/* Asks the process to end; it is killed when it does not. state: what it is until then. */
+void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
+void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail);
+/* Whatever is due. */
+void kernel_look(struct kernel *kernel);
+
 /* ---- kernel_loop.c ---- */
 
 void kernels_wake(struct kernels *kernels);
+/* The thread is begun with the first kernel. false: it could not be. */
+bool kernels_begin(struct kernels *kernels);
+/* The run is over; its owner is told by the next kernels_tell_ended(). */
+void kernels_ended(struct kernels *kernels, struct run *run);
+/* Without the lock. */
+void kernels_tell_ended(struct kernels *kernels);
+/* Not one that is about to end. */
+bool kernel_takes_runs(const struct kernel *kernel);
+bool kernel_is_busy(const struct kernel *kernel);
+/* The one that takes runs of this notebook; NULL: none. */
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook);
 void kernels_remember_lost(struct kernels *kernels, const char *notebook);
 bool kernels_forget_lost(struct kernels *kernels, const char *notebook);
-/* Asks the process to end; it is killed when it does not. */
-void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
 
 #endif

@@ -57,19 +57,25 @@ static void take_count(struct kernel *kernel, struct ng_str content)
     }
 }
 
-/* Text that a kernel shows in a pager: the caller sees it, the file does not keep it. */
-static void take_pages(struct kernel *kernel, struct ng_str content)
+/* Text that a kernel shows in a pager: the caller sees it, the file does not keep it. And that
+ * the code told the kernel to end. */
+static void take_payloads(struct kernel *kernel, struct ng_str content)
 {
+    struct execution *execution = &kernel->execution;
     struct nb_span whole = {0, content.len};
     struct nb_span list = nb_member(content, whole, "payload");
     struct nb_span payload;
-    if (kernel->execution.run == NULL || list.len == 0 || content.data[list.at] != '[') {
+    if (execution->run == NULL || list.len == 0 || content.data[list.at] != '[') {
         return;
     }
-    struct run_cell *cell = &kernel->execution.run->cells[kernel->execution.run->at];
+    struct run_cell *cell = &execution->run->cells[execution->run->at];
     struct nb_walk walk = nb_walk_into(content, list);
     while (nb_walk_element(&walk, &payload)) {
-        if (nb_is_word(content, nb_member(content, payload, "source"), "page")) {
+        struct nb_span source = nb_member(content, payload, "source");
+        struct nb_span keep = nb_member(content, payload, "keepkernel");
+        if (nb_is_word(content, source, "ask_exit")) {
+            execution->quits = keep.len == 0 || content.data[keep.at] != 't';
+        } else if (nb_is_word(content, source, "page")) {
             struct nb_span data = nb_member(content, payload, "data");
             (void)nb_decode_lines(&cell->page, content, nb_member(content, data, "text/plain"));
         }
@@ -83,7 +89,7 @@ static void take_reply(struct kernel *kernel, const struct wire_message *message
     execution->replied = true;
     execution->replied_ms = kernel_now_ms();
     take_count(kernel, content);
-    take_pages(kernel, content);
+    take_payloads(kernel, content);
     execution->aborted = is_word(content, "status", "aborted");
     execution->failed = !execution->aborted && !is_word(content, "status", "ok");
     if (execution->failed) {
@@ -109,7 +115,7 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
     struct execution *execution = &kernel->execution;
     kernel->iopub_seen = true;
     if (!execution->active) {
-        return; /* of a cell that is over, from a thread that goes on */
+        return; /* of a run that is over, from a thread that goes on: nobody waits for it */
     }
     bool ours = message->parent_id.len == strlen(execution->id) &&
                 memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
@@ -181,6 +187,7 @@ static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
         count++;
     }
     struct wire_message message;
+    kernel->heard_ms = count > 0 ? kernel_now_ms() : kernel->heard_ms;
     if (count > 0 && fits && wire_parse(frames, count, &kernel->key, &message)) {
         take(kernel, channel, &message);
     }

@@ -19,6 +19,7 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->first = run->next;
     kernel->queued--;
     kernel->used_ms = kernel_now_ms();
+    kernel->earlier.run = NULL;
     if (kernel->execution.run == run) {
         kernel->execution.run = NULL;
     }
@@ -35,7 +36,7 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     if (why != NULL && run->why[0] == '\0') {
         (void)snprintf(run->why, sizeof(run->why), "%s", why);
     }
-    run->done(run, run->user);
+    kernels_ended(kernel->kernels, run);
 }
 
 void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *why)
@@ -81,11 +82,27 @@ static void remember_displays(struct kernel *kernel, const struct run_cell *cell
     }
 }
 
+static bool stops_run(const struct run_cell *cell, enum cell_state state)
+{
+    return state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
+}
+
+static void tell_progress(struct run *run, double done, const char *text)
+{
+    run->told = done > run->told ? done : run->told;
+    run->told_ms = kernel_now_ms();
+    if (run->progress != NULL) {
+        run->progress(run->user, run->told, run->cell_count, text);
+    }
+}
+
 void kernel_cell_over(struct kernel *kernel, enum cell_state state)
 {
     struct execution *execution = &kernel->execution;
     struct run *run = execution->run;
     execution->active = state == CELL_STUCK;
+    kernel->used_ms = kernel_now_ms();
+    kernel->earlier.run = NULL;
     if (run == NULL) {
         return;
     }
@@ -94,17 +111,22 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     cell->ended_ms = kernel_time_ms();
     remember_displays(kernel, cell);
     execution->run = NULL;
-    bool stop = state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
+    bool stop = stops_run(cell, state);
+    memcpy(kernel->earlier.id, execution->id, sizeof(execution->id));
+    kernel->earlier.at = run->at;
     run->at++;
-    if (run->progress != NULL) {
-        run->progress(run->user, run->at, run->cell_count);
-    }
+    tell_progress(run, (double)run->at, NULL);
     if (stop || run->at == run->cell_count) {
-        enum run_fault fault = state == CELL_TIMED_OUT     ? RUN_TIMED_OUT
-                               : state == CELL_STUCK       ? RUN_TIMED_OUT
-                               : state == CELL_INTERRUPTED ? RUN_CANCELLED
-                                                           : RUN_FINE;
-        kernel_end_run(kernel, fault, NULL);
+        bool by_time = state == CELL_TIMED_OUT ||
+                       (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
+        bool by_wish = state == CELL_INTERRUPTED || (state == CELL_STUCK && !by_time);
+        kernel_end_run(kernel,
+                       by_time   ? RUN_TIMED_OUT
+                       : by_wish ? RUN_CANCELLED
+                                 : RUN_FINE,
+                       NULL);
+    } else {
+        kernel->earlier.run = run;
     }
 }
 
@@ -142,7 +164,7 @@ static void add_patch(struct run *run, const struct display_place *place,
 static void update_elsewhere(struct kernel *kernel, const struct wire_message *message)
 {
     struct run *run = kernel->execution.run;
-    struct output_update update;
+    struct output_update update = {0};
     if (!output_update_of(message, &update)) {
         return;
     }
@@ -163,17 +185,28 @@ static void update_elsewhere(struct kernel *kernel, const struct wire_message *m
     output_update_done(&update);
 }
 
+static bool is_earlier(const struct kernel *kernel, const struct wire_message *message)
+{
+    const struct earlier *earlier = &kernel->earlier;
+    return earlier->run != NULL && earlier->run == kernel->execution.run &&
+           message->parent_id.len == strlen(earlier->id) &&
+           memcmp(message->parent_id.data, earlier->id, message->parent_id.len) == 0;
+}
+
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message)
 {
     struct execution *execution = &kernel->execution;
-    if (execution->run == NULL) {
+    struct run *run = execution->run;
+    if (run == NULL) {
         return;
     }
-    struct run_cell *cell = cell_now(execution->run);
+    bool late = is_earlier(kernel, message);
+    struct run_cell *cell = late ? &run->cells[kernel->earlier.at] : cell_now(run);
     update_elsewhere(kernel, message);
-    (void)outputs_take(&cell->outputs, message);
-    execution->error_told = execution->error_told || cell->outputs.has_error;
-    execution->finished_ms = 0; /* the grace begins anew */
+    if (outputs_take(&cell->outputs, message) && !late) {
+        execution->error_told = execution->error_told || cell->outputs.has_error;
+        execution->heard_ms = kernel_now_ms();
+    }
 }
 
 /* ---- beginning ---- */
@@ -230,11 +263,14 @@ static void begin_run(struct kernel *kernel, struct run *run)
     }
     run->state = RUN_RUNNING;
     run->deadline_ms = kernel_now_ms() + run->timeout_ms;
+    memcpy(run->kernel_name, kernel->spec.name, sizeof(run->kernel_name));
+    if (run->cell_count == 0) {
+        return; /* only waits for the kernel */
+    }
     run->new_kernel = kernel->fresh;
     run->state_lost = kernel->fresh && kernel->lost;
     kernel->fresh = false;
     kernel->lost = false;
-    memcpy(run->kernel_name, kernel->spec.name, sizeof(run->kernel_name));
 }
 
 /* ---- while it runs ---- */
@@ -248,17 +284,31 @@ static void finish_cell(struct kernel *kernel)
         return;
     }
     struct run_cell *cell = cell_now(run);
-    if (execution->failed && !execution->error_told) {
+    if (execution->failed && !execution->error_told) { /* some kernels say it only here */
         outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
     }
-    enum cell_state state = run->stopping                                  ? run->stop_state
-                            : execution->aborted                           ? CELL_NOT_RUN
-                            : execution->failed || cell->outputs.has_error ? CELL_ERROR
-                                                                           : CELL_OK;
+    enum cell_state state = run->stopping        ? run->stop_state
+                            : execution->aborted ? CELL_NOT_RUN
+                            : execution->failed  ? CELL_ERROR
+                                                 : CELL_OK;
     kernel_cell_over(kernel, state);
 }
 
-/* Reply and idle have come, in either order; what comes a moment later is still taken. */
+/* May the cell be over as far as its output goes? What comes a moment later is still taken:
+ * for the last cell by waiting, for others while the next one runs. */
+static bool is_quiet(const struct execution *execution, int64_t now)
+{
+    const struct run *run = execution->run;
+    if (run == NULL ||
+        (run->at + 1 < run->cell_count && !execution->failed && !run->stopping)) {
+        return true;
+    }
+    int64_t since =
+        execution->heard_ms > execution->done_ms ? execution->heard_ms : execution->done_ms;
+    return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
+}
+
+/* Reply and idle have come, in either order. */
 static void look_at_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
@@ -267,10 +317,13 @@ static void look_at_execution(struct kernel *kernel, int64_t now)
     if (!over) {
         return;
     }
-    if (execution->finished_ms == 0) {
-        execution->finished_ms = now;
+    if (execution->done_ms == 0) {
+        execution->done_ms = now;
     }
-    if (now - execution->finished_ms >= KERNEL_GRACE_MS) {
+    if (execution->quits && now - execution->done_ms < KERNEL_QUIT_MS) {
+        return; /* its end is on the way, and comes before the next cell */
+    }
+    if (is_quiet(execution, now)) {
         finish_cell(kernel);
     }
 }
@@ -287,14 +340,36 @@ static void stop_run(struct kernel *kernel, struct run *run, enum cell_state sta
 static void look_at_wishes(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (kernel->asked_interrupt) {
-        kernel->asked_interrupt = false;
-        if (run != NULL && !run->stopping) {
-            stop_run(kernel, run, CELL_INTERRUPTED, now);
-        } else {
-            kernel_interrupt(kernel);
-        }
+    if (!kernel->asked_interrupt) {
+        return;
     }
+    kernel->asked_interrupt = false;
+    if (run != NULL && !run->stopping) {
+        stop_run(kernel, run, CELL_INTERRUPTED, now);
+    } else if (kernel->execution.active) {
+        kernel_interrupt(kernel); /* not one that is idle: some end of a signal then */
+    }
+}
+
+/* Clients give up on calls that say nothing. A part of the way to the end of the cell each
+ * time: it grows, and never gets there. */
+static void look_at_progress(const struct kernel *kernel, struct run *run, int64_t now)
+{
+    char text[NB_ID_MAX + 96];
+    if (run->progress == NULL || now - run->told_ms < KERNEL_PROGRESS_MS) {
+        return;
+    }
+    if (run->state == RUN_RUNNING) {
+        const struct run_cell *cell = cell_now(run);
+        (void)snprintf(text, sizeof(text), "Cell %s is running (%lld s)", cell->handle,
+                       (long long)((kernel_time_ms() - cell->started_ms) / 1000));
+    } else {
+        (void)snprintf(text, sizeof(text), "%s",
+                       kernel->state == KERNEL_READY ? "Waiting for other runs of this kernel"
+                                                     : "Starting the kernel");
+    }
+    double most = (double)run->at + 0.9;
+    tell_progress(run, run->told + (most - run->told) / 8, text);
 }
 
 static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
@@ -314,7 +389,7 @@ static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
 }
 
 /* Runs that wait and are not wanted any more, or whose time is over before they began. */
-static void drop_waiting(struct kernel *kernel)
+static void drop_waiting(struct kernel *kernel, int64_t now)
 {
     struct run **at = &kernel->first;
     while (*at != NULL) {
@@ -322,8 +397,8 @@ static void drop_waiting(struct kernel *kernel)
         bool waits = run->state != RUN_RUNNING;
         bool cancelled = waits && run->cancelled != NULL && run->cancelled(run->user);
         /* Starting a kernel has a limit of its own. */
-        bool late = waits && kernel->state == KERNEL_READY &&
-                    kernel_now_ms() - run->queued_ms >= run->timeout_ms;
+        bool late =
+            waits && kernel->state == KERNEL_READY && now - run->queued_ms >= run->timeout_ms;
         if (cancelled || late) {
             *at = run->next;
             run->next = kernel->first; /* to the head, where runs end */
@@ -333,6 +408,7 @@ static void drop_waiting(struct kernel *kernel)
                                      : "Its time was over before the kernel was free.");
             at = &kernel->first;
         } else {
+            look_at_progress(kernel, run, now);
             at = &run->next;
         }
     }
@@ -341,7 +417,7 @@ static void drop_waiting(struct kernel *kernel)
 void kernel_work(struct kernel *kernel)
 {
     int64_t now = kernel_now_ms();
-    drop_waiting(kernel);
+    drop_waiting(kernel, now);
     if (kernel->state != KERNEL_READY) {
         return;
     }

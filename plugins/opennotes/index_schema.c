@@ -244,11 +244,12 @@ static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fre
                              NULL);
     if (rc == SQLITE_OK) {
         (void)sqlite3_busy_timeout(writer->db, 10000);
-        rc = sqlite3_exec(writer->db,
-                          "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                          "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
-                          "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=2000",
-                          NULL, NULL, NULL);
+        rc = sqlite3_exec(
+            writer->db,
+            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+            "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
+            "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=2000",
+            NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
         rc = on_tokens_register(writer->db);

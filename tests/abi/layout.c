@@ -221,6 +221,7 @@ AT(ng_change, fn, 56);
 AT(ng_change, user, 64);
 AT(ng_change, action, 72);
 AT(ng_change, has_expected, 80);
+AT(ng_change, is_new, 81);
 AT(ng_change, expected_revision, 88);
 SIZE(ng_change, 96);
 

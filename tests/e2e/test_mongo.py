@@ -3,12 +3,15 @@
 
 import contextlib
 import json
+import socket
+import ssl
 import threading
 import time
 
 import httpx
 from cli_support import notegate
 from conftest import Gateway, eventually
+from test_tls import Authority
 
 AGENTS = 4
 LINES = 12
@@ -218,3 +221,78 @@ def test_from_sqlite_and_back(tmp_path, servers):
         assert done.returncode == 0, (word, data, done.stdout + done.stderr)
     assert archived(copies[0]) == archived(copies[1])
     assert archived(copies[0]) == archived(copies[2])
+
+
+# ---- TLS ----
+
+def carry(source, target):
+    with contextlib.suppress(OSError):
+        while piece := source.recv(65536):
+            target.sendall(piece)
+    for end in (source, target):
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def tls_in_front(port, folder):
+    """A port that speaks TLS for the server, which does not."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+    listener = socket.create_server(("127.0.0.1", 0))
+    ends = []
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with contextlib.suppress(OSError):
+                    inner = socket.create_connection(("127.0.0.1", port))
+                    ends.extend((client, inner))
+                    client = context.wrap_socket(client, server_side=True)
+                    ends.append(client)
+                    for pair in ((client, inner), (inner, client)):
+                        threading.Thread(target=carry, args=pair, daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+        for end in ends:
+            end.close()
+
+
+def test_tls(tmp_path, servers):
+    """With its certificate known the server is used, else it is not, and nobody is told the password."""
+    authority = Authority(tmp_path)
+    authority.issue()
+    server = servers.mongo()
+    with tls_in_front(server.port, tmp_path) as port:
+        uri = f"mongodb://127.0.0.1:{port}/?directConnection=true&tls=true"
+        with serving(tmp_path / "data", f"{uri}&tlsCAFile={authority.path}", timeout="30s") as gateway:
+            create(gateway)
+            assert append(gateway, "more").status_code == 200
+            assert read(gateway)["result"] == "start\nmore"
+        uri = uri.replace("mongodb://", "mongodb://someone:s3cr3tword@")
+        with serving(tmp_path / "other", uri, timeout="1s") as gateway:
+            answer = gateway.call("notebook", {"mode": "read", "name": "n"})
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["code"] == "BACKEND_UNAVAILABLE"
+            assert "s3cr3tword" not in answer.text + gateway.client.get("/readyz").text + "".join(gateway.errors)
+
+
+def test_a_replica_set_that_is_away(tmp_path):
+    """Several hosts of a set, none of them there: the gateway starts and says so."""
+    uri = "mongodb://someone:s3cr3tword@127.0.0.1:1,127.0.0.1:2/?replicaSet=rs0&retryWrites=true&authSource=admin"
+    with serving(tmp_path / "data", uri, timeout="1s") as gateway:
+        answer = gateway.call("notebook", {"mode": "read", "name": "n"})
+        assert answer.status_code == 503, answer.text
+        assert answer.json()["code"] == "BACKEND_UNAVAILABLE"
+        assert "Retry-After" in answer.headers
+        told = answer.text + gateway.client.get("/readyz").text + "".join(gateway.errors)
+        assert "127.0.0.1:1,127.0.0.1:2" in told, told
+        assert "s3cr3tword" not in told

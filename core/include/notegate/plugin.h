@@ -112,6 +112,8 @@ struct ng_change {
     const char
         *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
     bool has_expected;          /* compare-and-swap: */
+    bool is_new;                /* the id was just made by chance: it is not looked for first.
+                                   Where it is taken nevertheless the change is NG_ECONFLICT */
     uint64_t expected_revision; /* the present revision must be this (0: not there), else
                                    NG_ECONFLICT */
 };

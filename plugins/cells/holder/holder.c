@@ -35,6 +35,7 @@ struct kernel {
 };
 
 struct holder {
+    pid_t self, gateway;
     struct kernel kernels[HOLDER_KERNELS_MAX];
     int signals;
     bool ending;
@@ -89,7 +90,7 @@ static bool is_private(const char *variable)
     return false;
 }
 
-static void set_environment(char **variables, uint32_t id)
+static void set_environment(char **variables, pid_t gateway, uint32_t id)
 {
     char mark[MARK_SIZE];
     char parent[MARK_SIZE];
@@ -100,9 +101,10 @@ static void set_environment(char **variables, uint32_t id)
         }
     }
     environ[kept] = NULL;
-    (void)snprintf(mark, sizeof(mark), "%u", (unsigned)id);
+    (void)snprintf(mark, sizeof(mark), "%ld.%u", (long)gateway, (unsigned)id);
     (void)snprintf(parent, sizeof(parent), "%ld", (long)getppid());
     (void)setenv(HOLDER_MARK, mark, 1);
+    (void)setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1", 0); /* else each ipykernel warns */
     (void)setenv("JPY_PARENT_PID", parent, 1); /* ipykernel ends when that one has */
     for (size_t i = 0; variables[i] != NULL; i++) {
         (void)putenv(variables[i]);
@@ -110,19 +112,27 @@ static void set_environment(char **variables, uint32_t id)
 }
 
 /* In the child; does not return. */
-static void run_kernel(char **words, char **variables, uint32_t id, const int pipes[2])
+static void run_kernel(const struct holder *holder, char **words, char **variables, uint32_t id,
+                       const int pipes[2])
 {
     sigset_t none;
     (void)sigemptyset(&none);
-    (void)signal(SIGPIPE, SIG_DFL); /* the gateway ignores it */
+    /* The gateway ignores SIGPIPE, and a shell that starts it in the background has it ignore
+     * SIGINT, which kernels are interrupted with. */
+    for (int i = 1; i < NSIG; i++) {
+        (void)signal(i, SIG_DFL);
+    }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != holder->self) {
+        _exit(127); /* it was gone before it could be told */
+    }
     (void)setsid();
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(pipes[0], STDOUT_FILENO) >= 0 &&
         dup2(pipes[0], STDERR_FILENO) >= 0 && chdir(words[0]) == 0) {
         (void)close_range(HOLDER_FD, (unsigned)pipes[1] - 1, 0);
         (void)close_range((unsigned)pipes[1] + 1, ~0U, 0);
-        set_environment(variables, id);
+        set_environment(variables, holder->gateway, id);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)execvp(words[1], words + 1);
     }
@@ -175,7 +185,7 @@ static void start(struct holder *holder, uint32_t id, char **words, char **varia
     const int pipes[2] = {output[1], report[1]};
     pid_t pid = fork();
     if (pid == 0) {
-        run_kernel(words, variables, id, pipes);
+        run_kernel(holder, words, variables, id, pipes);
     }
     int error = pid < 0 ? errno : 0;
     (void)close(output[1]);
@@ -274,7 +284,8 @@ static bool mark_of(pid_t pid, uint32_t *ret_id)
     text[len] = '\0';
     for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
         if (strncmp(text + at, name, sizeof(name) - 1) == 0) {
-            *ret_id = (uint32_t)strtoul(text + at + sizeof(name) - 1, NULL, 10);
+            const char *dot = strchr(text + at, '.');
+            *ret_id = dot == NULL ? 0 : (uint32_t)strtoul(dot + 1, NULL, 10);
             return true;
         }
     }
@@ -333,7 +344,8 @@ static void reap(struct holder *holder)
     pid_t pid;
     bool strangers = false;
     while (read(holder->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        holder->ending = holder->ending || info.ssi_signo != SIGCHLD;
+        /* Its socket alone says when to end: a signal to all of a group is the gateway's
+         * business, which may have calls to finish. */
     }
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct kernel *kernel = by_pid(holder, pid);
@@ -414,6 +426,8 @@ static bool holder_open(struct holder *holder)
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) {
         return false;
     }
+    holder->self = getpid();
+    holder->gateway = getppid();
     (void)setsid(); /* what a terminal sends to the gateway is not meant for kernels */
     (void)fcntl(HOLDER_FD, F_SETFD, FD_CLOEXEC);
     (void)prctl(PR_SET_NAME, HOLDER_PROGRAM);

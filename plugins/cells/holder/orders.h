@@ -16,7 +16,8 @@
 /* Of what a kernel wrote to its standard output and error: the last bytes, told when it ends.
  */
 #define HOLDER_TAIL_MAX 8192
-/* In the environment of a kernel and all it starts: who they belong to. */
+/* In the environment of a kernel and all it starts: who they belong to, as "PID.ID" with the
+ * process id of the gateway and the number of the kernel. */
 #define HOLDER_MARK "NOTEGATE_KERNEL"
 
 enum holder_order_kind {

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Notebooks for tests that run cells, and a gateway with the kernels that are installed here or made by the test."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+from conftest import SOURCE, Gateway, eventually
+
+PYTHON = "/usr/bin/python3"
+SPECS = pathlib.Path("/usr/share/jupyter/kernels")
+BAD_KERNEL = SOURCE / "tests" / "support" / "misbehaving_kernel.py"
+RUN_SECONDS = 180
+
+
+def need(*kernels):
+    """Skips without these kernels of Debian."""
+    for name in kernels:
+        if not (SPECS / name / "kernel.json").exists():
+            pytest.skip(f"there is no kernel {name}: install python3-ipykernel and xpython")
+
+
+def need_zmq():
+    need("python3")
+    if subprocess.run([PYTHON, "-c", "import zmq"], capture_output=True, check=False).returncode:
+        pytest.skip("there is no python3-zmq for the scripted kernel")
+
+
+def code(cell_id, source, **more):
+    cell = {"cell_type": "code", "execution_count": None, "id": cell_id, "metadata": {}, "outputs": [], "source": source}
+    return {**cell, **more}
+
+
+def markdown(cell_id, source):
+    return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": source}
+
+
+def write_notebook(path, cells, kernel="python3", minor=5, **metadata):
+    """Cells: (id, source) or whole cells."""
+    whole = [code(*cell) if isinstance(cell, tuple) else cell for cell in cells]
+    if minor < 5:
+        whole = [{key: value for key, value in cell.items() if key != "id"} for cell in whole]
+    if kernel:
+        metadata["kernelspec"] = {"display_name": kernel, "name": kernel}
+    notebook = {"cells": whole, "metadata": metadata, "nbformat": 4, "nbformat_minor": minor}
+    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_spec(folder, name, argv, **more):
+    """A kernel.json below a folder of JUPYTER_PATH."""
+    place = folder / "kernels" / name
+    place.mkdir(parents=True)
+    spec = {"argv": argv, "display_name": f"The {name}", "language": "none", **more}
+    (place / "kernel.json").write_text(json.dumps(spec))
+
+
+def bad_kernel(folder, name, *words, **more):
+    write_spec(folder, name, [PYTHON, str(BAD_KERNEL), "{connection_file}", *words], **more)
+
+
+class Book:
+    """A notebook of a gateway and what a test does with it."""
+
+    def __init__(self, gateway, name, cells, agent=None, **more):
+        self.gateway = gateway
+        self.path = gateway.data_dir / "files" / name
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.headers = {"X-Agent-Id": agent} if agent else None
+        write_notebook(self.path, cells, **more)
+
+    def as_agent(self, agent):
+        other = object.__new__(Book)
+        other.gateway, other.path, other.headers = self.gateway, self.path, {"X-Agent-Id": agent}
+        return other
+
+    def call(self, tool, **arguments):
+        return self.gateway.client.post(f"/v1/tools/{tool}", json={"notebook": str(self.path), **arguments},
+                                        headers=self.headers, timeout=RUN_SECONDS)
+
+    def run(self, *cells, **more):
+        """The answer's text; it must be a success."""
+        answer = self.call("runNotebookCells", cellIds=list(cells), **more)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"]
+
+    def fail(self, *cells, status=422, code="CELL_FAILED", **more):
+        """The sentence of a run that must fail so."""
+        answer = self.call("runNotebookCells", cellIds=list(cells), **more)
+        assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
+        return answer.json()["message"]
+
+    def start(self, *cells, **more):
+        """A run in the background; its handle."""
+        text = self.run(*cells, background=True, **more)
+        return text.split("Run: ")[1].split()[0]
+
+    def look(self, handle):
+        return self.gateway.client.post("/v1/tools/getNotebookRun", json={"run": handle}, headers=self.headers,
+                                        timeout=RUN_SECONDS)
+
+    def is_running(self, handle, cell):
+        return f"Cell {cell}: running" in self.look(handle).text
+
+    def wait_running(self, handle, cell):
+        eventually(lambda: self.is_running(handle, cell), RUN_SECONDS, f"cell {cell} runs")
+
+    def wait_over(self, handle):
+        """The last answer about the run."""
+        def over():
+            answer = self.look(handle)
+            return None if f"Run {handle} is " in answer.text else answer
+        return eventually(over, RUN_SECONDS, "the run is over")
+
+    def load(self):
+        return json.loads(self.path.read_text())
+
+    def cell(self, cell_id):
+        return next(cell for cell in self.load()["cells"] if cell.get("id") == cell_id)
+
+    def outputs(self, cell_id):
+        return self.cell(cell_id)["outputs"]
+
+    def text(self, cell_id):
+        """All text of streams."""
+        return "".join("".join(output["text"]) for output in self.outputs(cell_id) if output["output_type"] == "stream")
+
+
+def marked(mark):
+    """Processes with this text in their command or environment."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                data = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in data:
+                found.append(int(entry.name))
+    return found
+
+
+def holder_of(gateway):
+    """The process that holds its kernels."""
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                name = (entry / "comm").read_text().strip()
+            except OSError:
+                continue
+            if int(fields[1]) == gateway.process.pid and name.startswith("notegate-kernel"):
+                return int(entry.name)
+    return None
+
+
+def cells_gateway(data_dir, *sets):
+    return Gateway(data_dir, ["plugins=cells", *sets])

@@ -1,0 +1,731 @@
+# SPDX-License-Identifier: MIT
+"""Cells run in real kernels, Debian's ipykernel and xpython: what they put out, how they fail, how they are stopped."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import httpx
+import pytest
+from cells_support import RUN_SECONDS, Book, cells_gateway, code, marked, markdown, need, write_spec
+from conftest import binary, environment, eventually
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+STUBBORN = "import time\nwhile True:\n    try:\n        while True: time.sleep(0.05)\n    except KeyboardInterrupt: print('no', flush=True)"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    need("python3")
+    running = cells_gateway(tmp_path_factory.mktemp("kernels") / "data", "cells.max_saved_output=1MiB", "cells.max_output_text=8KiB",
+                            "cells.max_kernels=40")
+    yield running
+    assert running.stop() == 0, "".join(running.errors)
+
+
+@pytest.fixture
+def book(gateway, request):
+    """book(cells, ...): a notebook of its own, whose kernel ends with the test."""
+    made = []
+
+    def make(*cells, **more):
+        made.append(Book(gateway, f"{request.node.name}-{len(made)}.ipynb", cells, **more))
+        return made[-1]
+
+    yield make
+
+
+# ---- what cells put out ----
+
+
+def test_results_and_counts(book):
+    one = book(("a", "x = 40\nx + 2"), ("b", "x += 1; x"), ("c", "  \n"), markdown("m", "# hi"))
+    first = one.run("a", "b", "c", "m")
+    assert first.startswith("Successfully executed 3 cell(s).\n1 cell(s) were passed over")
+    assert "A new kernel was started for this notebook: `python3`." in first
+    assert "Cell a:\n42\n\nCell b:\n41" in first
+    assert [one.cell(cell)["execution_count"] for cell in "abc"] == [1, 2, None]
+    assert one.outputs("a") == [{"data": {"text/plain": ["42"]}, "execution_count": 1, "metadata": {},
+                                 "output_type": "execute_result"}]
+    assert one.run("b") == "Successfully executed 1 cell(s).\n\nOutputs:\nCell b:\n42"
+    assert one.cell("b")["execution_count"] == 3
+
+
+def test_nothing_to_run_starts_nothing(book, gateway):
+    one = book(markdown("m", "# hi"), code("s", "1", metadata={"tags": ["skip-execution"]}))
+    before = one.path.read_bytes()
+    assert one.run("m", "s").startswith("Successfully executed 0 cell(s).\n2 cell(s) were passed over")
+    assert one.path.read_bytes() == before
+    assert str(one.path) not in gateway.call("listKernels").json()["result"]
+
+
+def test_an_error_stops_the_run(book):
+    one = book(("a", "print('before')\nraise ValueError('bad \\x1b[31mthing')"), ("b", "open('/nonexistent')"), ("c", "1"))
+    said = one.fail("a", "b")
+    assert said.startswith("Cell a failed: ValueError: bad")
+    assert "0 of 2 cell(s) were executed before, 1 not at all." in said
+    assert "before" in said and "Traceback" in said and "\x1b" not in said
+    kinds = [output["output_type"] for output in one.outputs("a")]
+    assert kinds == ["stream", "error"]
+    assert one.outputs("a")[1]["ename"] == "ValueError"
+    assert any("\x1b[" in line for line in one.outputs("a")[1]["traceback"])
+    assert one.outputs("b") == [] and one.cell("b")["execution_count"] is None
+    assert "Cell exit failed: SystemExit" in book(("exit", "import sys; sys.exit(4)")).fail("exit")
+
+
+def test_a_traceback_that_is_shown_is_no_failure(book):
+    one = book(("a", "try:\n    1/0\nexcept ZeroDivisionError:\n    get_ipython().showtraceback()\nprint('on')"))
+    assert one.run("a").startswith("Successfully executed 1 cell(s).")
+    assert "error" in [output["output_type"] for output in one.outputs("a")]
+
+
+def test_tags(book):
+    one = book(code("a", "1/0", metadata={"tags": ["raises-exception"]}), ("b", "print('b ran')"),
+               code("c", "print('never')", metadata={"tags": ["skip-execution"]}))
+    assert one.run("a", "b", "c").startswith("Successfully executed 2 cell(s).")
+    assert one.text("b") == "b ran\n" and one.outputs("c") == []
+
+
+def test_streams_keep_their_order(book):
+    one = book(("a", "import sys\nfor i in range(3):\n    print(i, flush=True)\n    print('e%d' % i, file=sys.stderr, flush=True)"))
+    one.run("a")
+    assert [(output["name"], "".join(output["text"])) for output in one.outputs("a")] == [
+        (name, f"{letter}{i}\n") for i in range(3) for name, letter in (("stdout", ""), ("stderr", "e"))]
+
+
+def test_images_are_parts(book):
+    one = book(("a", f"import base64\nfrom IPython.display import Image, SVG, display\n"
+                     f"display(Image(base64.b64decode('{PNG}')))\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))"))
+    answer = one.call("runNotebookCells", cellIds=["a"]).json()
+    images = [part for part in answer["content"] if part["type"] == "image"]
+    assert [(part["mimeType"], base64.b64decode(part["data"])) for part in images][:1] == [
+        ("image/png", base64.b64decode(PNG))]
+    assert PNG not in answer["result"]
+    assert one.outputs("a")[0]["data"]["image/png"].strip() == PNG
+
+
+def test_displays_change_in_earlier_cells(book):
+    one = book(("a", "from IPython.display import display\nh = display('one', display_id='d')\ndisplay('two')"),
+               ("b", "h.update('changed')"), ("c", "display('again', display_id='d')"), ("d", "h.update('last'); print('d')"))
+    one.run("a", "b")
+    assert one.outputs("a")[0]["data"]["text/plain"] == ["'changed'"]
+    assert "transient" not in json.dumps(one.load())
+    assert one.outputs("b") == []
+    one.run("c")
+    assert one.outputs("a")[0]["data"]["text/plain"] == ["'again'"]
+    one.run("d")
+    assert one.outputs("a")[0]["data"]["text/plain"] == ["'last'"]
+    assert one.outputs("a")[1]["data"]["text/plain"] == ["'two'"]
+    assert one.outputs("c")[0]["data"]["text/plain"] == ["'last'"]
+    # All in one run, the changed cell to be run again behind the one that changes it.
+    one.run("a")
+    one.path.write_text(json.dumps({**one.load(), "cells": [one.cell("b"), one.cell("a")]}, indent=1))
+    one.run("b", "a")
+    assert [output["data"]["text/plain"] for output in one.outputs("a")] == [["'one'"], ["'two'"]]
+
+
+def test_outputs_are_cleared(book):
+    one = book(("now", "from IPython.display import clear_output\nprint(1)\nclear_output()\nprint(2)"),
+               ("late", "print(1)\nclear_output(wait=True)\nprint(2)"), ("never", "print(1)\nclear_output(wait=True)"))
+    one.run("now", "late", "never")
+    assert [one.text(cell) for cell in ("now", "late", "never")] == ["2\n", "2\n", "1\n"]
+
+
+def test_questions_are_refused(book):
+    one = book(("a", "input('name?')"), ("b", "1"))
+    assert "StdinNotImplementedError" in one.fail("a")
+    assert "Cell b:\n1" in one.run("b")
+
+
+def test_pages_are_told_and_not_saved(book):
+    one = book(("a", "len?"))
+    assert "Return the number of items in a container" in one.run("a")
+    assert one.outputs("a") == []
+
+
+def test_text_is_made_readable(book):
+    one = book(("a", "print('10%\\r50%\\r99%')\nprint('\\x1b[1mbold\\x1b[0m')"))
+    assert one.run("a").endswith("Cell a:\n99%\nbold")
+    assert one.text("a") == "10%\r50%\r99%\n\x1b[1mbold\x1b[0m\n"
+
+
+def test_late_output_of_threads(book):
+    one = book(("a", "import threading, time\n"
+                     "t = threading.Thread(target=lambda: [time.sleep(.002) or print('t', flush=True) for _ in range(600)])\n"
+                     "t.start()"), ("b", "t.join(); print('joined')"))
+    one.run("a", "b")  # the thread does not keep the first cell from its end
+    assert "joined" in one.text("b")
+    assert (one.text("a") + one.text("b")).count("t\n") >= 590
+
+
+# ---- much of it ----
+
+
+def test_a_flood_is_kept_up_to_the_cap(book):
+    one = book(("a", "for i in range(60000): print('%08d' % i, flush=True)"), ("b", "'after'"))
+    text = one.run("a")
+    assert len(text) < 9000 and "00000000" in text
+    saved = one.outputs("a")
+    kept = "".join(saved[0]["text"])
+    assert kept[:1_048_566] == "".join("%08d\n" % i for i in range(60000))[:1_048_576][:1_048_566] or len(kept) == 540000
+    assert "Cell b:\n'after'" in one.run("b")
+
+
+def test_a_flood_below_the_cap_is_whole(book):
+    one = book(("a", "for i in range(60000): print('%05d' % i, flush=True)"))
+    handle = one.start("a")
+    while one.is_running(handle, "a"):
+        pass  # looked at all the while
+    one.wait_over(handle)
+    assert one.text("a") == "".join("%05d\n" % i for i in range(60000))
+
+
+def test_saved_output_has_a_cap(book):
+    one = book(("a", "print('x' * 3_000_000)"))
+    one.run("a")
+    kept = "".join(one.outputs("a")[0]["text"])
+    assert kept == "x" * (1 << 20)
+    assert "1951425 bytes of further output were not kept" in one.text("a")
+
+
+def test_what_was_cut_can_be_read(book):
+    one = book(("a", "print(''.join(chr(0x4e00 + i % 20000) for i in range(40000)))"))
+    whole = "".join(chr(0x4e00 + i % 20000) for i in range(40000))
+    text = one.run("a")
+    assert len(text.encode()) < 10000 and text.count("\u4e00") >= 1
+    part = one.call("getCellOutputs", cellId="a", offset=20000).json()["result"]
+    assert whole[20000:21000] in part and whole[19990:20010] not in part
+
+
+# ---- time, interrupts, restarts ----
+
+
+def test_time_is_up(book):
+    one = book(("a", "x = 5\nimport time\nprint('begun', flush=True)\ntime.sleep(600)"), ("b", "x"))
+    said = one.fail("a", "b", status=504, code="TIMEOUT", timeout=3)
+    assert said.startswith("Cell a was interrupted: it ran longer than 3 s (timeout).")
+    assert "begun" in said and one.outputs("a")[-1]["ename"] == "KeyboardInterrupt"
+    assert one.outputs("b") == []
+    assert "Cell b:\n5" in one.run("b")  # the kernel lives
+
+
+def test_time_has_a_limit(book):
+    answer = book(("a", "1")).call("runNotebookCells", cellIds=["a"], timeout=3601)
+    assert answer.status_code == 400 and "3601 s, the most is 3600 s" in answer.text
+
+
+def test_one_that_does_not_let_itself_be_interrupted(book):
+    one = book(("a", STUBBORN), ("b", "'alive'"))
+    said = one.fail("a", status=504, code="TIMEOUT", timeout=2)
+    assert "was interrupted, and is still running: restartKernel ends it" in said
+    assert "no" in one.text("a")
+    waiting = one.fail("b", status=504, code="TIMEOUT", timeout=1)
+    assert "Its time was over before the kernel was free" in waiting
+    answer = one.call("interruptKernel")
+    assert answer.status_code == 504 and "still running" in answer.text
+    assert one.call("restartKernel").json()["result"] == "Successfully restarted the kernel."
+    assert "'alive'" in one.run("b")
+
+
+def test_interrupting(book):
+    one = book(("a", "import time\nwhile True: time.sleep(0.1)"), ("b", "1"))
+    answer = one.call("interruptKernel")
+    assert answer.status_code == 422 and "No active kernel session found" in answer.text
+    one.run("b")
+    assert one.call("interruptKernel").json()["result"] == "Nothing runs in the kernel."
+    assert "Cell b:\n1" in one.run("b")
+    handle = one.start("a", "b")
+    one.wait_running(handle, "a")
+    assert one.call("interruptKernel").json()["result"] == "Successfully interrupted notebook execution."
+    over = one.wait_over(handle)
+    assert over.status_code == 422 and "Cell a was interrupted" in over.json()["message"]
+    assert one.outputs("a")[-1]["ename"] == "KeyboardInterrupt"
+
+
+def test_a_restart_ends_what_runs_and_keeps_what_waits(book):
+    one = book(("a", "x = 1\nimport time\ntime.sleep(600)"), ("b", "'x' in globals()"))
+    handle = one.start("a")
+    one.wait_running(handle, "a")
+    waiting = one.start("b")
+    assert one.call("restartKernel").status_code == 200
+    assert "Cell a was interrupted: the kernel was restarted" in one.wait_over(handle).json()["message"]
+    after = one.wait_over(waiting).json()["result"]
+    assert "Cell b:\nFalse" in after and "all its variables are gone" in after
+    assert one.cell("b")["execution_count"] == 1
+
+
+# ---- death ----
+
+
+@pytest.mark.parametrize("source, how", [
+    ("import os, signal; print('last', flush=True); os.kill(os.getpid(), signal.SIGKILL)", "signal 9 (SIGKILL)"),
+    ("import ctypes; print('last', flush=True); ctypes.string_at(0)", "signal 11 (SIGSEGV)"),
+    ("import os, time; print('last', flush=True); time.sleep(.3); os._exit(7)", "exit code 7")])
+def test_a_kernel_dies(book, source, how):
+    one = book(("a", source), ("b", "1"))
+    said = one.fail("a", "b", code="KERNEL_FAILED")
+    assert said.startswith(f"Cell a did not end: the kernel ended: {how}")
+    assert "0 of 2 cell(s) were executed before, 1 not at all." in said
+    if how.startswith("exit"):
+        assert one.text("a") == "last\n"
+    after = one.run("b")
+    assert "The kernel of this notebook had ended: a new one was started, all its variables are gone." in after
+
+
+def test_quitting(book):
+    one = book(("a", "print('bye'); quit()"), ("b", "1"))
+    said = one.run("a")
+    assert "Successfully executed 1 cell(s)." in said and "bye" in said
+    assert "The kernel ended by itself; the next run starts a new one." in said
+    assert "all its variables are gone" in one.run("b")
+
+
+def test_those_that_wait_are_told_of_the_death(book):
+    one = book(("a", "import os, time; time.sleep(1); os._exit(1)"), ("b", "1"))
+    handle = one.start("a")
+    one.wait_running(handle, "a")
+    waiting = one.start("b")
+    assert "exit code 1" in one.wait_over(handle).json()["message"]
+    assert "the kernel ended" in one.wait_over(waiting).json()["message"]
+    assert one.outputs("b") == []
+
+
+# ---- several at once ----
+
+
+def test_agents_take_turns(book):
+    one = book(("a", "import time\nlog = ['a']\ntime.sleep(1)\nlog.append('a done')"), ("b", "log.append('b'); log"),
+               ("c", "log.append('c'); log"))
+    first = one.start("a")
+    one.wait_running(first, "a")
+    second = one.as_agent("bob").start("b")
+    third = one.as_agent("cyd").start("c")
+    assert "['a', 'a done', 'b']" in one.as_agent("bob").wait_over(second).json()["result"]
+    assert "['a', 'a done', 'b', 'c']" in one.as_agent("cyd").wait_over(third).json()["result"]
+    assert one.look(second).status_code == 404  # of somebody else
+
+
+def test_a_second_run_of_a_running_cell_waits(book):
+    one = book(("a", "import time\ntime.sleep(1)\nprint('whole')"))
+    handle = one.start("a")
+    one.wait_running(handle, "a")
+    assert "whole" in one.run("a")
+    assert one.wait_over(handle).json()["result"].startswith("Successfully executed 1 cell(s).")
+    assert one.cell("a")["execution_count"] == 2
+
+
+def test_two_paths_of_one_file_have_one_kernel(book, gateway):
+    one = book(("a", "y = 9"), ("b", "y"))
+    link = one.path.with_name("link-" + one.path.name)
+    link.symlink_to(one.path.name)
+    one.run("a")
+    answer = gateway.client.post("/v1/tools/runNotebookCells", json={"notebook": str(link), "cellIds": ["b"]}, timeout=60)
+    assert "Cell b:\n9" in answer.json()["result"]
+
+
+def test_background_runs_are_polled(book):
+    one = book(("a", "import time\nprint('half', flush=True)\ntime.sleep(1)\n'whole'"), ("b", f"from IPython.display import Image\n"
+               f"import base64\nImage(base64.b64decode('{PNG}'))"))
+    handle = one.start("a", "b")
+    eventually(lambda: "half" in one.look(handle).text, RUN_SECONDS, "the first output")
+    assert "Cell b: pending" in one.look(handle).text
+    status = one.call("getNotebookCells", cellIds=["a", "b"]).json()["result"]
+    assert "Execution: running" in status and "Execution: pending" in status
+    over = one.wait_over(handle).json()
+    assert "Successfully executed 2 cell(s)." in over["result"] and "'whole'" in over["result"]
+    assert [part["type"] for part in over["content"]].count("image") == 1
+    assert one.outputs("a")[1]["data"]["text/plain"] == ["'whole'"]  # saved before it is said
+    answer = one.look("nosuchrun")
+    assert answer.status_code == 404 and answer.json()["code"] == "RUN_NOT_FOUND"
+
+
+# ---- the file meanwhile ----
+
+
+def test_another_program_saves_meanwhile(book):
+    one = book(("a", "import time\ntime.sleep(1.5)\nprint('here')"), ("b", "2"),
+               code("t", "3", metadata={"execution": {"iopub.status.busy": "2020-01-01T00:00:00Z"}}))
+    handle = one.start("a", "t")
+    one.wait_running(handle, "a")
+    notebook = one.load()
+    notebook["cells"].insert(0, code("new", "print('inserted')"))
+    notebook["cells"][2]["source"] = "20"
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+    one.wait_over(handle)
+    assert [cell["id"] for cell in one.load()["cells"]] == ["new", "a", "b", "t"]
+    assert one.text("a") == "here\n" and one.outputs("new") == [] and one.cell("b")["source"] == "20"
+    assert one.cell("t")["metadata"] == {"execution": {"iopub.status.busy": "2020-01-01T00:00:00Z"}}
+
+
+def test_a_cell_without_id_is_found_again(book):
+    one = book(("-", "import time\ntime.sleep(1.5)\nprint('here')"), ("-", "print('other')"), minor=4)
+    handle = one.start("index:0")
+    one.wait_running(handle, "index:0")
+    notebook = one.load()
+    fresh = {key: value for key, value in code("-", "9").items() if key != "id"}
+    notebook["cells"].insert(0, fresh)
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+    one.wait_over(handle)
+    cells = one.load()["cells"]
+    assert [len(cell["outputs"]) for cell in cells] == [0, 1, 0] and "id" not in cells[1]
+
+
+def test_a_cell_is_deleted_meanwhile(book):
+    one = book(("a", "import time\ntime.sleep(1.5)\nprint('here')"), ("b", "2"))
+    handle = one.start("a", "b")
+    one.wait_running(handle, "a")
+    notebook = one.load()
+    del notebook["cells"][0]
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+    said = one.wait_over(handle).json()["result"]
+    assert "Not all outputs were saved: meanwhile there is no longer a code cell a" in said and "here" in said
+    assert one.outputs("b")[0]["data"]["text/plain"] == ["2"]
+
+
+def test_the_file_goes_meanwhile(book):
+    one = book(("a", "import time\ntime.sleep(1.5)\nprint('here')"))
+    handle = one.start("a")
+    one.wait_running(handle, "a")
+    one.path.unlink()
+    said = one.wait_over(handle).text
+    assert "the file is gone" in said and "here" in said and not one.path.exists()
+
+
+def test_unknown_cells_run_nothing(book):
+    one = book(("a", "1"))
+    answer = one.call("runNotebookCells", cellIds=["a", "nope", "index:7"])
+    assert answer.status_code == 404 and "Cell not found: nope, index:7" in answer.text
+    assert one.outputs("a") == []
+
+
+# ---- which kernel ----
+
+
+def test_kernels_are_chosen(book):
+    need("xpython")
+    one = book(("a", "import sys; 'xpython' in sys.modules or sys.argv"), kernel="nosuch", language_info={"name": "python"})
+    said = one.run("a")
+    assert "The kernel `nosuch` that the notebook names is not installed: `python3` was started instead." in said
+    other = one.run("a", kernel="xpython")
+    assert "The kernel of this notebook is `python3` and runs already: `xpython` was not started." in other
+    answer = one.call("runNotebookCells", cellIds=["a"], kernel="nothing")
+    assert answer.status_code == 400 and "There is no kernel `nothing`" in answer.text
+    two = book(("a", "1"), kernel="cobol-1", language_info={"name": "cobol"})
+    assert "No installed kernel fits this notebook, it names cobol-1" in two.fail("a", code="KERNEL_FAILED")
+    three = book(("a", "1"), kernel=None)
+    assert "A new kernel was started for this notebook: `python3`." in three.run("a")
+
+
+def test_another_implementation(book):
+    need("xpython")
+    one = book(("a", "print('a'); print('b'); 1 + 1"), ("b", "1/0"), ("c", "input()"), ("d", "'on'"), kernel="xpython")
+    assert "a\nb\n" in one.run("a") and one.cell("a")["execution_count"] == 1
+    assert "ZeroDivisionError" in one.fail("b")
+    one.fail("c")
+    assert "'on'" in one.run("d")
+
+
+# ---- clients that leave ----
+
+
+def sleeper(book, marker):
+    return book(("a", f"import time\nprint('begun', flush=True)\ntime.sleep(2.5)\nopen({str(marker)!r}, 'w').close()\nprint('end')"))
+
+
+def test_a_rest_client_that_leaves_lets_the_cell_finish(book, tmp_path):
+    one = sleeper(book, tmp_path / "done")
+    one.run("a")
+    (tmp_path / "done").unlink()
+    with pytest.raises(httpx.ReadTimeout):
+        one.gateway.client.post("/v1/tools/runNotebookCells", json={"notebook": str(one.path), "cellIds": ["a"]}, timeout=0.5)
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the cell ends")
+    eventually(lambda: one.cell("a")["execution_count"] == 2, RUN_SECONDS, "its outputs are saved")
+    assert one.text("a") == "begun\nend\n"
+
+
+class Mcp:
+    """One MCP call over HTTP, read as it comes."""
+
+    def __init__(self, gateway, one, modern, number=5):
+        self.client = httpx.Client(base_url=gateway.url, timeout=RUN_SECONDS, trust_env=False)
+        self.headers = {"Accept": "application/json, text/event-stream"}
+        arguments = {"notebook": str(one.path), "cellIds": ["a"], "timeout": 600}
+        meta = {"progressToken": "p"}
+        if modern:
+            meta |= {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                     "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+                     "io.modelcontextprotocol/clientCapabilities": {}}
+            self.headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "runNotebookCells"}
+        else:
+            self._initialize()
+        body = {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                "params": {"name": "runNotebookCells", "arguments": arguments, "_meta": meta}}
+        self.stream = self.client.stream("POST", "/mcp", json=body, headers=self.headers)
+        self.lines = self.stream.__enter__().iter_lines()
+
+    def _initialize(self):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+        answer = self.client.post("/mcp", json=body, headers=self.headers)
+        self.headers |= {"Mcp-Session-Id": answer.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def post(self, body):
+        self.client.post("/mcp", json=body, headers=self.headers).raise_for_status()
+
+    def messages(self):
+        for line in self.lines:
+            if line.startswith("data:") and line[5:].strip():
+                yield json.loads(line[5:])
+
+    def close(self):
+        self.client.close()
+
+
+def interrupted(one):
+    """Did the cell end by an interrupt, and was that saved?"""
+    outputs = one.outputs("a")
+    return bool(outputs) and outputs[-1].get("ename") == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_progress_comes_while_a_cell_runs(book, gateway, modern):
+    one = book(("a", "import time\ntime.sleep(6)"))
+    one.as_agent("local")
+    client = Mcp(gateway, one, modern)
+    seen = list(client.messages())
+    values = [message["params"]["progress"] for message in seen if message.get("method") == "notifications/progress"]
+    assert len(values) >= 3 and values == sorted(set(values)) and values[-1] == 1
+    texts = [message["params"].get("message", "") for message in seen if message.get("method") == "notifications/progress"]
+    assert any("Cell a is running" in text for text in texts)
+    assert seen[-1]["id"] == 5 and "Successfully executed" in json.dumps(seen[-1]["result"])
+    client.close()
+
+
+def test_an_mcp_cancellation_interrupts(book, gateway):
+    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+    client = Mcp(gateway, one, False)
+    for message in client.messages():
+        if "Cell a is running" in message.get("params", {}).get("message", ""):
+            client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
+            break
+    eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
+    client.close()
+
+
+def test_closing_a_stateless_stream_interrupts(book, gateway):
+    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+    client = Mcp(gateway, one, True)
+    for message in client.messages():
+        if "Cell a is running" in message.get("params", {}).get("message", ""):
+            break
+    client.close()
+    eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
+
+
+# ---- how many, how long ----
+
+
+def test_kernels_are_capped(start):
+    need("python3")
+    running = start(["plugins=cells", "cells.max_kernels=2"])
+    books = [Book(running, f"n{i}.ipynb", [("a", f"x = {i}"), ("busy", "import time\nwhile True: time.sleep(.1)"), ("x", "x")])
+             for i in range(3)]
+    handles = []
+    for one in books[:2]:
+        one.run("a")
+        handles.append(one.start("busy"))
+        one.wait_running(handles[-1], "busy")
+    assert "All kernels are at work" in books[2].fail("a", status=503, code="BUSY")
+    books[0].call("interruptKernel")
+    books[0].wait_over(handles[0])
+    assert "Successfully executed 1 cell(s)." in books[2].run("a")  # the idle one made room
+    books[1].call("interruptKernel")
+    books[1].wait_over(handles[1])
+    assert "Cell x failed: NameError" in (said := books[0].fail("x")) and "all its variables are gone" in said
+
+
+def test_idle_kernels_are_ended(start):
+    need("python3")
+    running = start(["plugins=cells", "cells.idle_timeout=1s"])
+    one = Book(running, "n.ipynb", [("a", "x = 1"), ("b", "x"), ("c", "import time\ntime.sleep(2.5)\nx = 2\nx")])
+    one.run("a")
+    assert "Cell c:\n2" in one.run("c")  # one that works is not idle
+    eventually(lambda: str(one.path) not in running.call("listKernels").text, RUN_SECONDS, "the kernel is ended")
+    assert "all its variables are gone" in one.fail("b")
+
+
+def test_too_many_runs_wait(start):
+    need("python3")
+    running = start(["plugins=cells"])
+    one = Book(running, "n.ipynb", [("a", "import time\nwhile True: time.sleep(.1)"), ("b", "1")])
+    first = one.start("a")
+    one.wait_running(first, "a")
+    for _ in range(63):
+        one.start("b")
+    last = one.wait_over(one.start("b"))
+    assert last.status_code == 503 and "Too many runs wait" in last.text
+
+
+def test_kernelspecs_are_found_where_jupyter_looks(start, tmp_path, monkeypatch):
+    names = {"JUPYTER_PATH": tmp_path / "path", "JUPYTER_DATA_DIR": tmp_path / "data-dir", "VIRTUAL_ENV": tmp_path / "venv"}
+    folders = {"JUPYTER_PATH": tmp_path / "path", "JUPYTER_DATA_DIR": tmp_path / "data-dir",
+               "VIRTUAL_ENV": tmp_path / "venv" / "share" / "jupyter"}
+    for at, (name, folder) in enumerate(folders.items()):
+        monkeypatch.setenv(name, str(names[name]))
+        for kernel in list(("k0", "k1", "k2"))[at:]:
+            write_spec(folder, kernel, ["/nowhere/" + name])
+    write_spec(folders["JUPYTER_PATH"], "BIG", ["/x"])
+    (folders["JUPYTER_PATH"] / "kernels" / "broken").mkdir()
+    (folders["JUPYTER_PATH"] / "kernels" / "broken" / "kernel.json").write_text("{")
+    running = start(["plugins=cells"])
+    listed = running.call("listKernels").json()["result"]
+    assert all(f"\n- {name}: " in listed for name in ("k0", "k1", "k2", "big")) and "broken" not in listed
+    for kernel, name in (("k0", "JUPYTER_PATH"), ("k1", "VIRTUAL_ENV"), ("k2", "VIRTUAL_ENV")):
+        one = Book(running, f"{kernel}.ipynb", [("a", "1")], kernel=kernel)
+        said = one.fail("a", code="KERNEL_FAILED")
+        if kernel == "k0":
+            assert f"could not be started (/nowhere/{name}): No such file or directory" in said
+        else:  # an environment that is active comes before the user's own folder
+            assert "could not be started (/nowhere/" in said
+    assert "/nowhere/VIRTUAL_ENV" in Book(running, "two.ipynb", [("a", "1")], kernel="K2").fail("a", code="KERNEL_FAILED")
+
+
+# ---- the end ----
+
+
+def strays(book_of, mark):
+    """A cell whose children hide: another session, a double fork."""
+    child = (f"import subprocess, sys, os\nos.environ['STRAY'] = {mark!r}\n"
+             f"subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+             f"subprocess.run(['sh', '-c', 'setsid sh -c \"sleep 601 & sleep 602\" & exit'])\n"
+             f"print('spawned', flush=True)\nimport time\ntime.sleep(600)")
+    handle = book_of.start("a") if book_of else child
+    return child if book_of is None else handle
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_nothing_survives_the_gateway(tmp_path, how):
+    need("python3")
+    mark = f"stray-{os.getpid()}-{how}-{time.monotonic_ns()}"
+    running = cells_gateway(tmp_path / "data", "shutdown_timeout=1s")
+    one = Book(running, "n.ipynb", [("a", strays(None, mark)), ("b", "1")])
+    try:
+        one.run("b")
+        handle = one.start("a")
+        eventually(lambda: "spawned" in one.look(handle).text, RUN_SECONDS, "the children")
+        eventually(lambda: len(marked(mark)) >= 3, RUN_SECONDS, "the children are there")
+        kernels = marked(str(tmp_path / "data"))
+        running.process.send_signal(how)
+        running.process.wait(60)
+        eventually(lambda: not marked(mark), 30, "the children are gone")
+        eventually(lambda: not marked(str(tmp_path / "data")), 30, "all are gone")
+        assert kernels
+        if how == signal.SIGTERM:
+            assert running.process.returncode == 0
+            assert one.text("a") == "spawned\n"  # what it had put out was saved
+    finally:
+        running.client.close()
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait()
+
+
+def test_a_killed_gateway_starts_again(tmp_path):
+    need("python3")
+    running = cells_gateway(tmp_path / "data")
+    one = Book(running, "n.ipynb", [("a", "x = 1"), ("b", "2")])
+    one.call("attachNotebook")
+    one.run("a")
+    running.process.kill()
+    running.process.wait()
+    running.client.close()
+    again = cells_gateway(tmp_path / "data")
+    try:
+        one.gateway = again
+        answer = again.call("runNotebookCells", {"cellIds": ["b"]})  # still attached
+        assert "A new kernel was started for this notebook: `python3`." in answer.json()["result"]
+        assert len(list((tmp_path / "data" / "kernels").iterdir())) == 1
+    finally:
+        assert again.stop() == 0
+    assert not list((tmp_path / "data").glob("kernels/*"))
+
+
+def test_the_holder_is_killed(start):
+    from cells_support import holder_of
+    need("python3")
+    running = start(["plugins=cells"])
+    mark = f"stray-{os.getpid()}-{time.monotonic_ns()}"
+    one = Book(running, "n.ipynb", [("a", strays(None, mark)), ("b", "1")])
+    handle = one.start("a")
+    eventually(lambda: "spawned" in one.look(handle).text, RUN_SECONDS, "the children")
+    holder = holder_of(running)
+    assert holder
+    os.kill(holder, signal.SIGTERM)  # only the end of the gateway ends it
+    os.kill(holder, signal.SIGKILL)
+    over = one.wait_over(handle)
+    assert over.status_code == 422 and "the process that holds the kernels ended" in over.json()["message"]
+    eventually(lambda: not marked(mark), 30, "the children are gone")
+    assert "all its variables are gone" in one.run("b")
+    assert holder_of(running) not in (None, holder)
+
+
+def test_secrets_and_descriptors_stay_here(tmp_path, monkeypatch, start):
+    need("python3")
+    secrets = {"NOTEGATE_LOG_LEVEL": "info", "MONGODB_URL": "mongodb://u:secret@h", "REDIS_URL": "redis://:secret@h",
+               "MONGODB_DB_NAME": "db"}
+    real = environment()
+    monkeypatch.setattr("conftest.environment", lambda: {**real, **secrets, "KEPT": "yes"})
+    running = start(["plugins=cells"])
+    one = Book(running, "n.ipynb", [("a", "import os\nprint(sorted(os.environ))\nprint(os.environ['KEPT'], os.getcwd())\n"
+                                          "print([os.readlink('/proc/self/fd/%s' % f) for f in os.listdir('/proc/self/fd')\n"
+                                          "       if os.path.exists('/proc/self/fd/%s' % f)])")])
+    text = one.run("a")
+    assert "'KEPT'" in text and f"yes {one.path.parent}" in text
+    assert "secret" not in text and not any(f"'{name}'" in text for name in secrets)
+    assert str(tmp_path / "data" / "notegate") not in text
+
+
+def test_stdio_carries_the_protocol_only(tmp_path):
+    need("python3")
+    data = tmp_path / "data"
+    (data / "files").mkdir(parents=True)
+    from cells_support import write_notebook
+    write_notebook(data / "files" / "n.ipynb", [("a", "import os, sys\nos.write(1, b'raw bytes\\n'); os.system('echo child'); print(1)")])
+    process = subprocess.Popen([binary(), "mcp", "--data-dir", str(data), "--set", "plugins=cells"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), cwd=tmp_path)
+    timer = threading.Timer(RUN_SECONDS, process.kill)
+    timer.start()
+    try:
+        for number, (method, params) in enumerate((
+                ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
+                ("tools/call", {"name": "runNotebookCells", "arguments": {"notebook": "n.ipynb", "cellIds": ["a"]}}))):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n")
+            process.stdin.flush()
+            while json.loads(process.stdout.readline()).get("id") != number:
+                pass
+        process.stdin.close()
+        rest = process.stdout.read()
+        assert all(json.loads(line) for line in rest.splitlines())
+        assert process.wait(60) == 0
+        eventually(lambda: not marked(str(data)), 30, "all are gone")
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+
+
+def test_a_relative_data_directory(tmp_path):
+    need("python3")
+    data = tmp_path / "data"
+    (data / "files").mkdir(parents=True)
+    from cells_support import write_notebook
+    write_notebook(data / "files" / "n.ipynb", [("a", "6 * 7")])
+    done = subprocess.run([binary(), "call", "runNotebookCells", json.dumps({"notebook": "n.ipynb", "cellIds": ["a"]}),
+                           "--data-dir", "data", "--set", "plugins=cells"], capture_output=True, text=True,
+                          env=environment(), cwd=tmp_path, timeout=RUN_SECONDS, check=False)
+    assert done.returncode == 0 and "42" in done.stdout, done
