@@ -556,24 +556,24 @@ def memory(gateway, name):
     return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
 
-@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory and time")
-def test_a_notebook_of_50_megabytes(tmp_path, start):
+def test_a_notebook_of_50_megabytes(start):
+    """Under a sanitizer a smaller one: its memory and time are its own."""
     gateway = start(sets=SETS)
-    image = "iVBORw0KGgo" * 80000
+    image = "iVBORw0KGgo" * (4000 if SANITIZED else 80000)
     cells = [{"id": f"c{i}", **new_cell("code", f"plot({i})")} for i in range(60)]
     for cell in cells:
         cell["outputs"] = [{"output_type": "display_data", "metadata": {}, "data": {"image/png": image}}]
     path = folder(gateway) / "large.ipynb"
     path.write_text(jupyter({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, None))
     size = path.stat().st_size
-    assert size > 50_000_000
+    assert SANITIZED or size > 50_000_000
     before = memory(gateway, "VmHWM")
     started = time.monotonic()
     ok(gateway, "updateNotebookCell", {"notebook": path.name, "cellId": "c30", "content": "changed"})
     took = time.monotonic() - started
     used = memory(gateway, "VmHWM") - before
     print(f"{took:.3f} s, {used / size:.2f} times the file")
-    assert used < 3 * size  # twice, and what else the gateway did meanwhile
-    assert took < 30  # how long it really takes the benchmark says
+    assert SANITIZED or used < 3 * size  # twice, and what else the gateway did meanwhile
+    assert took < 60  # how long it really takes the benchmark says
     found = read(path)
     assert found["cells"][30]["source"] == "changed" and len(found["cells"]) == 60

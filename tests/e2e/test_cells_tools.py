@@ -286,6 +286,26 @@ def test_attached_survives_a_restart_and_files_that_went(tmp_path):
         assert gateway.stop() == 0
 
 
+def test_what_is_out_of_reach_by_now_can_be_detached(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    path = tmp_path / "one" / "n.ipynb"
+    path.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    gateway = Gateway(tmp_path / "data", SETS, ["--root", str(path.parent)])
+    try:
+        ok(gateway, "attachNotebook", {"notebook": "n.ipynb"}, who("anna"))
+    finally:
+        assert gateway.stop() == 0
+    gateway = Gateway(tmp_path / "data", SETS, ["--root", str(tmp_path / "two")])
+    try:
+        refused(gateway, "getNotebookCells", {}, "PATH_OUTSIDE_ROOTS", who("anna"))
+        refused(gateway, "detachNotebook", {"notebook": str(tmp_path / "one" / "other.ipynb")}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+        assert ok(gateway, "detachNotebook", {}, who("anna")) == f"Detached {path}"
+        refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+    finally:
+        assert gateway.stop() == 0
+
+
 def test_many_attached(gateway):
     for number in range(64):
         put(gateway, f"many/{number}.ipynb", [])
