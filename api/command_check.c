@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "faces.h"
 #include "http_tls.h"
+#include "journal.h"
 #include "json.h"
 #include "str.h"
 #include "target.h"
@@ -240,12 +241,29 @@ static void check_roots(struct check *check, struct gateway *gateway)
     for (size_t i = 0; i < count; i++) {
         struct buf path;
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
-        size_t skip = slash == NULL ? 0 : (size_t)(slash - roots[i].data);
+        /* SPACE:/PATH; a relative path has slashes, too. */
+        bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
+        size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
         buf_init(&path, CHECK_ERROR_MAX);
         buf_add(&path, roots[i].data + skip, roots[i].len - skip);
         check_permissions(check, "root", buf_cstr(&path));
         buf_done(&path);
     }
+}
+
+/* A journal beside the documents: where it is away a gateway starts all the same. */
+static void check_journal(struct check *check, struct gateway *gateway, struct call *call)
+{
+    if (gateway->journal == NULL ||
+        str_is(config_text(gateway->config, "journal"), "documents")) {
+        return;
+    }
+    void *handle = NULL;
+    call_reset_result(call);
+    int rc = journal_vtable(gateway->journal, &handle)->health(handle, &call->pub);
+    struct ng_str text = command_call_message(call);
+    check_line(check, rc == NG_OK, "journal", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
 }
 
 static void check_health(struct check *check, struct gateway *gateway, struct call *call)
@@ -256,6 +274,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     struct ng_str text = command_call_message(call);
     check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
                rc == NG_OK ? "answers" : text.data);
+    check_journal(check, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {
             continue;

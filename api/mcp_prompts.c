@@ -104,7 +104,9 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; mcp_prompt_at(exchange->job->gateway, i, &prompt); i++) {
         const struct ng_prompt *desc = prompt.desc;
-        if (!mcp_sees_plugin(exchange->call, prompt.plugin)) {
+        if (!mcp_sees_plugin(exchange->call, prompt.plugin) ||
+            (desc->modes != 0 &&
+             (desc->modes & NG_IN_MODE(exchange->call->caller.mode)) == 0)) {
             continue;
         }
         json_object(&writer);
@@ -245,6 +247,7 @@ static int start_get(struct mcp_exchange *exchange)
                                                ? prompting->prompt.desc->name
                                                : prompting->prompt.desc->summary);
         call->plugin = prompting->prompt.plugin;
+        call->step_space = prompting->prompt.desc->space;
     }
     return dispatch_step(call, get_step, prompting);
 }

@@ -95,7 +95,7 @@ static int print_entry(struct page *page, const struct listing_item *item)
         json_name(&writer, "mimeType");
         json_string(&writer, mime_type);
     }
-    if (item->bytes > 0 || desc->kind != NULL) {
+    if (item->bytes != UINT64_MAX && (item->bytes > 0 || desc->kind != NULL)) {
         json_name(&writer, "size");
         json_int(&writer, (int64_t)item->bytes);
     }

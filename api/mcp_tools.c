@@ -29,6 +29,7 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     }
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(exchange->job->gateway->registry, &tools);
+    bool stateless = mcp_is_stateless(exchange->terms.version);
     enum tool_format format =
         exchange->terms.version == MCP_2025_11_25 ? TOOL_FORMAT_MCP_TASKS : TOOL_FORMAT_MCP;
     struct buf *out = mcp_answer_open(exchange);
@@ -38,12 +39,14 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     json_writer_init(&writer, out);
     json_array(&writer);
     for (size_t i = 0; i < count; i++) {
-        if (dispatch_allows(exchange->call, tools[i])) {
+        /* Without sessions a list varies with what the caller may do, not with what it did. */
+        if (stateless ? dispatch_may(exchange->call, tools[i])
+                      : dispatch_allows(exchange->call, tools[i])) {
             tool_formats_write_tool(&writer, tools[i], format);
         }
     }
     json_end(&writer);
-    if (mcp_is_stateless(exchange->terms.version)) {
+    if (stateless) {
         buf_printf(out, ",\"ttlMs\":%d,\"cacheScope\":\"private\"", MCP_TOOLS_TTL_MS);
     }
     mcp_result_end(exchange, out, no_text);

@@ -74,10 +74,16 @@ static void readyz_print(struct http_request *request, const struct call *call)
                      !ready     ? "not ready"
                      : degraded ? "degraded"
                                 : "ready");
-    if (ready && degraded && request->authenticated) {
-        (void)buf_printf(&reply->body,
-                         ",\"message\":\"the journal takes no events; %lld wait for it\"",
-                         (long long)journal_backlog(request->gateway->journal));
+    if (request->gateway->journal != NULL && request->authenticated) {
+        long long backlog = (long long)journal_backlog(request->gateway->journal);
+        if (degraded || backlog > 0) {
+            (void)buf_printf(&reply->body, ",\"backlog\":%lld", backlog);
+        }
+        if (ready && degraded) {
+            (void)buf_printf(&reply->body,
+                             ",\"message\":\"the journal takes no events; %lld wait for it\"",
+                             backlog);
+        }
     }
     if (!ready && request->authenticated) { /* no details for strangers */
         (void)buf_printf(&reply->body, ",\"code\":\"%s\",\"message\":",

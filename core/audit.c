@@ -68,7 +68,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
-    const char *outcome = rc == NG_OK ? "ok" : error_name(call->tool, rc);
+    const char *outcome = rc == NG_OK ? "ok" : call_error_name(call, rc);
     log_record_begin(&record, LOG_AUDIT);
     log_record_text(&record, "tool", call->pub.tool);
     log_record_text(&record, "operation", operation(call));

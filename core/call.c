@@ -44,6 +44,7 @@ static void call_deallocate(struct call *call)
     struct call *none = NULL;
     struct gateway *gateway = call->gateway;
     arena_reset(&call->arena);
+    call->arena.max = CALL_MEMORY_MAX;
     if (!CALL_KEEPS_SPARE || gateway == NULL ||
         !atomic_compare_exchange_strong_explicit(&gateway->spare_call, &none, call,
                                                  memory_order_release, memory_order_relaxed)) {
@@ -216,12 +217,17 @@ const struct plugin *call_plugin(const struct call *call)
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
 }
 
+static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
+{
+    size_t index = (size_t)(NG_EPLUGIN - rc);
+    return index < plugin->desc.code_count ? &plugin->desc.codes[index] : NULL;
+}
+
 const char *error_name(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
-        size_t index = (size_t)(NG_EPLUGIN - rc);
-        const struct ng_plugin *plugin = &tool->plugin->desc;
-        return index < plugin->code_count ? plugin->codes[index].name : "INTERNAL";
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->name : "INTERNAL";
     }
     if (tool != NULL && rc == NG_EINVAL && tool->plugin->desc.invalid_input != NULL) {
         return tool->plugin->desc.invalid_input;
@@ -240,9 +246,8 @@ const char *error_name(const struct tool *tool, int rc)
 int error_status(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
-        size_t index = (size_t)(NG_EPLUGIN - rc);
-        const struct ng_plugin *plugin = &tool->plugin->desc;
-        return index < plugin->code_count ? plugin->codes[index].status : 500;
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->status : 500;
     }
     switch (rc) {
 #define ERROR_STATUS_CASE(symbol, value, name, status, text)                                   \
@@ -255,6 +260,20 @@ int error_status(const struct tool *tool, int rc)
     }
 }
 
+const char *call_error_name(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->name : error_name(call->tool, rc);
+}
+
+int call_error_status(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->status : error_status(call->tool, rc);
+}
+
 int call_vfail(struct call *call, int code, const char *format, va_list args)
 {
     struct buf text;
@@ -263,6 +282,12 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     struct result *work = &call->work;
     work->rc = code;
     work->message = arena_copy(&call->arena, buf_str(&text));
+    if (work->message.data == NULL) {
+        /* All of the call's memory is used, which is often what is to be told. */
+        call->arena.max += CALL_MESSAGE_RESERVE;
+        work->message = arena_copy(&call->arena, buf_str(&text));
+        call->arena.max -= CALL_MESSAGE_RESERVE;
+    }
     if (work->message.data == NULL) {
         work->message = ng_str_of("out of memory while a failure was described");
     }

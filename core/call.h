@@ -137,14 +137,15 @@ struct call {
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
                               that plugin's gate. A step may change it before it continues. */
-    int64_t started_ns;    /* CLOCK_MONOTONIC */
-    int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
-    bool may_block;        /* of the thread that runs the tool just now */
-    bool read_only;        /* by the tool's declaration and this call's arguments */
-    bool in_gate;          /* holds the gate of its plugin */
-    bool counted;          /* counted in gateway->active */
-    bool is_async;         /* dispatch() returned or will return NG_PENDING */
-    bool held;             /* something was begun that outlives the run */
+    enum ng_tool_space step_space; /* of a step: where the caller names no space */
+    int64_t started_ns;            /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;                /* of the thread that runs the tool just now */
+    bool read_only;                /* by the tool's declaration and this call's arguments */
+    bool in_gate;                  /* holds the gate of its plugin */
+    bool counted;                  /* counted in gateway->active */
+    bool is_async;                 /* dispatch() returned or will return NG_PENDING */
+    bool held;                     /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */
     atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
@@ -189,6 +190,10 @@ struct call {
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
 #define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
+/* A step in the background may use more: it puts back what many calls have made. */
+#define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Over that, for the sentence that says so. */
+#define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
 static inline struct call *call_of(struct ng_call *pub)
 {
@@ -253,5 +258,8 @@ const struct plugin *call_plugin(const struct call *call);
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);
 int error_status(const struct tool *tool, int rc);
+/* The same in a call: of its tool, or of the plugin whose code it runs. */
+const char *call_error_name(const struct call *call, int rc);
+int call_error_status(const struct call *call, int rc);
 
 #endif

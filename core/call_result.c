@@ -122,6 +122,6 @@ void call_complete_result(struct call *call)
             work->retry_after_s = RESULT_RETRY_SECONDS;
         }
     }
-    work->code = work->rc == NG_OK ? "ok" : error_name(call->tool, work->rc);
-    work->status = work->rc == NG_OK ? 200 : error_status(call->tool, work->rc);
+    work->code = work->rc == NG_OK ? "ok" : call_error_name(call, work->rc);
+    work->status = work->rc == NG_OK ? 200 : call_error_status(call, work->rc);
 }

@@ -173,7 +173,7 @@ static void dispatch_account(struct call *call, int rc)
 {
     struct gateway *gateway = call->gateway;
     int64_t took = clock_monotonic_ns() - call->started_ns;
-    const char *code = rc == NG_OK ? "ok" : error_name(call->tool, rc);
+    const char *code = rc == NG_OK ? "ok" : call_error_name(call, rc);
     if (call->tool != NULL) {
         metrics_call(gateway->metrics, call->tool->metrics_slot, code, call->caller.agent,
                      took);

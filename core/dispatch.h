@@ -14,8 +14,10 @@
  */
 int dispatch(struct call *call);
 
-/* May this caller see and use the tool (role, mode, tool allow-list, listed())? Used by every
- * list. */
+/* May this caller use the tool (role, mode, tool allow-list)? */
+bool dispatch_may(struct call *call, const struct tool *tool);
+/* And is it listed for it now (listed())? Used by every list but those of MCP without sessions,
+ * which may vary by rights only. */
 bool dispatch_allows(struct call *call, const struct tool *tool);
 
 /* A caller whose key allows only some tools sees the resources, prompts and events of a plugin

@@ -70,7 +70,7 @@ bool dispatch_sees_collection(struct call *call, struct ng_str collection)
     return false;
 }
 
-bool dispatch_allows(struct call *call, const struct tool *tool)
+bool dispatch_may(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
         return false;
@@ -86,7 +86,25 @@ bool dispatch_allows(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
         return false;
     }
-    return tool->desc.listed == NULL || tool->desc.listed(tool->plugin->self, &call->pub);
+    return true;
+}
+
+static int dispatch_pick_space(struct call *call, const struct tool *tool);
+
+bool dispatch_allows(struct call *call, const struct tool *tool)
+{
+    if (!dispatch_may(call, tool)) {
+        return false;
+    }
+    if (tool->desc.listed == NULL) {
+        return true;
+    }
+    /* Asked in the space that a call of it would have. */
+    struct ng_caller before = call->caller;
+    bool listed = dispatch_pick_space(call, tool) == NG_OK &&
+                  tool->desc.listed(tool->plugin->self, &call->pub);
+    call->caller = before;
+    return listed;
 }
 
 /* "a, b and 3 more": what a key allows, in a sentence. */
@@ -110,6 +128,15 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+/* Of a tool that does both: how to call it so that it only reads. */
+static void dispatch_hint_reading(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.read_argument != NULL) {
+        call->pub.host->hint(&call->pub, "It only reads with `%s` one of: %s.",
+                             tool->desc.read_argument, tool->desc.read_values);
+    }
+}
+
 int dispatch_authorize(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
@@ -127,21 +154,24 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     if (call->read_only) {
         return NG_OK;
     }
+    int rc = NG_OK;
     if (call->caller.role == NG_ROLE_READER) {
-        return call_fail(
-            call, NG_EFORBIDDEN,
-            "this call of `%s` changes something and the caller's role is reader; it "
-            "needs the role writer",
-            tool->desc.name);
+        rc =
+            call_fail(call, NG_EFORBIDDEN,
+                      "this call of `%s` changes something and the caller's role is reader; it "
+                      "needs the role writer",
+                      tool->desc.name);
+    } else if (call->caller.mode == NG_MODE_ASK) {
+        rc =
+            call_fail(call, NG_EMODE,
+                      "this call of `%s` changes something and the caller's mode is ask, which "
+                      "only reads; it needs the mode edit or agent",
+                      tool->desc.name);
     }
-    if (call->caller.mode == NG_MODE_ASK) {
-        return call_fail(
-            call, NG_EMODE,
-            "this call of `%s` changes something and the caller's mode is ask, which "
-            "only reads; it needs the mode edit or agent",
-            tool->desc.name);
+    if (rc != NG_OK) {
+        dispatch_hint_reading(call, tool);
     }
-    return NG_OK;
+    return rc;
 }
 
 static bool dispatch_has_space(const struct ng_caller *caller)
@@ -154,25 +184,26 @@ static bool dispatch_has_space(const struct ng_caller *caller)
     return false;
 }
 
-int dispatch_spaces(struct call *call, const struct tool *tool)
+static int dispatch_pick_space(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
     char *text = arena_alloc(&call->arena, caller->agent.len + 1);
     if (text == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
+        return NG_EINTERNAL;
     }
     text[0] = '~';
     memcpy(text + 1, caller->agent.data, caller->agent.len);
     struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
-        bool shared = tool != NULL && tool->desc.space == NG_SPACE_SHARED;
+        enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+        bool shared = meant == NG_SPACE_SHARED;
         caller->space = shared ? ng_str_of("shared") : own;
     }
     if (caller->spaces == NULL) {
         struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
         if (spaces == NULL) {
-            return call_fail(call, NG_EINTERNAL, "out of memory");
+            return NG_EINTERNAL;
         }
         spaces[0] = own;
         spaces[1] = ng_str_of("shared");
@@ -188,6 +219,17 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
         caller->space = caller->spaces[0]; /* the key lacks the tool's default */
         return NG_OK;
     }
-    return call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow the space \"%.*s\"",
-                     (int)caller->space.len, caller->space.data);
+    return NG_EFORBIDDEN;
+}
+
+int dispatch_spaces(struct call *call, const struct tool *tool)
+{
+    struct ng_str space;
+    int rc = dispatch_pick_space(call, tool);
+    if (rc == NG_EFORBIDDEN) {
+        space = call->caller.space;
+        return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
+                         (int)space.len, space.data);
+    }
+    return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
 }

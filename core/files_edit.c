@@ -2,6 +2,7 @@
 /* files_edit.c - the edit of one file: the tool's function makes the next content from the
  * present one, and is asked again where another program saved meanwhile. */
 #include <errno.h>
+#include <time.h>
 
 #include "files_state.h"
 #include "str.h"
@@ -75,6 +76,11 @@ static int edit_run(struct file_op *op)
         return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
     }
     int rc = op->edit.fn(&call->pub, &op->present, draft, op->edit.user);
+    if (rc == NG_EWOULDBLOCK) {
+        const struct timespec pause = {0, NG_FILE_PAUSE_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        return files_op_again(op, edit_locked);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -471,6 +471,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     key_ref(call->key);
     background->key = call->key;
     background->no_rate = true;
+    background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;
     background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;

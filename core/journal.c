@@ -9,7 +9,21 @@
 #include "journal_relay.h"
 #include "log.h"
 
+/* How long a call without a limit of its own waits for numbers. */
+#define FLUSH_SETTLE_MS 60000
+
 /* ---- waiting for the relay ---- */
+
+/* What is not in the feed yet, the relay cannot deliver: with other gateways about, changes are
+ * numbered after they are answered. */
+static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
+{
+    int64_t left_ns =
+        until_ns == 0 ? (int64_t)FLUSH_SETTLE_MS * 1000000 : until_ns - clock_monotonic_ns();
+    return !front->shared ? NG_OK
+                          : store_settle(front->store, call, NG_COLLECTION_REFERENCED,
+                                         left_ns < 0 ? 0 : left_ns / 1000000);
+}
 
 /* As journal_flush, at most until then (0: the call's own time), without a message. */
 static int front_wait(struct journal_front *front, struct call *call, int64_t until_ns)
@@ -20,7 +34,11 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
     if (until_ns == 0 || (call->deadline_ns != 0 && call->deadline_ns < until_ns)) {
         until_ns = call->deadline_ns;
     }
-    int rc = NG_PENDING;
+    int rc = front_settle(front, call, until_ns);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = NG_PENDING;
     pthread_mutex_lock(&front->lock);
     uint64_t ticket = ++front->flush_asked;
     uint64_t failures = front->failures;
@@ -95,6 +113,8 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
     int rc = journal_flush(front, call_of(call));
     rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
     if (rc == NG_OK) {
+        /* What many calls have made is more than one may use. */
+        call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
         journal_gate_leave(front, true);
     }

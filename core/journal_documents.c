@@ -148,7 +148,9 @@ static int journal_deliver(void *user, struct ng_call *pub, const struct ng_entr
     int tries = 0;
     for (size_t at = 0; rc == NG_OK && at < count;) {
         size_t done = 0;
-        rc = journal_deliver_chunk(journal, call, entries + at, count - at, &done);
+        rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
+                 : journal_deliver_chunk(journal, call, entries + at, count - at, &done);
         at += rc == NG_OK ? done : 0;
         if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
             call_reset_result(call);

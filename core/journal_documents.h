@@ -61,6 +61,15 @@ int journal_generation_hold(struct call *call, struct ng_str space,
 int journal_generation_move(struct journal_documents *journal, struct call *call,
                             struct ng_str space, const struct journal_generation *generation);
 
+/* Memory for the tree of a dump or a checkpoint, beside the call's. */
+#define JOURNAL_TREE_MAX ((size_t)1024 * 1024 * 1024)
+
+/* A call for one step of `call`, whose memory goes with it, so that what a large journal needs
+ * does not add up. NULL: out of memory, as the call says. */
+struct call *journal_step(struct call *call);
+/* Ends it; where it failed, the call says what the step said. Returns rc. */
+int journal_step_end(struct call *call, struct call *step, int rc);
+
 /* Where an entry goes. */
 enum journal_place { JOURNAL_IN_DAY, JOURNAL_IN_REFERENCES, JOURNAL_IN_MEMORY };
 

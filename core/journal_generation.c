@@ -77,6 +77,30 @@ struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str n
     return id;
 }
 
+/* ---- steps ---- */
+
+struct call *journal_step(struct call *call)
+{
+    struct call *step = call_new(call->gateway);
+    if (step == NULL) {
+        call_fail(call, NG_EINTERNAL, "out of memory for the journal");
+        return NULL;
+    }
+    step->may_block = true;
+    step->deadline_ns = call->deadline_ns;
+    return step;
+}
+
+int journal_step_end(struct call *call, struct call *step, int rc)
+{
+    if (rc != NG_OK) {
+        struct ng_str text = step->work.message;
+        call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(step);
+    return rc;
+}
+
 /* ---- generations ---- */
 
 int journal_generation_get(struct journal_documents *journal, struct call *call,

@@ -3,12 +3,16 @@
  * moved references and another summary are carried over. */
 #include <stdlib.h>
 
+#include "clock.h"
+#include "journal_documents.h"
 #include "journal_entry.h"
 #include "journal_relay.h"
 #include "str.h"
 
-/* Largest journal that is put together. */
-#define OVER_MAX ((size_t)64 * 1024 * 1024)
+/* Largest journal that is put together: of two that are as large as they may be. */
+#define OVER_MAX ((size_t)2 * 64 * 1024 * 1024)
+/* How long deliveries are remembered. */
+#define OVER_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
 /* Texts to look things up by, sorted. */
 struct over_names {
@@ -35,28 +39,29 @@ static struct ng_str over_text(const struct ng_value *item, const char *member)
 }
 
 /* What an entry is: of a reference (by_document) its document, else its event. */
-static struct ng_str over_name(struct call *call, const struct ng_value *item, bool by_document)
+static struct ng_str over_name(struct arena *tree, const struct ng_value *item,
+                               bool by_document)
 {
     struct ng_str id = over_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
         return id;
     }
     struct ng_str collection = over_text(item, "collection");
-    return arena_printf(&call->arena, "%.*s/%.*s", (int)collection.len,
+    return arena_printf(tree, "%.*s/%.*s", (int)collection.len,
                         collection.data == NULL ? "" : collection.data, (int)id.len,
                         id.data == NULL ? "" : id.data);
 }
 
-static int over_names_of(struct call *call, const struct ng_value *array, bool by_document,
-                         struct over_names *ret)
+static int over_names_of(struct call *call, struct arena *tree, const struct ng_value *array,
+                         bool by_document, struct over_names *ret)
 {
     ret->count = 0;
-    ret->list = arena_alloc(&call->arena, (array->count + 1) * sizeof(*ret->list));
+    ret->list = arena_alloc(tree, (array->count + 1) * sizeof(*ret->list));
     if (ret->list == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
     }
     for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
-        struct ng_str name = over_name(call, item, by_document);
+        struct ng_str name = over_name(tree, item, by_document);
         if (name.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
         }
@@ -66,9 +71,11 @@ static int over_names_of(struct call *call, const struct ng_value *array, bool b
     return NG_OK;
 }
 
-/* The three journals: what comes back, what was looked at, what is there now. */
+/* The three journals: what comes back, what was looked at, what is there now. Their trees are
+ * far larger than what a call may use, and go when they are put together. */
 struct over {
     struct call *call;
+    struct arena tree;
     const struct ng_value *json, *base, *now;
     struct ng_writer *writer;
 };
@@ -90,8 +97,8 @@ static int over_entries(struct over *over, const char *part)
     if (json == NULL || base == NULL || now == NULL) {
         return call_fail(over->call, NG_EINVAL, "the journal has no `%s`", part);
     }
-    int rc = over_names_of(over->call, base, false, &seen);
-    rc = rc != NG_OK ? rc : over_names_of(over->call, json, false, &back);
+    int rc = over_names_of(over->call, &over->tree, base, false, &seen);
+    rc = rc != NG_OK ? rc : over_names_of(over->call, &over->tree, json, false, &back);
     if (rc != NG_OK) {
         return rc;
     }
@@ -123,13 +130,13 @@ static int over_references(struct over *over)
     struct ng_value moved = {.type = NG_TYPE_ARRAY};
     struct over_names moved_names = {0};
     struct ng_value **link = &moved.first;
-    int rc = over_names_of(over->call, base, false, &seen);
+    int rc = over_names_of(over->call, &over->tree, base, false, &seen);
     for (const struct ng_value *item = now->first; rc == NG_OK && item != NULL;
          item = item->next) {
         if (over_has(&seen, over_text(item, "event_id"))) {
             continue;
         }
-        struct ng_value *copy = arena_alloc(&over->call->arena, sizeof(*copy));
+        struct ng_value *copy = arena_alloc(&over->tree, sizeof(*copy));
         if (copy == NULL) {
             return call_fail(over->call, NG_EINTERNAL, "out of memory for the journal");
         }
@@ -139,19 +146,45 @@ static int over_references(struct over *over)
         link = &copy->next;
         moved.count++;
     }
-    rc = rc != NG_OK ? rc : over_names_of(over->call, &moved, true, &moved_names);
+    rc = rc != NG_OK ? rc : over_names_of(over->call, &over->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
     json_name(over->writer, "references");
     json_array(over->writer);
     for (const struct ng_value *item = json->first; item != NULL; item = item->next) {
-        if (!over_has(&moved_names, over_name(over->call, item, true))) {
+        if (!over_has(&moved_names, over_name(&over->tree, item, true))) {
             json_copy(over->writer, item);
         }
     }
     for (const struct ng_value *item = moved.first; item != NULL; item = item->next) {
         json_copy(over->writer, item);
+    }
+    json_end(over->writer);
+    return NG_OK;
+}
+
+/* What was looked at and does not come back is not to be delivered again: another gateway may
+ * have it in its hands. */
+static int over_passed(struct over *over)
+{
+    const struct ng_value *base = over_array(over->base, "days");
+    struct over_names back = {0};
+    int64_t since = clock_unix_ms() - OVER_PASSED_MS;
+    int rc =
+        over_names_of(over->call, &over->tree, over_array(over->json, "days"), false, &back);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    json_name(over->writer, "passed");
+    json_array(over->writer);
+    for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
+        struct ng_str name = over_text(item, "event_id");
+        int64_t time = 0;
+        (void)json_integer(json_get(item, "time"), &time);
+        if (time >= since && !over_has(&back, name)) {
+            json_string(over->writer, name);
+        }
     }
     json_end(over->writer);
     return NG_OK;
@@ -180,10 +213,11 @@ static void over_summary(const struct over *over)
     }
 }
 
-static int over_parse(struct call *call, struct ng_str json, const struct ng_value **ret)
+static int over_parse(struct call *call, struct arena *tree, struct ng_str json,
+                      const struct ng_value **ret)
 {
     struct json_error error;
-    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, ret, &error);
+    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
     if (rc == NG_EJSON) {
         return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s",
                          error.message);
@@ -195,9 +229,13 @@ static int over_parse(struct call *call, struct ng_str json, const struct ng_val
 static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
                       struct ng_str now)
 {
-    int rc = over_parse(over->call, json, &over->json);
-    rc = rc != NG_OK ? rc : over_parse(over->call, base, &over->base);
-    rc = rc != NG_OK ? rc : over_parse(over->call, now, &over->now);
+    int rc = over_parse(over->call, &over->tree, json, &over->json);
+    rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, base, &over->base);
+    if (str_equal(now, base)) {
+        over->now = over->base;
+    } else {
+        rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, now, &over->now);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -210,6 +248,7 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
     rc = over_entries(over, "days");
     rc = rc != NG_OK ? rc : over_references(over);
     rc = rc != NG_OK ? rc : over_entries(over, "memories");
+    rc = rc != NG_OK ? rc : over_passed(over);
     over_summary(over);
     json_end(over->writer);
     return rc;
@@ -219,15 +258,14 @@ static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
 static int over_back(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str json, struct ng_str base, struct ng_str now)
 {
-    if (str_equal(now, base)) {
-        return front->inner->restore(front->db, &call->pub, space, json);
-    }
     struct buf buf;
     struct ng_writer writer;
     buf_init(&buf, OVER_MAX);
     json_writer_init(&writer, &buf);
     struct over over = {.call = call, .writer = &writer};
+    arena_init(&over.tree, JOURNAL_TREE_MAX);
     int rc = over_merge(&over, json, base, now);
+    arena_done(&over.tree);
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", OVER_MAX);
     }
@@ -288,22 +326,27 @@ static int over_deliver_again(struct journal_front *front, struct call *call,
 {
     const struct ng_value *looked = NULL;
     struct over_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
+    struct arena tree;
+    arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = feed == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                          : over_parse(call, base, &looked);
+                          : over_parse(call, &tree, base, &looked);
     const struct ng_value *days = rc == NG_OK ? over_array(looked, "days") : NULL;
     if (days != NULL) {
-        rc = over_names_of(call, days, false, &feed->seen);
+        rc = over_names_of(call, &tree, days, false, &feed->seen);
     }
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        feed->front = front;
+        feed->call = call;
+        feed->space = space;
+        feed->last_seq = since;
     }
-    feed->front = front;
-    feed->call = call;
-    feed->space = space;
-    feed->last_seq = since;
-    do {
+    while (rc == NG_OK) {
         rc = over_feed_page(feed, feed->last_seq);
-    } while (rc == NG_OK && feed->events == NG_DELIVERY_MAX);
+        if (feed->events < NG_DELIVERY_MAX) {
+            break;
+        }
+    }
+    arena_done(&tree);
     return rc;
 }
 

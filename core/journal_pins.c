@@ -100,30 +100,49 @@ static int pins_text(struct call *call, struct ng_str space, const struct ng_val
     return NG_OK;
 }
 
+/* *ret: the hashes of what the checkpoint names; {NULL, 0}: it names nothing. */
+static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
+                   struct ng_str *ret)
+{
+    const struct ng_value *body = NULL;
+    const struct ng_value *entries = NULL;
+    struct json_error error;
+    struct arena tree;
+    arena_init(&tree, JOURNAL_TREE_MAX);
+    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
+    if (rc == NG_OK) {
+        entries = json_get(body, "entries");
+    } else if (rc == NG_EJSON) {
+        rc = NG_OK; /* the journal says what is wrong with it */
+    } else {
+        rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
+                       json.len);
+    }
+    if (entries != NULL && entries->type == NG_TYPE_ARRAY && entries->count > 0) {
+        rc = pins_text(call, space, entries, ret);
+    }
+    arena_done(&tree);
+    return rc;
+}
+
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json)
 {
-    const struct ng_value *body = NULL;
-    struct json_error error;
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &body, &error) != NG_OK) {
-        return NG_OK; /* the journal says what is wrong with it */
+    struct ng_str text = {NULL, 0};
+    int rc = pins_of(call, space, json, &text);
+    if (rc != NG_OK || text.data == NULL) {
+        return rc;
     }
-    const struct ng_value *entries = json_get(body, "entries");
-    if (entries == NULL || entries->type != NG_TYPE_ARRAY || entries->count == 0) {
-        return NG_OK;
-    }
-    struct ng_str *text = arena_alloc(&call->arena, sizeof(*text));
     struct ng_str name = arena_printf(&call->arena, "%.*s/%.*s", (int)space.len, space.data,
                                       (int)id.len, id.data);
-    int rc = text == NULL || name.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                                               : pins_text(call, space, entries, text);
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(PINS_COLLECTION, ng_str_of(PINS_SPACE), name),
         .fn = pins_write,
-        .user = text,
+        .user = &text,
     };
-    return rc != NG_OK ? rc : store_write_wait(front->store, call, &change, 1);
+    return name.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
+                             : store_write_wait(front->store, call, &change, 1);
 }
 
 /* ---- telling the store ---- */

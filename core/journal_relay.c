@@ -11,6 +11,7 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 #include "log.h"
+#include "str.h"
 
 /* Events read from the feed at a time. */
 #define RELAY_PAGE NG_DELIVERY_MAX
@@ -66,17 +67,33 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
 
 /* ---- the cursor ---- */
 
+/* Of which journal it tells. Another one, as after `journal` was set anew or a backup was put
+ * back, gets all events there are: what it has already it passes over. */
+static bool cursor_is_of(const struct journal_front *front, const struct ng_value *body)
+{
+    const struct ng_value *journal = json_get(body, "journal");
+    return journal != NULL && journal->type == NG_TYPE_STRING &&
+           str_is(journal->text, front->inner->name);
+}
+
+struct relay_cursor {
+    const struct journal_front *front;
+    uint64_t seq;
+};
+
 static int relay_write_cursor(struct ng_call *call, const struct ng_doc *present,
                               struct ng_draft *next, void *user)
 {
-    const uint64_t *seq = user;
+    const struct relay_cursor *cursor = user;
     int64_t stored = 0;
     (void)json_integer(json_get(present->body, "seq"), &stored);
-    if (stored >= 0 && (uint64_t)stored >= *seq) {
+    if (stored >= 0 && (uint64_t)stored >= cursor->seq &&
+        cursor_is_of(cursor->front, present->body)) {
         return NG_OK; /* another gateway is further */
     }
     struct ng_str json =
-        arena_printf(&call_of(call)->arena, "{\"seq\":%llu}", (unsigned long long)*seq);
+        arena_printf(&call_of(call)->arena, "{\"seq\":%llu,\"journal\":\"%s\"}",
+                     (unsigned long long)cursor->seq, cursor->front->inner->name);
     if (json.data == NULL) {
         return call_fail(call_of(call), NG_EINTERNAL, "out of memory");
     }
@@ -85,11 +102,11 @@ static int relay_write_cursor(struct ng_call *call, const struct ng_doc *present
 
 static int relay_store_cursor(struct journal_front *front, struct call *call, uint64_t seq)
 {
-    uint64_t *value = arena_alloc(&call->arena, sizeof(*value));
+    struct relay_cursor *value = arena_alloc(&call->arena, sizeof(*value));
     if (value == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    *value = seq;
+    *value = (struct relay_cursor){front, seq};
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(JOURNAL_STATE, ng_str_of(RELAY_SPACE), ng_str_of(RELAY_CURSOR)),
@@ -112,7 +129,7 @@ int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t
     const struct ng_doc *doc = NULL;
     int64_t seq = 0;
     int rc = store_get(front->store, call, &key, 0, &doc);
-    if (rc == NG_OK && doc->revision > 0 && !doc->deleted) {
+    if (rc == NG_OK && doc->revision > 0 && !doc->deleted && cursor_is_of(front, doc->body)) {
         (void)json_integer(json_get(doc->body, "seq"), &seq);
     }
     *ret = seq < 0 ? 0 : (uint64_t)seq;
@@ -125,12 +142,12 @@ int relay_load_cursor(struct journal_front *front, struct call *call)
     int rc = relay_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
-        front->cursor = seq;
-        front->stored = front->cursor;
+        /* What was passed over since is not read again. */
+        front->cursor = seq > front->cursor ? seq : front->cursor;
+        front->stored = seq;
         front->seen = front->cursor > front->seen ? front->cursor : front->seen;
         pthread_mutex_unlock(&front->lock);
     }
-    front->cursor_unknown = rc != NG_OK;
     return rc;
 }
 
@@ -312,7 +329,6 @@ static int relay_shared_round(struct journal_front *front, struct call *call, ui
                               bool *ret_more)
 {
     bool mine = false;
-    bool followed = front->follows;
     int rc = journal_lease_take(front, call, &mine);
     pthread_mutex_lock(&front->lock);
     bool asked = ticket > front->flush_done;
@@ -324,9 +340,9 @@ static int relay_shared_round(struct journal_front *front, struct call *call, ui
     if (front->follows) {
         return relay_follow(front, call);
     }
-    if (!mine || followed || front->cursor_unknown) {
-        rc = relay_load_cursor(front, call);
-    }
+    /* Also the owner: another gateway that was asked to may have delivered, and a restore may
+     * have taken that back since. */
+    rc = relay_load_cursor(front, call);
     rc = rc == NG_OK ? relay_round(front, call, ret_more) : rc;
     if (rc != NG_OK) {
         relay_count_older(front, front->cursor, UINT64_MAX);

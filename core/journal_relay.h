@@ -50,9 +50,8 @@ struct journal_front {
     size_t pin_count;
     bool poll; /* shared: this gateway has committed something for the journal */
     /* Of the relay's thread: */
-    int64_t poll_ms;     /* shared: the wait until the next look */
-    bool follows;        /* shared: another gateway delivers */
-    bool cursor_unknown; /* the database was away when it was to be read */
+    int64_t poll_ms;  /* shared: the wait until the next look */
+    bool follows;     /* shared: another gateway delivers */
     int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
 };
 

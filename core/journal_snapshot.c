@@ -10,6 +10,8 @@
 #define JOURNAL_DUMP_MAX ((size_t)64 * 1024 * 1024)
 /* Rows read, and documents written, at a time. */
 #define JOURNAL_PAGE 256
+/* Rows of a dump: looking for where a page begins costs as much as what lies before it. */
+#define JOURNAL_DUMP_PAGE 4096
 #define JOURNAL_BATCH (NG_CHANGES_MAX / 2)
 #define JOURNAL_FORMAT "notegate-journal-1"
 
@@ -61,7 +63,7 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
                              const char *collection, struct ng_str space, uint64_t generation,
                              struct ng_writer *writer)
 {
-    struct journal_dumping dumping = {.call = call, .writer = writer};
+    struct journal_dumping dumping = {.writer = writer};
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation},
         {.field = ng_str_of("created_seq"), .op = NG_TERM_GT},
@@ -73,16 +75,23 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
         .terms = terms,
         .term_count = NG_COUNT(terms),
         .sort = terms[1].field,
-        .limit = JOURNAL_PAGE,
+        .limit = JOURNAL_DUMP_PAGE,
         .with_text = true,
     };
     int rc = NG_OK;
     do {
         dumping.rows = 0;
+        dumping.call = journal_step(call);
+        if (dumping.call == NULL) {
+            return NG_EINTERNAL;
+        }
         terms[1].number = (double)dumping.last_seq;
-        rc = store_query(journal->store, call, &query, journal_dump_row, &dumping, NULL);
-        rc = rc != NG_OK ? rc : dumping.rc;
-    } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_PAGE);
+        rc = atomic_load(&call->cancelled)
+                 ? call_fail(dumping.call, NG_ECANCELLED, "the call was cancelled")
+                 : store_query(journal->store, dumping.call, &query, journal_dump_row, &dumping,
+                               NULL);
+        rc = journal_step_end(call, dumping.call, rc != NG_OK ? rc : dumping.rc);
+    } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_DUMP_PAGE);
     return rc;
 }
 
@@ -128,7 +137,9 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     int rc = journal_dump_locked(journal, call, space, &writer);
     pthread_mutex_unlock(&journal->lock);
     if (rc == NG_OK && buf.rc != NG_OK) {
-        rc = call_fail(call, buf.rc, "the journal of the space is larger than %zu bytes",
+        rc = call_fail(call, buf.rc,
+                       "the journal of the space is larger than a checkpoint can be, which is "
+                       "%zu bytes",
                        JOURNAL_DUMP_MAX);
     }
     if (rc == NG_OK) {
@@ -204,16 +215,21 @@ static int journal_remove_others(struct journal_documents *journal, struct call 
     }
     int rc = NG_OK;
     do {
-        removing->call = call;
+        struct call *step = journal_step(call);
+        if (step == NULL) {
+            return NG_EINTERNAL;
+        }
+        removing->call = step;
         removing->count = 0;
         removing->rc = NG_OK;
-        rc = store_query(journal->store, call, &query, journal_remove_row, removing, NULL);
+        rc = store_query(journal->store, step, &query, journal_remove_row, removing, NULL);
         if (rc == NG_OK && removing->rc != NG_OK) {
-            rc = call_fail(call, removing->rc, "out of memory");
+            rc = call_fail(step, removing->rc, "out of memory");
         }
         if (rc == NG_OK && removing->count > 0) {
-            rc = store_write_wait(journal->store, call, removing->changes, removing->count);
+            rc = store_write_wait(journal->store, step, removing->changes, removing->count);
         }
+        rc = journal_step_end(call, step, rc);
     } while (rc == NG_OK && removing->count == JOURNAL_BATCH);
     return rc;
 }
@@ -234,37 +250,54 @@ static int journal_damaged(struct call *call, const char *what)
     return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s", what);
 }
 
+/* What one commit of a restore takes of a part. */
+struct journal_batch {
+    struct ng_change changes[JOURNAL_BATCH];
+    struct ng_entry entries[JOURNAL_BATCH];
+};
+
+/* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
+static int journal_restore_batch(struct journal_documents *journal, struct call *step,
+                                 size_t part, const struct ng_key *place, uint64_t generation,
+                                 const struct ng_value **at)
+{
+    struct journal_batch *batch = arena_alloc(&step->arena, sizeof(*batch));
+    bool in_day = journal_parts[part].place == JOURNAL_IN_DAY;
+    size_t count = 0;
+    int rc = batch == NULL ? call_fail(step, NG_EINTERNAL, "out of memory") : NG_OK;
+    for (; rc == NG_OK && *at != NULL && count < JOURNAL_BATCH; *at = (*at)->next) {
+        struct ng_entry *entry = &batch->entries[count];
+        const struct ng_value *date = json_get(*at, "date");
+        const struct ng_value *content = json_get(*at, "content");
+        if (journal_entry_read(&step->arena, *at, place->space, entry) != NG_OK ||
+            (in_day && (date == NULL || !zone_date_valid(date->text)))) {
+            return journal_damaged(step, "an entry of it is of another form");
+        }
+        if (content != NULL) {
+            entry->content = content->text;
+        }
+        rc = journal_put(step, journal_parts[part].place, generation,
+                         in_day ? date->text : str_make(NULL, 0), entry,
+                         &batch->changes[count++]);
+    }
+    return rc != NG_OK ? rc : store_write_wait(journal->store, step, batch->changes, count);
+}
+
 /* Writes one part of the dump into a generation that is not read yet. */
 static int journal_restore_part(struct journal_documents *journal, struct call *call,
                                 size_t part, struct ng_str space, uint64_t generation,
                                 const struct ng_value *array)
 {
-    struct ng_change *changes = arena_alloc(&call->arena, JOURNAL_BATCH * sizeof(*changes));
-    size_t count = 0;
-    int rc = changes == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
-    for (const struct ng_value *item = array->first; rc == NG_OK && item != NULL;
-         item = item->next) {
-        struct ng_entry *entry = arena_alloc(&call->arena, sizeof(*entry));
-        const struct ng_value *date = json_get(item, "date");
-        const struct ng_value *content = json_get(item, "content");
-        bool in_day = journal_parts[part].place == JOURNAL_IN_DAY;
-        if (entry == NULL) {
-            return call_fail(call, NG_EINTERNAL, "out of memory");
+    const struct ng_key place = {.space = space};
+    const struct ng_value *at = array->first;
+    int rc = NG_OK;
+    while (rc == NG_OK && at != NULL) {
+        struct call *step = journal_step(call);
+        if (step == NULL) {
+            return NG_EINTERNAL;
         }
-        if (journal_entry_read(&call->arena, item, space, entry) != NG_OK ||
-            (in_day && (date == NULL || !zone_date_valid(date->text)))) {
-            return journal_damaged(call, "an entry of it is of another form");
-        }
-        if (content != NULL) {
-            entry->content = content->text;
-        }
-        rc = journal_put(call, journal_parts[part].place, generation,
-                         in_day ? date->text : str_make(NULL, 0), entry, &changes[count]);
-        count += rc == NG_OK ? 1 : 0;
-        if (rc == NG_OK && (count == JOURNAL_BATCH || item->next == NULL)) {
-            rc = store_write_wait(journal->store, call, changes, count);
-            count = 0;
-        }
+        rc = journal_restore_batch(journal, step, part, &place, generation, &at);
+        rc = journal_step_end(call, step, rc);
     }
     return rc;
 }
@@ -290,27 +323,17 @@ static int journal_restore_all(struct journal_documents *journal, struct call *c
     return rc;
 }
 
-int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str space,
-                             struct ng_str json)
+/* With the tree of the dump. */
+static int journal_restore_tree(struct journal_documents *journal, struct call *call,
+                                struct ng_str space, const struct ng_value *dump)
 {
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
-    const struct ng_value *dump = NULL;
-    struct json_error error;
-    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &dump, &error);
-    if (rc != NG_OK) {
-        return rc == NG_EJSON
-                   ? journal_damaged(call, "it is not JSON")
-                   : call_fail(call, NG_ETOOLARGE,
-                               "the journal is too large to restore: %zu bytes", json.len);
-    }
     const struct ng_value *format = json_get(dump, "format");
+    struct journal_generation generation;
     if (format == NULL || !str_is(format->text, JOURNAL_FORMAT)) {
         return journal_damaged(call, "its format is not " JOURNAL_FORMAT);
     }
-    struct journal_generation generation;
     pthread_mutex_lock(&journal->lock);
-    rc = journal_generation_get(journal, call, space, &generation);
+    int rc = journal_generation_get(journal, call, space, &generation);
     /* What a restore that was cut off has left would mix with this one. */
     rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, generation.number);
     rc = rc != NG_OK ? rc
@@ -319,6 +342,27 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
     pthread_mutex_unlock(&journal->lock);
     /* The former generation is swept by the next restore: a failure here must not undo the
      * answer. */
+    return rc;
+}
+
+int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str space,
+                             struct ng_str json)
+{
+    struct call *call = call_of(pub);
+    const struct ng_value *dump = NULL;
+    struct json_error error;
+    struct arena tree;
+    arena_init(&tree, JOURNAL_TREE_MAX);
+    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &dump, &error);
+    if (rc == NG_OK) {
+        rc = journal_restore_tree(user, call, space, dump);
+    } else if (rc == NG_EJSON) {
+        rc = journal_damaged(call, "it is not JSON");
+    } else {
+        rc = call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
+                       json.len);
+    }
+    arena_done(&tree);
     return rc;
 }
 
@@ -339,9 +383,8 @@ static int journal_write_checkpoint(struct ng_call *call, const struct ng_doc *p
     return rc != NG_OK ? rc : store_draft_text(next, &checkpoint->json, 1);
 }
 
-/* The short members of a checkpoint: what a list shows. */
-static int journal_checkpoint_head(struct call *call, const struct ng_value *body,
-                                   struct ng_str *ret)
+static int journal_checkpoint_short(struct call *call, const struct ng_value *body,
+                                    struct ng_str *ret)
 {
     struct buf buf;
     struct ng_writer writer;
@@ -364,32 +407,38 @@ static int journal_checkpoint_head(struct call *call, const struct ng_value *bod
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory for a checkpoint");
 }
 
+/* The short members of a checkpoint: what a list shows. */
+static int journal_checkpoint_head(struct call *call, struct ng_str json, struct ng_str *ret)
+{
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    struct arena tree;
+    arena_init(&tree, JOURNAL_TREE_MAX);
+    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
+    if (rc != NG_OK && rc != NG_EJSON) {
+        rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
+                       json.len);
+    } else if (rc != NG_OK || body->type != NG_TYPE_OBJECT) {
+        rc = call_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
+    } else {
+        rc = journal_checkpoint_short(call, body, ret);
+    }
+    arena_done(&tree);
+    return rc;
+}
+
 int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
                            struct ng_str id, struct ng_str json)
 {
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
-    const struct ng_value *body = NULL;
-    struct json_error error;
-    int rc = json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &body, &error);
-    if (rc != NG_OK && rc != NG_EJSON) {
-        return call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
-                         json.len);
-    }
-    if (rc != NG_OK || body->type != NG_TYPE_OBJECT) {
-        return call_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
-    }
-    struct journal_checkpoint *checkpoint = arena_alloc(&call->arena, sizeof(*checkpoint));
-    if (checkpoint == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory for a checkpoint");
-    }
-    checkpoint->json = json;
-    rc = journal_checkpoint_head(call, body, &checkpoint->head);
+    struct journal_checkpoint checkpoint = {.json = json};
+    int rc = journal_checkpoint_head(call, json, &checkpoint.head);
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(JOURNAL_CHECKPOINTS, space, id),
         .fn = journal_write_checkpoint,
-        .user = checkpoint,
+        .user = &checkpoint,
     };
     return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
 }

@@ -3,6 +3,8 @@
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,7 @@ struct pool {
     unsigned idle;      /* workers that wait */
     unsigned signalled; /* of these, how many were woken and have not come round yet */
     unsigned lane_max;  /* workers one lane may have */
+    atomic_uint waking; /* threads that wake one, behind the lock */
     bool stopping;
     pthread_t *threads;
 };
@@ -189,12 +192,14 @@ void pool_set_queue(struct pool *pool, unsigned queue)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* With the lock held: somebody will take the new task. */
-static int pool_wake(struct pool *pool)
+/* With the lock held: somebody will take the new task. *ret_signal: once the lock is free one
+ * is to be woken, who would only wait for it before. */
+static int pool_wake(struct pool *pool, bool *ret_signal)
 {
     if (pool->idle > pool->signalled) {
         pool->signalled++;
-        pthread_cond_signal(&pool->work);
+        atomic_fetch_add(&pool->waking, 1);
+        *ret_signal = true;
         return NG_OK;
     }
     if (pool->workers == pool->workers_max) {
@@ -211,8 +216,18 @@ static int pool_wake(struct pool *pool)
     return pool->workers == 0 ? NG_EBUSY : NG_OK;
 }
 
+/* Without the lock. */
+static void pool_signal(struct pool *pool, bool signal)
+{
+    if (signal) {
+        pthread_cond_signal(&pool->work);
+        atomic_fetch_sub(&pool->waking, 1);
+    }
+}
+
 /* With the lock held. One lane's half is rounded up: a queue of one has room for anybody. */
-static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **ret)
+static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **ret,
+                      bool *ret_signal)
 {
     if (pool->stopping || pool->queued >= pool->queue_max) {
         return NG_EBUSY;
@@ -225,7 +240,7 @@ static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **
         return NG_ERATE;
     }
     /* Last: who is refused wakes nobody. */
-    if (pool_wake(pool) != NG_OK) {
+    if (pool_wake(pool, ret_signal) != NG_OK) {
         pool_drop_lane(pool, lane);
         return NG_EBUSY;
     }
@@ -236,8 +251,9 @@ static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **
 int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
 {
     struct lane *lane = NULL;
+    bool signal = false;
     pthread_mutex_lock(&pool->lock);
-    int rc = pool_admit(pool, lane_name, &lane);
+    int rc = pool_admit(pool, lane_name, &lane, &signal);
     if (rc == NG_OK) {
         task->next = NULL;
         *lane->last = task;
@@ -248,17 +264,20 @@ int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
         pool_make_ready(pool, lane);
     }
     pthread_mutex_unlock(&pool->lock);
+    pool_signal(pool, signal);
     return rc;
 }
 
 void pool_resume(struct pool *pool, struct task *task)
 {
+    bool signal = false;
     pthread_mutex_lock(&pool->lock);
     task->next = NULL;
     *pool->resumed_last = task;
     pool->resumed_last = &task->next;
-    (void)pool_wake(pool);
+    (void)pool_wake(pool, &signal);
     pthread_mutex_unlock(&pool->lock);
+    pool_signal(pool, signal);
 }
 
 void pool_stop(struct pool *pool)
@@ -283,6 +302,9 @@ void pool_free(struct pool *pool)
         return;
     }
     pool_stop(pool);
+    while (atomic_load(&pool->waking) > 0) {
+        (void)sched_yield();
+    }
     for (size_t i = 0; i < POOL_BUCKETS; i++) {
         while (pool->buckets[i] != NULL) {
             struct lane *lane = pool->buckets[i];

@@ -11,6 +11,7 @@ struct schemas {
     const struct ng_value *root;
     const struct ng_value *items[SCHEMAS_MAX];
     size_t count;
+    bool full; /* there are more, any of which may mark it */
 };
 
 static bool is_true(const struct ng_value *schema, const char *name)
@@ -48,13 +49,17 @@ static void schemas_add(struct schemas *schemas, const struct ng_value *schema)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
     static const char *const ones[] = {"then", "else", "if"};
-    if (schema == NULL || schema->type != NG_TYPE_OBJECT || schemas->count == SCHEMAS_MAX) {
+    if (schema == NULL || schema->type != NG_TYPE_OBJECT) {
         return;
     }
     for (size_t i = 0; i < schemas->count; i++) {
         if (schemas->items[i] == schema) {
             return;
         }
+    }
+    if (schemas->count == SCHEMAS_MAX) {
+        schemas->full = true;
+        return;
     }
     schemas->items[schemas->count++] = schema;
     const struct ng_value *ref = json_get(schema, "$ref");
@@ -76,6 +81,9 @@ static void schemas_add(struct schemas *schemas, const struct ng_value *schema)
 
 static bool schemas_secret(const struct schemas *schemas)
 {
+    if (schemas->full) {
+        return true;
+    }
     for (size_t i = 0; i < schemas->count; i++) {
         const struct ng_value *format = json_get(schemas->items[i], "format");
         if (is_true(schemas->items[i], "writeOnly") ||
@@ -91,8 +99,7 @@ static bool schemas_secret(const struct schemas *schemas)
 static void schemas_of_member(const struct schemas *schemas, struct ng_str name,
                               struct schemas *ret)
 {
-    ret->root = schemas->root;
-    ret->count = 0;
+    *ret = (struct schemas){.root = schemas->root};
     for (size_t i = 0; i < schemas->count; i++) {
         const struct ng_value *properties = json_get(schemas->items[i], "properties");
         bool is_object = properties != NULL && properties->type == NG_TYPE_OBJECT;
@@ -102,13 +109,19 @@ static void schemas_of_member(const struct schemas *schemas, struct ng_str name,
         }
         schemas_add(ret, member != NULL ? member
                                         : json_get(schemas->items[i], "additionalProperties"));
+        /* Which names a pattern means is left open: whatever one of them marks is a secret. */
+        const struct ng_value *patterns = json_get(schemas->items[i], "patternProperties");
+        bool has_patterns = patterns != NULL && patterns->type == NG_TYPE_OBJECT;
+        for (const struct ng_value *pattern = has_patterns ? patterns->first : NULL;
+             pattern != NULL; pattern = pattern->next) {
+            schemas_add(ret, pattern);
+        }
     }
 }
 
 static void schemas_of_items(const struct schemas *schemas, struct schemas *ret)
 {
-    ret->root = schemas->root;
-    ret->count = 0;
+    *ret = (struct schemas){.root = schemas->root};
     for (size_t i = 0; i < schemas->count; i++) {
         schemas_add(ret, json_get(schemas->items[i], "items"));
         const struct ng_value *prefix = json_get(schemas->items[i], "prefixItems");

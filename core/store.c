@@ -287,6 +287,27 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     return NG_OK;
 }
 
+int store_assume_new(struct store *store, struct call *call, struct entry *entry)
+{
+    struct store_table *table = &store->table;
+    struct ng_key key = entry_key(entry);
+    struct version *nothing = version_of_nothing(&key);
+    if (nothing == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pthread_mutex_lock(&table->lock);
+    if (entry->committed == NULL) {
+        entry->seen_ns = clock_monotonic_ns();
+        table_set_committed(table, entry, nothing);
+        version_unref(entry->newest);
+        entry->newest = version_ref(nothing);
+        nothing = NULL;
+    }
+    pthread_mutex_unlock(&table->lock);
+    version_unref(nothing);
+    return NG_OK;
+}
+
 /* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
  * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
@@ -494,6 +515,13 @@ int store_health(struct store *store, struct call *call)
 {
     return store->backend->health == NULL ? NG_OK
                                           : store->backend->health(store->db, &call->pub);
+}
+
+int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms)
+{
+    return store->backend->settle == NULL
+               ? NG_OK
+               : store->backend->settle(store->db, &call->pub, flags, wait_ms);
 }
 
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),

@@ -124,6 +124,8 @@ void store_pin_revisions(struct store *store,
                                         uint64_t revision),
                          void *user);
 int store_health(struct store *store, struct call *call);
+/* See settle in struct ng_documents. */
+int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms);
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
                  void *user);
 

@@ -13,8 +13,12 @@
 static int operation_load(struct operation *op)
 {
     for (size_t i = 0; i < op->count; i++) {
-        int rc =
-            store_load(op->store, op->call, op->pieces[i].entry, &op->pieces[i].change->key);
+        const struct ng_change *change = op->pieces[i].change;
+        int rc = change->is_new && op->rounds == 0
+                     ? store_assume_new(op->store, op->call, op->pieces[i].entry)
+                     : NG_OK;
+        rc = rc != NG_OK ? rc
+                         : store_load(op->store, op->call, op->pieces[i].entry, &change->key);
         if (rc != NG_OK) {
             return rc;
         }

@@ -190,6 +190,9 @@ static int operation_settle(struct operation *op, int rc, bool again)
             piece_committed(op, piece, op->puts[i].seq);
         } else if (rc != NG_OK && entry->failing == 0) {
             entry->failing = rc;
+            if (rc == NG_ECONFLICT && piece->change->is_new) {
+                table_set_committed(&store->table, entry, NULL); /* it was only assumed */
+            }
         } else if (rc == NG_ECONFLICT) {
             first = store_failing_code(entry->failing);
         }

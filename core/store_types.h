@@ -187,6 +187,9 @@ struct store {
  * first. */
 int store_load(struct store *store, struct call *call, struct entry *entry,
                const struct ng_key *key);
+/* A document whose id was just made up: it is not there, as far as memory knows. The caller
+ * holds entry->lock. */
+int store_assume_new(struct store *store, struct call *call, struct entry *entry);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
 
 #endif

@@ -177,7 +177,9 @@ static bool index_make(struct mongo *db, const char *collection, struct index *i
     BSON_APPEND_ARRAY(&command, "indexes", &index->list);
     bool good = mongoc_client_write_command_with_opts(client, db->database, &command, NULL,
                                                       &reply, &error);
-    if (!good) {
+    if (good) {
+        conn_good(db);
+    } else {
         fault_set(db, fault, &error, &reply);
     }
     bson_destroy(&reply);

@@ -7,8 +7,8 @@
 
 /* Clients at most, where the URI does not say. */
 #define POOL_MAX 32
-/* After a server did not answer nobody tries for so long, so that a queue fails as fast as one
- * call does. */
+/* While a server does not answer, one operation tries it at a time, with such a pause between:
+ * all others fail at once, so that a queue fails as fast as one call does. */
 #define DOWN_MS 250
 #define BACK_OFF_MIN_MS 2
 #define BACK_OFF_MAX_MS 200
@@ -130,6 +130,7 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
     struct ng_str name = call->host->conf_text(conf, "database");
     bson_error_t error;
     db->timeout_ms = call->host->conf_int(conf, "timeout");
+    db->tombstones_ms = call->host->conf_int(conf, "tombstones");
     if (uri.data == NULL || uri.len == 0) {
         return ng_fail(call, NG_EINVAL,
                        "mongo.uri is not set: give the server's address, for example "
@@ -161,7 +162,7 @@ int conn_open(struct mongo *db, struct ng_call *call, const struct ng_conf *conf
     if (rc != NG_OK) {
         return rc;
     }
-    set_limit(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, db->timeout_ms * 3 / 4);
+    set_limit(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, db->timeout_ms / 2);
     set_limit(uri, MONGOC_URI_CONNECTTIMEOUTMS, db->timeout_ms / 2);
     set_limit(uri, MONGOC_URI_SOCKETTIMEOUTMS, db->timeout_ms);
     set_limit(uri, MONGOC_URI_WAITQUEUETIMEOUTMS, db->timeout_ms);
@@ -190,10 +191,36 @@ void conn_close(struct mongo *db)
     free(db->database);
 }
 
+/* Who may use the server: everybody, and while it is down one after the other. */
+static bool may_try(struct mongo *db)
+{
+    int_fast64_t until = atomic_load(&db->down_until_ms);
+    int64_t now = monotonic_ms();
+    return until == 0 ||
+           (now >= until &&
+            atomic_compare_exchange_strong(&db->down_until_ms, &until, now + db->timeout_ms));
+}
+
+void conn_good(struct mongo *db)
+{
+    atomic_store(&db->good_ms, monotonic_ms());
+    if (atomic_load(&db->down_until_ms) != 0) {
+        atomic_store(&db->down_until_ms, 0);
+    }
+}
+
+static void conn_down(struct mongo *db, const struct fault *fault)
+{
+    pthread_mutex_lock(&db->down_lock);
+    (void)snprintf(db->down_text, sizeof(db->down_text), "%s", fault->text);
+    pthread_mutex_unlock(&db->down_lock);
+    atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
+}
+
 mongoc_client_t *conn_take(struct mongo *db, struct fault *fault)
 {
     memset(fault, 0, sizeof(*fault));
-    if (monotonic_ms() < atomic_load(&db->down_until_ms)) {
+    if (!may_try(db)) {
         fault->rc = NG_EUNAVAILABLE;
         pthread_mutex_lock(&db->down_lock);
         (void)snprintf(fault->text, sizeof(fault->text), "%s", db->down_text);
@@ -295,10 +322,14 @@ void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
     if (error->domain == MONGOC_ERROR_SERVER_SELECTION ||
         (error->domain == MONGOC_ERROR_CLIENT &&
          error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)) {
-        pthread_mutex_lock(&db->down_lock);
-        (void)snprintf(db->down_text, sizeof(db->down_text), "%s", fault->text);
-        pthread_mutex_unlock(&db->down_lock);
-        atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
+        conn_down(db, fault);
+    } else if (is_network(error)) {
+        /* One operation may be slow while others are answered: that is not the server's end. */
+        if (monotonic_ms() - atomic_load(&db->good_ms) > db->timeout_ms / 2) {
+            conn_down(db, fault);
+        }
+    } else if (fault->answered) {
+        conn_good(db);
     }
 }
 

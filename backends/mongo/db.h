@@ -141,8 +141,10 @@ struct mongo {
     char *database;
     char gateway[BATCH_ID_MAX]; /* unique: this process */
     int64_t timeout_ms;
+    int64_t tombstones_ms; /* how long they stay where they were made */
     mongoc_client_pool_t *pool;
-    atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries */
+    atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries; 0: it is there */
+    atomic_int_fast64_t good_ms;       /* monotonic: when the server answered last */
     pthread_mutex_t down_lock;
     char down_text[DB_ERROR_MAX]; /* why */
     atomic_uint_fast64_t last_stamp;
@@ -170,6 +172,8 @@ void conn_close(struct mongo *db);
 /* NULL: the fault says why. */
 mongoc_client_t *conn_take(struct mongo *db, struct fault *fault);
 void conn_give(struct mongo *db, mongoc_client_t *client);
+/* The server has answered. */
+void conn_good(struct mongo *db);
 void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
                const bson_t *reply);
 int fault_fail(struct ng_call *call, const struct fault *fault, const char *doing);
@@ -379,6 +383,7 @@ void relay_close(struct mongo *db);
 void relay_kick(struct mongo *db, const struct db_collection *collection);
 /* Waits until what was committed before has been moved, wherever the lease is. */
 int relay_drain(struct mongo *db, struct ng_call *call);
+int relay_settle(void *self, struct ng_call *call, uint32_t flags, int64_t wait_ms);
 
 /* ---- versions.c, read.c, query.c, terms.c, search.c ---- */
 

@@ -26,6 +26,8 @@ struct exporting {
     struct state state;
     struct ng_key key;
     uint64_t newest; /* revision of the document as of the snapshot */
+    uint64_t *seen;  /* hashes of the names that were shown from where documents live */
+    size_t seen_count, seen_cap;
     int stop;
     int rc;
 };
@@ -44,7 +46,8 @@ static int count_waiting(struct mongo *db, const struct db_collection *collectio
     return fault->rc;
 }
 
-int relay_drain(struct mongo *db, struct ng_call *call)
+/* end_ms: of monotonic_ms(); 0: as long as the call lasts. */
+static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t end_ms)
 {
     size_t count = 0;
     struct fault fault = {0};
@@ -53,11 +56,17 @@ int relay_drain(struct mongo *db, struct ng_call *call)
     struct db_collection **list = collections_list(db, &count);
     for (size_t i = 0; i < count && list != NULL && rc == NG_OK;) {
         uint64_t waiting = 0;
+        if ((list[i]->flags & flags) == 0 && flags != 0) {
+            i++;
+            continue;
+        }
         rc = count_waiting(db, list[i], until, &waiting, &fault);
         if (rc == NG_OK && waiting == 0) {
             i++;
         } else if (rc == NG_OK && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ECANCELLED, "waiting for the outboxes was cancelled");
+        } else if (rc == NG_OK && end_ms != 0 && monotonic_ms() >= end_ms) {
+            rc = ng_fail(call, NG_ETIMEOUT, "the outboxes are not empty yet; try again");
         } else if (rc == NG_OK) {
             relay_kick(db, list[i]);
             nap_ms(DRAIN_NAP_MS);
@@ -68,6 +77,16 @@ int relay_drain(struct mongo *db, struct ng_call *call)
         return fault_fail(call, &fault, "waiting for the outboxes");
     }
     return list == NULL ? ng_fail(call, NG_EINTERNAL, "no memory") : rc;
+}
+
+int relay_drain(struct mongo *db, struct ng_call *call)
+{
+    return drain(db, call, 0, 0);
+}
+
+int relay_settle(void *self, struct ng_call *call, uint32_t flags, int64_t wait_ms)
+{
+    return drain(self, call, flags, monotonic_ms() + wait_ms);
 }
 
 static int show(struct exporting *exporting, const struct ng_record *record)
@@ -223,26 +242,56 @@ static int next_docs(struct exporting *exporting, const char *collection,
                            member_str(exporting->docs[exporting->count - 1], "_id"));
 }
 
+/* ---- tombstones may leave their collection while it is read: each is shown once ---- */
+
+static uint64_t hash_of(struct ng_str name)
+{
+    uint64_t hash = UINT64_C(1469598103934665603);
+    for (size_t i = 0; i < name.len; i++) {
+        hash = (hash ^ (unsigned char)name.data[i]) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+static int compare_hashes(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static int note_seen(struct exporting *exporting, const bson_t *doc)
+{
+    if (exporting->seen_count == exporting->seen_cap) {
+        size_t cap = exporting->seen_cap == 0 ? 1024 : exporting->seen_cap * 2;
+        uint64_t *grown = cap > SIZE_MAX / sizeof(*grown)
+                              ? NULL
+                              : realloc(exporting->seen, cap * sizeof(*grown));
+        if (grown == NULL) {
+            return ng_fail(exporting->call, NG_EINTERNAL, "no memory for the export");
+        }
+        exporting->seen = grown;
+        exporting->seen_cap = cap;
+    }
+    exporting->seen[exporting->seen_count++] = hash_of(member_str(doc, "_id"));
+    return NG_OK;
+}
+
 /* A tombstone that left its collection, under the name it had there. */
 static int show_buried(struct exporting *exporting, const bson_t *tombstone)
 {
-    bson_t filter = BSON_INITIALIZER;
     bson_t as_main = BSON_INITIALIZER;
     bson_t own;
-    struct fault fault;
-    put_str(&filter, "_id", member_str(tombstone, "document"));
-    bson_t *back =
-        op_find_one(exporting->db, exporting->collection->name, &filter, NULL, &fault);
-    bson_destroy(&filter);
-    int rc = fault.rc == NG_OK ? NG_OK : fault_fail(exporting->call, &fault, "the export");
-    if (back == NULL && rc == NG_OK && member_doc(tombstone, "notegate", &own)) {
+    int rc = NG_OK;
+    uint64_t hash = hash_of(member_str(tombstone, "document"));
+    bool seen =
+        exporting->seen_count > 0 && bsearch(&hash, exporting->seen, exporting->seen_count,
+                                             sizeof(hash), compare_hashes) != NULL;
+    if (!seen && member_doc(tombstone, "notegate", &own)) {
         put_str(&as_main, "_id", member_str(tombstone, "document"));
         put_str(&as_main, "space", member_str(tombstone, "space"));
         BSON_APPEND_DOCUMENT(&as_main, "notegate", &own);
         rc = show_history(exporting, &as_main);
-    }
-    if (back != NULL) {
-        bson_destroy(back); /* it is there again, and was shown */
     }
     bson_destroy(&as_main);
     return rc;
@@ -264,6 +313,9 @@ static int export_docs(struct exporting *exporting, bool buried)
                 rc = buried    ? show_buried(exporting, exporting->docs[i])
                      : history ? show_history(exporting, exporting->docs[i])
                                : show_present(exporting, exporting->docs[i]);
+                rc = rc == NG_OK && collection->is_entry && !buried
+                         ? note_seen(exporting, exporting->docs[i])
+                         : rc;
             }
             bson_destroy(exporting->docs[i]);
         }
@@ -369,8 +421,13 @@ int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *use
     }
     for (size_t i = 0; i < count && rc == NG_OK && !exporting.stop; i++) {
         exporting.collection = list[i];
+        exporting.seen_count = 0;
         rc = export_docs(&exporting, false);
         if (rc == NG_OK && list[i]->is_entry && !exporting.stop) {
+            if (exporting.seen_count > 0) {
+                qsort(exporting.seen, exporting.seen_count, sizeof(*exporting.seen),
+                      compare_hashes);
+            }
             rc = export_docs(&exporting, true);
         }
     }
@@ -382,6 +439,7 @@ int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *use
             .size = sizeof(end), .kind = NG_RECORD_SEQ, .seq = exporting.last_seq};
         (void)show(&exporting, &end);
     }
+    free(exporting.seen);
     bytes_done(&exporting.after);
     state_done(&exporting.state);
     return rc;

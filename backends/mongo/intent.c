@@ -93,21 +93,22 @@ static int write_put(struct step *step, size_t i)
     return rc;
 }
 
+/* The intent comes first: what a crash leaves of its puts is found by it. */
 static int write_down(struct step *step)
 {
     bson_t doc = BSON_INITIALIZER;
     int rc = NG_OK;
-    for (size_t i = 0; i < step->job->batch->put_count && rc == NG_OK; i++) {
-        rc = write_put(step, i);
-    }
     BSON_APPEND_UTF8(&doc, "_id", step->batch);
     BSON_APPEND_UTF8(&doc, "state", "open");
     BSON_APPEND_UTF8(&doc, "gateway", step->db->gateway);
     BSON_APPEND_DATE_TIME(&doc, "started", intent_now_ms());
-    if (rc == NG_OK && !op_insert(step->db, OWN_INTENTS, &doc, &step->fault)) {
+    if (!op_insert(step->db, OWN_INTENTS, &doc, &step->fault)) {
         rc = step->fault.rc;
     }
     bson_destroy(&doc);
+    for (size_t i = 0; i < step->job->batch->put_count && rc == NG_OK; i++) {
+        rc = write_put(step, i);
+    }
     return rc;
 }
 
@@ -336,6 +337,26 @@ static const struct prepared *first_change(const struct step *step, uint64_t *re
     return &step->job->puts[0];
 }
 
+/* Not what was committed all the same, as an unclear outcome may have been. Where the server is
+ * away the sweep of another gateway does it. */
+static void take_back(struct step *step)
+{
+    struct fault fault;
+    bool moved = false;
+    bool done = false;
+    if (!intent_decide(step->db, step->batch, "aborted", &moved, &fault)) {
+        return;
+    }
+    bson_t *intent = moved ? NULL : intent_find(step->db, step->batch, &fault);
+    if (intent != NULL) {
+        done = str_same(member_str(intent, "state"), ng_str_of("done"));
+        bson_destroy(intent);
+    }
+    if (fault.rc == NG_OK) {
+        (void)intent_carry_out(step->db, step->batch, done, &fault);
+    }
+}
+
 static int step_run(struct step *step)
 {
     int64_t until = monotonic_ms() + step->db->timeout_ms;
@@ -359,13 +380,11 @@ static int step_run(struct step *step)
             return rc; /* decided or not: who comes after us finds out */
         }
     }
-    struct fault fault;
     if (rc == NG_OK) {
+        struct fault fault;
         (void)intent_carry_out(step->db, step->batch, true, &fault);
     } else {
-        bool moved = false;
-        (void)intent_decide(step->db, step->batch, "aborted", &moved, &fault);
-        (void)intent_carry_out(step->db, step->batch, false, &fault);
+        take_back(step);
     }
     return rc;
 }

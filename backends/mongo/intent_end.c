@@ -100,14 +100,15 @@ static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct
     return good;
 }
 
+/* The intent goes last: until then it is found, and with it what a crash leaves of the puts. */
 static bool forget(struct mongo *db, const char *batch, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t puts = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&filter, "_id", batch);
     BSON_APPEND_UTF8(&puts, "intent", batch);
-    bool good = op_delete(db, OWN_INTENTS, &filter, false, NULL, fault) &&
-                op_delete(db, OWN_INTENT_PUTS, &puts, true, NULL, fault);
+    bool good = op_delete(db, OWN_INTENT_PUTS, &puts, true, NULL, fault) &&
+                op_delete(db, OWN_INTENTS, &filter, false, NULL, fault);
     bson_destroy(&filter);
     bson_destroy(&puts);
     return good;

@@ -22,6 +22,13 @@ static const struct ng_option mongo_options[] = {
      .min = 100,
      .max = 600000,
      .help = "how long one operation may take before it is given up"},
+    {.name = "tombstones",
+     .type = NG_OPTION_DURATION,
+     .fallback = "20s",
+     .min = 3000,
+     .max = 86400000,
+     .help = "how long a deleted entry's tombstone stays in its collection, but at least four "
+             "times `timeout`"},
 };
 
 static void mongo_free(struct mongo *db)
@@ -94,8 +101,10 @@ static int mongo_health(void *self, struct ng_call *call)
     mongoc_client_t *client = conn_take(db, &fault);
     if (client != NULL) {
         BSON_APPEND_INT32(&command, "ping", 1);
-        if (!mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
-                                          &error)) {
+        if (mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
+                                         &error)) {
+            conn_good(db);
+        } else {
             fault_set(db, &fault, &error, &reply);
         }
         bson_destroy(&reply);
@@ -157,6 +166,7 @@ static const struct ng_documents mongo_documents = {
     .verify = verify_run,
     .last_seq = mongo_last_seq,
     .engine = search_engine,
+    .settle = relay_settle,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

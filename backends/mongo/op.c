@@ -26,7 +26,9 @@ static bool op_begin(struct op *op, struct mongo *db, const char *collection,
 
 static bool op_end(struct op *op, struct mongo *db, bool good, struct fault *fault)
 {
-    if (!good) {
+    if (good) {
+        conn_good(db);
+    } else {
         fault_set(db, fault, &op->error, op->replied ? &op->reply : NULL);
     }
     if (op->replied) {

@@ -4,9 +4,10 @@
 
 #include "relay.h"
 
-/* A tombstone stays in its collection for so long (see LOOKED_UP_MS in put.c). */
-#define BURY_AFTER_MS 20000
 #define BURY_AT_ONCE 100
+/* A tombstone stays in its collection for so many times mongo.timeout at least: who looked it
+ * up there must be done with it (see LOOKED_UP_MS in put.c). */
+#define BURY_TIMEOUTS 4
 
 static int64_t wall_ms(void)
 {
@@ -80,7 +81,8 @@ static void bury_in(struct mongo *db, const struct db_collection *collection)
     struct burying burying = {.count = 0};
     bson_t filter = BSON_INITIALIZER;
     bson_t part;
-    int64_t hold = 4 * db->timeout_ms > BURY_AFTER_MS ? 4 * db->timeout_ms : BURY_AFTER_MS;
+    int64_t least = BURY_TIMEOUTS * db->timeout_ms;
+    int64_t hold = db->tombstones_ms > least ? db->tombstones_ms : least;
     BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.moved", &part);
     BSON_APPEND_DATE_TIME(&part, "$lt", wall_ms() - hold);

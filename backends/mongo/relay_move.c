@@ -443,14 +443,15 @@ static int64_t wall_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static bool clear_outboxes(struct round *round, const struct db_collection *collection,
-                           struct fault *fault)
+/* One bulk over the collection's documents. *ret_missed: some of them were not as expected. */
+static bool clear_each(struct round *round, const struct db_collection *collection, bool all,
+                       bool *ret_missed, struct fault *fault)
 {
     mongoc_client_t *client = conn_take(round->db, fault);
     if (client == NULL) {
         return false;
     }
-    size_t count = 0;
+    int64_t count = 0;
     bson_t reply;
     bson_error_t error;
     bool good = true;
@@ -461,14 +462,20 @@ static bool clear_outboxes(struct round *round, const struct db_collection *coll
         mongoc_collection_create_bulk_operation_with_opts(target, NULL);
     for (size_t i = 0; i < round->doc_count; i++) {
         if (round->docs[i].collection == collection && round->docs[i].moved > 0) {
-            clear_all(bulk, &round->docs[i], now);
-            clear_some(bulk, &round->docs[i]);
+            if (all) {
+                clear_all(bulk, &round->docs[i], now);
+            } else {
+                clear_some(bulk, &round->docs[i]);
+            }
             count++;
         }
     }
     if (count > 0) {
         good = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
-        if (!good) {
+        if (good) {
+            conn_good(round->db);
+            *ret_missed = member_i64(&reply, "nMatched") < count;
+        } else {
             fault_set(round->db, fault, &error, &reply);
         }
         bson_destroy(&reply);
@@ -477,6 +484,16 @@ static bool clear_outboxes(struct round *round, const struct db_collection *coll
     mongoc_collection_destroy(target);
     conn_give(round->db, client);
     return good;
+}
+
+static bool clear_outboxes(struct round *round, const struct db_collection *collection,
+                           struct fault *fault)
+{
+    bool missed = false;
+    if (!clear_each(round, collection, true, &missed, fault)) {
+        return false;
+    }
+    return !missed || clear_each(round, collection, false, &missed, fault);
 }
 
 static bool move(struct round *round, struct db_collection **list, size_t count,

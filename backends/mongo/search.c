@@ -10,12 +10,15 @@
 
 /* Documents that one search may find. */
 #define HITS_MAX 200000
+/* Bytes of found documents that are kept, so that showing them needs no further read. */
+#define KEPT_BYTES_MAX ((size_t)4 * 1024 * 1024)
 /* How quickly further occurrences count less, and words at which a text is of usual length. */
 #define RANK_SATURATION 1.2
 #define RANK_USUAL_WORDS 120.0
 
 struct hit {
     struct bytes name;
+    bson_t *doc; /* as it was found, or NULL */
     double score;
     uint64_t created_seq;
 };
@@ -27,7 +30,7 @@ struct find {
     const struct ng_search *search;
     struct wanted wanted;
     struct hit *hits;
-    size_t count, cap;
+    size_t count, cap, kept_bytes;
     bool cancelled, failed, too_many;
 };
 
@@ -74,43 +77,43 @@ static const char *letter_forms(char c)
 {
     switch (c) {
     case 'a':
-        return "(?:a|à|á|â|ã|ä|å|ā|ă|ą|ǎ)";
+        return "[aàáâãäåāăąǎ]";
     case 'c':
-        return "(?:c|ç|ć|ĉ|ċ|č)";
+        return "[cçćĉċč]";
     case 'd':
-        return "(?:d|ď)";
+        return "[dď]";
     case 'e':
-        return "(?:e|è|é|ê|ë|ē|ĕ|ė|ę|ě)";
+        return "[eèéêëēĕėęě]";
     case 'g':
-        return "(?:g|ĝ|ğ|ġ|ģ)";
+        return "[gĝğġģ]";
     case 'h':
-        return "(?:h|ĥ)";
+        return "[hĥ]";
     case 'i':
-        return "(?:i|ì|í|î|ï|ĩ|ī|ĭ|į|İ)";
+        return "[iìíîïĩīĭįİ]";
     case 'j':
-        return "(?:j|ĵ)";
+        return "[jĵ]";
     case 'k':
-        return "(?:k|ķ|K)";
+        return "[kķK]";
     case 'l':
-        return "(?:l|ĺ|ļ|ľ)";
+        return "[lĺļľ]";
     case 'n':
-        return "(?:n|ñ|ń|ņ|ň)";
+        return "[nñńņň]";
     case 'o':
-        return "(?:o|ò|ó|ô|õ|ö|ō|ŏ|ő)";
+        return "[oòóôõöōŏő]";
     case 'r':
-        return "(?:r|ŕ|ŗ|ř)";
+        return "[rŕŗř]";
     case 's':
-        return "(?:s|ś|ŝ|ş|š|ß|ſ)";
+        return "[sśŝşšßſ]";
     case 't':
-        return "(?:t|ţ|ť)";
+        return "[tţť]";
     case 'u':
-        return "(?:u|ù|ú|û|ü|ũ|ū|ŭ|ů|ű|ų)";
+        return "[uùúûüũūŭůűų]";
     case 'w':
-        return "(?:w|ŵ)";
+        return "[wŵ]";
     case 'y':
-        return "(?:y|ý|ÿ|ŷ)";
+        return "[yýÿŷ]";
     case 'z':
-        return "(?:z|ź|ż|ž)";
+        return "[zźżž]";
     default:
         return NULL;
     }
@@ -282,6 +285,12 @@ static int look_at(void *user, const bson_t *doc)
     }
     struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
     find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
+    /* One that an intent holds is read again, as its present state is not in it. */
+    if (find->search->query.limit > 0 && find->kept_bytes + doc->len <= KEPT_BYTES_MAX &&
+        member_str(doc, "notegate.intent").data == NULL) {
+        hit.doc = bson_copy(doc);
+        find->kept_bytes += doc->len;
+    }
     find->hits[find->count++] = hit;
     return find->failed;
 }
@@ -421,15 +430,18 @@ static int make_snippet(const struct find *find, const bson_t *doc, struct bytes
     return NG_OK;
 }
 
-static int give_hit(struct find *find, const struct hit *hit, ng_row_fn *row, void *user,
+static int give_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *user,
                     bool *ret_stop)
 {
     struct fault fault;
     struct bytes json = {0};
     struct bytes snippet = {0};
     struct ng_doc doc;
-    bson_t *found = NULL;
-    int rc = doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    bson_t *found = hit->doc;
+    hit->doc = NULL;
+    int rc = found != NULL
+                 ? NG_OK
+                 : doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
     if (rc == NG_ENOTFOUND) {
         return NG_OK; /* gone since */
     }
@@ -478,6 +490,9 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     }
     for (size_t i = 0; i < find.count; i++) {
         bytes_done(&find.hits[i].name);
+        if (find.hits[i].doc != NULL) {
+            bson_destroy(find.hits[i].doc);
+        }
     }
     free(find.hits);
     wanted_done(&find.wanted);

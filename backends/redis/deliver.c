@@ -27,6 +27,8 @@
  * KEYS, of each entry: seen, list of the day, hash, recent, days.
  * ARGV: now, forget what was seen before; of each entry: event id, line, date, name in recent,
  * time, version ("": a memory), seq, number of words of the hash, those words.
+ * What is older than deliveries are remembered comes again where another journal was in use
+ * meanwhile: it is looked for in the list (a Redis before 6.0.6 cannot).
  * The types are looked at first: after the first write nothing may fail any more. All entries
  * have one list, and its lines come last: a Redis that was killed while it wrote the script's
  * effects into its file may keep the beginning of them, and carry it out at a later start,
@@ -48,7 +50,11 @@ static const char deliver_script[] =
     "  local id, version, seq = ARGV[at], tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])\n"
     "  local first = at + 8\n"
     "  local last = first + tonumber(ARGV[at + 7]) - 1\n"
-    "  if not redis.call('ZSCORE', seen, id) then\n"
+    "  local there = redis.call('ZSCORE', seen, id)\n"
+    "  if not there and tonumber(ARGV[at + 4]) < tonumber(ARGV[2]) then\n"
+    "    there = type(redis.pcall('LPOS', KEYS[2], ARGV[at + 1])) == 'number'\n"
+    "  end\n"
+    "  if not there then\n"
     "    lines[#lines + 1] = ARGV[at + 1]\n"
     "    redis.call('ZADD', days, 0, ARGV[at + 2])\n"
     "    local newer = true\n"

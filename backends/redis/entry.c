@@ -397,16 +397,24 @@ static int64_t read_timestamp(struct ng_str text)
     return (int64_t)timegm(&day) * 1000;
 }
 
+/* NG_EINTERNAL: no room, which says nothing about the text. NG_EINVAL: it is no JSON. */
+static int read_json(struct ng_call *call, struct ng_str text, const struct ng_value **ret)
+{
+    int rc = call->host->json_parse(call, text, ret);
+    return rc == NG_OK ? rc
+                       : (rc == NG_EINTERNAL || rc == NG_ETOOLARGE ? NG_EINTERNAL : NG_EINVAL);
+}
+
 int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str space,
                     struct ng_entry *ret)
 {
     const struct ng_value *body = NULL;
     struct ng_entry entry = {.size = sizeof(entry), .space = space};
-    if (call->host->json_parse(call, line, &body) != NG_OK ||
-        call->host->json_type(body) != NG_TYPE_OBJECT) {
-        return NG_EINVAL;
+    int rc = read_json(call, line, &body);
+    if (rc != NG_OK || call->host->json_type(body) != NG_TYPE_OBJECT) {
+        return rc == NG_EINTERNAL ? rc : NG_EINVAL;
     }
-    int rc = read_common(call, body, &entry);
+    rc = read_common(call, body, &entry);
     entry.id = read_text(call, body, "notebook_id");
     if (redis_is(read_text(call, body, "type"), "notebook_ref")) {
         entry.kind = NG_ENTRY_REFERENCE;
@@ -444,8 +452,12 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
     }
     struct ng_str event = hash_text(hash, "event");
     struct ng_str content = hash_text(hash, "content");
-    if (event.len > 0 && call->host->json_parse(call, event, &body) == NG_OK) {
-        int rc = redis_entry_read(call, body, space, ret);
+    int rc = event.len == 0 ? NG_EINVAL : read_json(call, event, &body);
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    if (rc == NG_OK) {
+        rc = redis_entry_read(call, body, space, ret);
         if (rc == NG_OK && ret->kind == NG_ENTRY_MEMORY) {
             ret->content = content;
         }

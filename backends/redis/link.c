@@ -17,6 +17,9 @@
 /* Somebody who waits for a free connection looks this often whether the call is cancelled. */
 #define LINK_STEP_NS 50000000
 #define LINK_READ_SIZE 16384
+/* A long reply may take long as a whole, as long as it moves: its limit begins anew with each
+ * piece. */
+#define LINK_PIECE ((size_t)256 * 1024)
 /* So much of an error that Redis tells is passed on. */
 #define LINK_REPLY_MAX 200
 
@@ -115,6 +118,9 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
 {
     char data[LINK_READ_SIZE];
     void *reply = NULL;
+    struct wire_limit own = *limit;
+    int64_t span = limit->deadline_ns - wire_now_ns();
+    size_t moved = 0;
     for (;;) {
         if (redisReaderGetReply(conn->reader.redis, &reply) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error),
@@ -127,9 +133,14 @@ enum wire_end link_read(struct link_conn *conn, const struct wire_limit *limit,
             return WIRE_OK;
         }
         size_t len = 0;
-        enum wire_end end = wire_read(&conn->wire, data, sizeof(data), &len, limit);
+        enum wire_end end = wire_read(&conn->wire, data, sizeof(data), &len, &own);
         if (end != WIRE_OK) {
             return end;
+        }
+        moved += len;
+        if (moved >= LINK_PIECE && span > 0) {
+            own.deadline_ns = wire_now_ns() + span;
+            moved = 0;
         }
         if (redisReaderFeed(conn->reader.redis, data, len) != REDIS_OK) {
             (void)snprintf(conn->wire.error, sizeof(conn->wire.error), "%s",

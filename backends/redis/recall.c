@@ -111,6 +111,9 @@ static void recall_ask(struct ask *ask, struct ng_str index, struct ng_str query
         ASK_WORD("DIALECT"),   ASK_WORD("2"),
     };
     size_t count = 8;
+    /* Else words that are asked for are also looked for by their stem, which nothing is stored
+     * by. */
+    words[count++] = ASK_WORD("VERBATIM");
     if (by_time) {
         words[count++] = ASK_WORD("SORTBY");
         words[count++] = ASK_WORD("time");

@@ -194,6 +194,20 @@ static int restore_as_seen(struct restoring *restoring, const struct ng_value *i
     return NG_OK;
 }
 
+/* Nor what was delivered before and does not come back. */
+static void restore_passed(struct restoring *restoring)
+{
+    struct ng_call *call = restoring->call;
+    const struct ng_value *passed = call->host->json_get(restoring->dump, "passed");
+    const struct ng_value *item =
+        call->host->json_type(passed) == NG_TYPE_ARRAY ? call->host->json_first(passed) : NULL;
+    for (; item != NULL; item = call->host->json_next(item)) {
+        const struct ng_str seen[] = {restoring->now, call->host->json_text(item)};
+        restore_grow(restoring, ASK_WORD("ZADD"), restoring->seen, seen, 2);
+    }
+    restore_flush(restoring);
+}
+
 static int restore_as_hash(struct restoring *restoring, const struct ng_value *item,
                            const struct ng_entry *entry)
 {
@@ -231,6 +245,7 @@ static int restore_add(struct restoring *restoring)
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(steps); i++) {
         rc = restore_part(restoring, steps[i].part, steps[i].each);
     }
+    restore_passed(restoring);
     const struct ng_value *summary = call->host->json_get(restoring->dump, "summary");
     if (rc == NG_OK && call->host->json_type(summary) == NG_TYPE_STRING) {
         ASK(&restoring->ask, ASK_WORD("SET"), restoring->summary,

@@ -12,7 +12,8 @@
 /*
  * KEYS: days, recent, summary. ARGV: what all keys of the space begin with, most bytes, most
  * entries. One script, so that it is one moment's state: {{date, line...}...}, {hash...},
- * summary.
+ * summary. Of a hash only what redis_hash_read() needs of one of ours; what other programs
+ * wrote has no event that could be restored.
  */
 static const char dump_script[] =
     "local left, entries = tonumber(ARGV[2]), tonumber(ARGV[3])\n"
@@ -35,11 +36,12 @@ static const char dump_script[] =
     "end\n"
     "if not take(0, redis.call('ZCARD', KEYS[2])) then return big end\n"
     "for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do\n"
-    "  local hash = redis.call('HGETALL', ARGV[1] .. name)\n"
-    "  for _, word in ipairs(hash) do\n"
-    "    if not take(#word, 0) then return big end\n"
+    "  local got = redis.call('HMGET', ARGV[1] .. name, 'event', 'content')\n"
+    "  if got[1] then\n"
+    "    local content = got[2] or ''\n"
+    "    if not take(#got[1] + #content, 0) then return big end\n"
+    "    hashes[#hashes + 1] = {'event', got[1], 'content', content}\n"
     "  end\n"
-    "  hashes[#hashes + 1] = hash\n"
     "end\n"
     "return {days, hashes, redis.call('GET', KEYS[3])}\n";
 
@@ -146,7 +148,14 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
     if (rc == NG_OK && (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)) {
         rc = link_fail_reply(redis->link, call, reply);
     }
-    rc = rc != NG_OK ? rc : dump_print(call, reply, space, ret_json);
+    if (rc == NG_OK) {
+        rc = dump_print(call, reply, space, ret_json);
+        if (rc == NG_EINTERNAL) { /* each entry takes some of what a call may use */
+            rc = ng_fail(call, NG_ETOOLARGE,
+                         "the journal of the space has more entries than a call can hold; "
+                         "take checkpoints of smaller spaces");
+        }
+    }
     ask_done(&ask);
     return rc;
 }

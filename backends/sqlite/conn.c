@@ -86,6 +86,9 @@ void conn_close(struct conn *conn)
     for (size_t i = 0; i < STMT_COUNT; i++) {
         (void)sqlite3_finalize(conn->stmts[i]);
     }
+    for (size_t i = 0; i < KEPT_STATEMENTS; i++) {
+        (void)sqlite3_finalize(conn->kept[i].stmt);
+    }
     (void)sqlite3_close_v2(conn->sql);
     free(conn);
 }

@@ -32,6 +32,9 @@
 
 /* Connections for reading that are kept; a callback that reads again gets one of its own. */
 #define READERS_MAX 8
+/* Statements put together at run time that a connection keeps, and the longest one kept. */
+#define KEPT_STATEMENTS 12
+#define KEPT_SQL_MAX 4096
 /* Virtual machine steps between two looks at a call's deadline. */
 #define READER_STEPS 2000
 /* How long a thread that waits for a connection sleeps between two looks at its deadline. */
@@ -158,10 +161,19 @@ enum statement {
 
 struct db;
 
+/* A statement that was put together at run time, for the next one of the same text. */
+struct kept_stmt {
+    sqlite3_stmt *stmt;
+    uint64_t used; /* when, by the count of its connection */
+    bool in_use;
+};
+
 struct conn {
     struct db *db;
     sqlite3 *sql;
     sqlite3_stmt *stmts[STMT_COUNT];
+    struct kept_stmt kept[KEPT_STATEMENTS];
+    uint64_t kept_uses;
     int system_errno;     /* of the last statement that failed */
     struct ng_call *call; /* reader: whose deadline holds */
     pthread_t owner;      /* reader in use: its thread */
@@ -358,7 +370,10 @@ void sql_add_int(struct sql *sql, int64_t number);
 void sql_bind(struct sql *sql, const struct bound *bound);
 void sql_bind_int(struct sql *sql, int64_t number);
 void sql_done(struct sql *sql);
+/* The statement with its values; sql_release() gives it back. */
 int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret);
+/* SQLITE_OK, or how it failed. NULL does nothing. */
+int sql_release(struct conn *conn, sqlite3_stmt *stmt);
 
 /* terms.c: conditions of a query */
 /* What a term is about: a declared field or a built-in column. */

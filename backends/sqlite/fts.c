@@ -130,10 +130,10 @@ struct step {
 
 static void step_done(struct step *step)
 {
-    (void)sqlite3_finalize(step->next);
-    (void)sqlite3_finalize(step->forget);
-    (void)sqlite3_finalize(step->clean);
-    (void)sqlite3_finalize(step->add);
+    (void)sql_release(step->conn, step->next);
+    (void)sql_release(step->conn, step->forget);
+    (void)sql_release(step->conn, step->clean);
+    (void)sql_release(step->conn, step->add);
 }
 
 static int step_init(struct step *step)

@@ -127,7 +127,7 @@ static int find_next(struct thinning *thin)
         if (step != SQLITE_ROW && step != SQLITE_DONE) {
             rc = conn_fail(conn, thin->call, "thinning history");
         }
-        (void)sqlite3_finalize(docs);
+        (void)sql_release(conn, docs);
         sql_done(&sql);
         reader_end(conn);
         if (found) {
@@ -150,7 +150,7 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
     int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
                  ? NG_OK
                  : NG_EINTERNAL;
-    (void)sqlite3_finalize(stmt);
+    (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }
@@ -175,7 +175,7 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
                  ? NG_OK
                  : NG_EINTERNAL;
-    (void)sqlite3_finalize(stmt);
+    (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }
@@ -271,7 +271,7 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
         if (!ok) {
             rc = conn_fail(db->writer, call, "dropping old answers");
         }
-        (void)sqlite3_finalize(stmt);
+        (void)sql_release(db->writer, stmt);
         sql_done(&sql);
         if (work_end(db, ok) != SQLITE_OK) {
             rc = ng_fail(call, NG_EUNAVAILABLE,

@@ -74,7 +74,7 @@ static int64_t number_from(struct conn *conn, struct sql *sql)
         if (sqlite3_step(stmt) == SQLITE_ROW) {
             number = sqlite3_column_int64(stmt, 0);
         }
-        if (sqlite3_finalize(stmt) != SQLITE_OK) {
+        if (sql_release(conn, stmt) != SQLITE_OK) {
             number = -1;
         }
     }
@@ -369,7 +369,7 @@ static int list(struct conn *conn, struct ng_call *call, const struct plan *plan
     } else {
         rc = query_rows(conn, call, stmt, query, 0, row, user);
     }
-    (void)sqlite3_finalize(stmt);
+    (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }

@@ -190,7 +190,7 @@ static int search_page(struct conn *conn, struct ng_call *call, const struct fin
                  ? query_rows(conn, call, stmt, &find->search->query,
                               find->search->snippet_chars, row, user)
                  : conn_fail(conn, call, "the search");
-    (void)sqlite3_finalize(stmt);
+    (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }
@@ -208,7 +208,7 @@ static int search_total(struct conn *conn, struct ng_call *call, const struct fi
     } else {
         rc = conn_fail(conn, call, "counting hits");
     }
-    (void)sqlite3_finalize(stmt);
+    (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }

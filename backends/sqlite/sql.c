@@ -58,13 +58,70 @@ void sql_done(struct sql *sql)
     memset(sql, 0, sizeof(*sql));
 }
 
+/* A kept statement of this text, or the place for a new one. NULL: all are in use. */
+static struct kept_stmt *kept_find(struct conn *conn, struct ng_str text)
+{
+    struct kept_stmt *oldest = NULL;
+    for (size_t i = 0; i < KEPT_STATEMENTS; i++) {
+        struct kept_stmt *kept = &conn->kept[i];
+        if (kept->in_use) {
+            continue;
+        }
+        const char *sql = kept->stmt != NULL ? sqlite3_sql(kept->stmt) : NULL;
+        if (sql != NULL && strlen(sql) == text.len && memcmp(sql, text.data, text.len) == 0) {
+            return kept;
+        }
+        if (oldest == NULL || kept->used < oldest->used) {
+            oldest = kept;
+        }
+    }
+    if (oldest != NULL) {
+        (void)sqlite3_finalize(oldest->stmt);
+        oldest->stmt = NULL;
+    }
+    return oldest;
+}
+
+static int prepare(struct conn *conn, struct ng_str text, sqlite3_stmt **ret)
+{
+    struct kept_stmt *kept = text.len <= KEPT_SQL_MAX ? kept_find(conn, text) : NULL;
+    if (kept != NULL && kept->stmt != NULL) {
+        *ret = kept->stmt;
+    } else {
+        unsigned flags = kept != NULL ? SQLITE_PREPARE_PERSISTENT : 0;
+        int rc = sqlite3_prepare_v3(conn->sql, text.data, (int)text.len, flags, ret, NULL);
+        if (rc != SQLITE_OK || *ret == NULL) {
+            return rc;
+        }
+    }
+    if (kept != NULL) {
+        kept->stmt = *ret;
+        kept->in_use = true;
+        kept->used = ++conn->kept_uses;
+    }
+    return SQLITE_OK;
+}
+
+int sql_release(struct conn *conn, sqlite3_stmt *stmt)
+{
+    for (size_t i = 0; i < KEPT_STATEMENTS; i++) {
+        if (stmt != NULL && conn->kept[i].stmt == stmt) {
+            int rc = sqlite3_reset(stmt);
+            (void)sqlite3_clear_bindings(stmt); /* their values are lent */
+            conn->kept[i].in_use = false;
+            return rc;
+        }
+    }
+    return sqlite3_finalize(stmt);
+}
+
 int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret)
 {
     *ret = NULL;
     if (sql->rc != NG_OK || sql->text.len > INT32_MAX) {
         return SQLITE_NOMEM;
     }
-    int rc = sqlite3_prepare_v2(conn->sql, sql->text.data, (int)sql->text.len, ret, NULL);
+    int rc = prepare(conn, bytes_str(&sql->text), ret);
     for (size_t i = 0; i < sql->count && rc == SQLITE_OK; i++) {
         const struct bound *bound = &sql->bounds[i];
         int index = (int)i + 1;
@@ -84,7 +141,7 @@ int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret)
         }
     }
     if (rc != SQLITE_OK) {
-        (void)sqlite3_finalize(*ret);
+        (void)sql_release(conn, *ret);
         *ret = NULL;
     }
     return rc;

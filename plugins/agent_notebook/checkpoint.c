@@ -63,10 +63,32 @@ static int checkpoint_entries(struct checkpoint_making *making, struct ng_str sp
     return rc;
 }
 
-static uint64_t checkpoint_count(struct ng_call *call, const struct ng_value *journal,
-                                 const char *part)
+static int checkpoint_too_large(struct ng_call *call)
 {
-    return call->host->json_count(call->host->json_get(journal, part));
+    return ng_fail(call, NG_ETOOLARGE, "the space is too large for one checkpoint");
+}
+
+/* "journal" comes last, as it was dumped. */
+static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_str dump,
+                           struct ng_str *ret_json)
+{
+    static const char name[] = ",\"journal\":";
+    size_t len = head.len - 1 + sizeof(name) - 1 + dump.len + 1;
+    char *json = ng_alloc(call, len + 1);
+    if (json == NULL) {
+        return checkpoint_too_large(call);
+    }
+    char *at = json;
+    memcpy(at, head.data, head.len - 1); /* without the brace that ends it */
+    at += head.len - 1;
+    memcpy(at, name, sizeof(name) - 1);
+    at += sizeof(name) - 1;
+    memcpy(at, dump.data, dump.len);
+    at[dump.len] = '}';
+    json[len] = '\0';
+    ret_json->data = json;
+    ret_json->len = len;
+    return NG_OK;
 }
 
 int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
@@ -75,43 +97,40 @@ int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
     const struct ng_host *host = call->host;
     void *handle = NULL;
     const struct ng_journal *functions = memory_journal(call, &handle);
-    const struct ng_value *journal = NULL;
     struct ng_str dump = {NULL, 0};
     int64_t now = host->now_ms();
     struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
     struct ng_writer *writer = making.writer;
     int rc =
         writer == NULL ? memory_no_room(call) : functions->dump(handle, call, space, &dump);
-    rc = rc != NG_OK ? rc : host->json_parse(call, dump, &journal);
     if (rc != NG_OK) {
         return rc;
     }
+    struct ng_str summary = checkpoint_text_member(dump, "summary");
     host->json_object(writer);
     memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
     memory_put(call, writer, "checkpoint_id", id);
     memory_put(call, writer, "label", label);
     memory_put(call, writer, "created_at", memory_time(call, now));
     memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
-    memory_put_int(call, writer, "daily_entries", checkpoint_count(call, journal, "days"));
-    memory_put_int(call, writer, "memories", checkpoint_count(call, journal, "memories"));
+    memory_put_int(call, writer, "daily_entries",
+                   checkpoint_text_count(checkpoint_text_member(dump, "days")));
+    memory_put_int(call, writer, "memories",
+                   checkpoint_text_count(checkpoint_text_member(dump, "memories")));
     host->json_name(writer, "has_summary");
-    host->json_bool(writer, memory_text(call, journal, "summary").data != NULL);
+    host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
     host->json_name(writer, "entries");
     host->json_array(writer);
     rc = checkpoint_entries(&making, space);
     host->json_end(writer);
     memory_put_int(call, writer, "notebooks", making.entries);
-    host->json_name(writer, "journal");
-    host->json_copy(writer, journal);
     host->json_end(writer);
-    if (rc == NG_OK) {
-        *ret_json = host->json_result(writer);
-        rc = ret_json->data == NULL ? ng_fail(call, NG_ETOOLARGE,
-                                              "the space is too large for "
-                                              "one checkpoint")
-                                    : NG_OK;
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc;
+    struct ng_str head = host->json_result(writer);
+    return head.data == NULL ? checkpoint_too_large(call)
+                             : checkpoint_join(call, head, dump, ret_json);
 }
 
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
@@ -176,16 +195,13 @@ static int checkpoint_sort(const void *one, const void *other)
 int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_view *ret)
 {
     const struct ng_host *host = call->host;
-    struct checkpoint_view view = {0};
-    int rc = host->json_parse(call, json, &view.body);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    const struct ng_value *entries = host->json_get(view.body, "entries");
-    view.journal = host->json_get(view.body, "journal");
-    if (!memory_is(memory_text(call, view.body, "format"), CHECKPOINT_FORMAT) ||
-        host->json_type(entries) != NG_TYPE_ARRAY ||
-        host->json_type(view.journal) != NG_TYPE_OBJECT) {
+    const struct ng_value *entries = NULL;
+    struct checkpoint_view view = {.text = checkpoint_text_member(json, "journal")};
+    struct ng_str list = checkpoint_text_member(json, "entries");
+    if (!memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") ||
+        view.text.len == 0 || view.text.data[0] != '{' || list.len == 0 ||
+        host->json_parse(call, list, &entries) != NG_OK ||
+        host->json_type(entries) != NG_TYPE_ARRAY) {
         return ng_fail(call, NG_EINVAL,
                        "this checkpoint is not of the form " CHECKPOINT_FORMAT
                        ": another program wrote it");
@@ -207,14 +223,11 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     return NG_OK;
 }
 
-int checkpoint_journal(struct ng_call *call, const struct checkpoint_view *view,
-                       struct ng_str *ret)
+int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
 {
-    struct ng_writer *writer = call->host->json_writer(call);
-    if (writer == NULL) {
-        return memory_no_room(call);
-    }
-    call->host->json_copy(writer, view->journal);
-    *ret = call->host->json_result(writer);
-    return ret->data == NULL ? memory_no_room(call) : NG_OK;
+    return call->host->json_parse(call, view->text, &view->journal) == NG_OK
+               ? NG_OK
+               : ng_fail(call, NG_ETOOLARGE,
+                         "the journal of a checkpoint, %zu bytes, is too large to be compared",
+                         view->text.len);
 }

@@ -37,19 +37,26 @@ struct checkpoint_entry {
     uint64_t version;
 };
 
-/* A checkpoint, parsed; its entries sorted. */
+/* A checkpoint that was read; its entries sorted. */
 struct checkpoint_view {
-    const struct ng_value *body, *journal;
+    struct ng_str text;             /* of the journal in it, lent from the checkpoint's */
+    const struct ng_value *journal; /* its tree: only after checkpoint_read_journal */
     struct checkpoint_entry *entries;
     size_t count;
 };
 
 int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_view *ret);
-/* The journal in it as its own text. */
-int checkpoint_journal(struct ng_call *call, const struct checkpoint_view *view,
-                       struct ng_str *ret);
+/* The journal's tree too, which may be too large for a call. */
+int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view);
 /* <0, 0, >0 by collection and id. */
 int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other);
+
+/* ---- checkpoint_text.c: what lies where in the text ---- */
+
+/* The text of a member of an object; {NULL, 0}: there is none. */
+struct ng_str checkpoint_text_member(struct ng_str json, const char *name);
+/* How many elements an array has. */
+uint64_t checkpoint_text_count(struct ng_str array);
 
 /* ---- checkpoint_plan.c: what a restore has to do ---- */
 

@@ -243,11 +243,13 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     (void)args;
     int rc = checkpoint_get(call, space, ng_arg_text(call, "checkpoint_id"), &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, &then);
+    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &then);
     if (rc == NG_OK) {
         rc = against.data == NULL
                  ? checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json)
                  : checkpoint_get(call, space, against, &json);
     }
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, &now);
+    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &now);
     return rc != NG_OK ? rc : checkpoint_diff_write(call, against, &then, &now);
 }

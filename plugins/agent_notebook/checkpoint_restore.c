@@ -175,15 +175,12 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
     const struct ng_journal *functions = memory_journal(call, &handle);
     struct checkpoint_view then;
     struct checkpoint_view now;
-    struct ng_str json = {NULL, 0};
-    struct ng_str base = {NULL, 0};
     int rc = checkpoint_job_load(job, call, &then, &now);
-    rc = rc != NG_OK ? rc : checkpoint_journal(call, &then, &json);
-    rc = rc != NG_OK ? rc : checkpoint_journal(call, &now, &base);
     /* The record must still be this run's: another gateway may have thought it dead. */
     rc = rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
-    rc =
-        rc != NG_OK ? rc : functions->restore_over(handle, call, job->intent.space, json, base);
+    rc = rc != NG_OK
+             ? rc
+             : functions->restore_over(handle, call, job->intent.space, then.text, now.text);
     return rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_ENTRIES);
 }
 

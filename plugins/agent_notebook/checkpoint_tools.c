@@ -129,7 +129,7 @@ static int checkpoint_resource_row(void *user, const struct ng_doc *row)
     struct ng_str when = memory_text(rows->call, body, "created_at");
     return rows->call->host->list_add(rows->listing, row->key.id,
                                       label.len > 0 ? label : row->key.id, when,
-                                      "application/json", 0, 0) != NG_OK;
+                                      "application/json", UINT64_MAX, 0) != NG_OK;
 }
 
 int checkpoint_resource_list(void *self, struct ng_call *call, struct ng_str space,

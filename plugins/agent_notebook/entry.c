@@ -116,8 +116,11 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
                    "notebook_restore brings one back, the last was version %llu.",
                    (unsigned long long)doc->revision - 1);
     } else {
-        host->hint(call, "Ids are in one collection only: the others are pages, code_snippets "
-                         "and research_notes. notebook_search and notebook_list find ids.");
+        unsigned here = entry_collection(key->collection);
+        host->hint(call,
+                   "It may be an id of %s or %s: each is in one collection only. "
+                   "notebook_search and notebook_list find ids.",
+                   entry_collections[here == 0 ? 1 : 0], entry_collections[here == 2 ? 1 : 2]);
     }
     struct ng_writer *writer = entry_details(call, key);
     if (writer != NULL) {

@@ -103,6 +103,7 @@ int entry_create_run(void *self, struct ng_call *call, struct ng_str args)
             .key = create->key,
             .fn = create_change,
             .user = create,
+            .is_new = true,
         };
         create->taken = false;
         rc = ng_change_one(call, &change);

@@ -4,7 +4,8 @@
  * as one list, by rank or newest first.
  *
  * First each collection tells which entries come at most into question (id, time, rank), then
- * those on the page are read: so that merging costs neither texts nor histories.
+ * those on the page are shown. Short pages keep what the first look saw of an entry; far pages
+ * of all collections would keep too much, and read those on the page once more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #define LIST_LIMIT_DEFAULT 10
 /* Where all collections are merged, as many entries of each are looked at. */
 #define LIST_MERGED_MAX 10000
+/* Up to so many entries of each collection are kept as the first look saw them. */
+#define LIST_KEPT_MAX 100
 /* Filters of one query. */
 #define LIST_TERMS_MAX 4
 #define LIST_AGENT_PREFIX "agent:"
@@ -25,6 +28,7 @@ struct list_hit {
     int64_t updated_ms;
     uint64_t seq;
     double score;
+    struct ng_str json;          /* as the first look saw it, if it is kept */
     const struct ng_value *body; /* once it is read */
 };
 
@@ -38,7 +42,7 @@ struct list {
     unsigned collection;    /* of the present query */
     struct list_hit *hits;
     size_t count, cap;
-    size_t first; /* hits from here are still to be read */
+    bool keeps; /* the JSON of each hit */
     uint64_t total;
     const char *engine;
     int rc;
@@ -144,7 +148,8 @@ static int list_row(void *user, const struct ng_doc *row)
         .seq = row->seq,
         .score = row->score,
     };
-    if (!list_copy(list, row->key.id, &hit->id)) {
+    if (!list_copy(list, row->key.id, &hit->id) ||
+        (list->keeps && !list_copy(list, row->json, &hit->json))) {
         list->rc = entry_no_memory(list->call);
         return 1;
     }
@@ -174,6 +179,7 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
         .text = list->text,
     };
     list->collection = collection;
+    list->keeps = limit <= LIST_KEPT_MAX;
     if (!list->by_rank) {
         search.query.sort = ng_str_of("updated");
         search.query.descending = true;
@@ -271,12 +277,26 @@ static int list_body_row(void *user, const struct ng_doc *row)
     return list->rc == NG_OK ? 0 : 1;
 }
 
+/* Of those on the page: what was kept, as a tree. */
+static int list_parse(struct list *list)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < list->count && rc == NG_OK; i++) {
+        struct list_hit *hit = &list->hits[i];
+        if (hit->json.data != NULL) {
+            rc = list->call->host->json_parse(list->call, hit->json, &hit->body);
+        }
+    }
+    return rc;
+}
+
+/* Reads what was not kept. */
 static int list_bodies(struct list *list, unsigned collection)
 {
     struct ng_str ids[NG_IN_MAX];
     size_t count = 0;
     for (size_t i = 0; i < list->count && count < NG_COUNT(ids); i++) {
-        if (list->hits[i].collection == collection) {
+        if (list->hits[i].collection == collection && list->hits[i].body == NULL) {
             ids[count++] = list->hits[i].id;
         }
     }
@@ -379,6 +399,7 @@ static int list_run(struct ng_call *call, struct ng_str text)
     };
     int rc = list_filters(&list);
     rc = rc != NG_OK ? rc : list_find(&list);
+    rc = rc != NG_OK ? rc : list_parse(&list);
     for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK; i++) {
         rc = list_bodies(&list, i);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_log.c - memory_log: a memory is an event of its agent's document, which the outbox
  * brings to the journal: so it is accepted while the journal is away. */
+#include "entry.h"
 #include "memory.h"
 #include "memory_tools.h"
 
@@ -62,6 +63,8 @@ static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
     return host->draft_json(next, json);
 }
 
+#define MEMORY_TAG_EXPECTED "tags without a comma (it parts tags; give two tags)"
+
 static int memory_log_check(struct ng_call *call)
 {
     const struct ng_host *host = call->host;
@@ -76,9 +79,7 @@ static int memory_log_check(struct ng_call *call)
          tag = host->json_next(tag)) {
         struct ng_str text = host->json_text(tag);
         if (memchr(text.data, ',', text.len) != NULL) {
-            return ng_fail(call, NG_EINVAL,
-                           "the tag \"%.*s\" holds a comma, which parts tags; give two tags",
-                           (int)text.len, text.data);
+            return entry_invalid(call, "/tags", ng_str_of(MEMORY_TAG_EXPECTED), text);
         }
     }
     return NG_OK;

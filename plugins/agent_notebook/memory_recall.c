@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_recall.c - memory_recall and memory_timeline: what the journal knows, by words or by
  * day. */
+#include "entry.h"
 #include "memory.h"
 #include "memory_tools.h"
 
@@ -62,10 +63,9 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     if (since.data != NULL && !memory_time_read(since, &recall.since_ms)) {
-        return ng_fail(call, NG_EINVAL,
-                       "`since` is '%.*s', it must be a day as YYYY-MM-DD or a time as "
-                       "2026-02-16T10:30:00Z",
-                       (int)since.len, since.data);
+        return entry_invalid(call, "/since",
+                             ng_str_of("a day as YYYY-MM-DD or a time as 2026-02-16T10:30:00Z"),
+                             since);
     }
     int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
     rc = rc != NG_OK ? rc : memory_flush(call, &backlog);
@@ -80,6 +80,9 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     return NG_OK;
 }
 
+/* YYYY-MM-DD */
+#define MEMORY_DAY_LEN 10
+
 int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
 {
     void *handle = NULL;
@@ -93,8 +96,16 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .agent = memory_agent_name(ng_arg_text(call, "agent")),
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
     };
+    int64_t day_ms = 0;
     (void)self;
     (void)args;
+    if (timeline.date.data != NULL &&
+        (timeline.date.len != MEMORY_DAY_LEN || !memory_time_read(timeline.date, &day_ms))) {
+        return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
+    }
+    /* The one that "today" is: it may end meanwhile. */
+    timeline.date = timeline.date.data != NULL ? timeline.date
+                                               : call->host->day(call, call->host->now_ms());
     int rc = memory_flush(call, &backlog);
     rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "events");
     rc = rc != NG_OK ? rc : journal->timeline(handle, call, &timeline, memory_row, &rows);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_summary.c - memory_summary, and the prompt memory_context: the long-term summary with
  * the latest of the day, for an agent's context. */
+#include "entry.h"
 #include "memory.h"
 #include "memory_tools.h"
 
@@ -39,9 +40,12 @@ int memory_summary_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     if (mode.data != NULL && memory_is(mode, "set") != (text.data != NULL)) {
-        return ng_fail(call, NG_EINVAL, "`mode` is %.*s %s `text`; %s", (int)mode.len,
-                       mode.data, text.data == NULL ? "without" : "with",
-                       text.data == NULL ? "give the new summary" : "leave one of the two out");
+        return text.data == NULL
+                   ? entry_invalid(call, "/text",
+                                   ng_str_of("the new summary, as `mode` is set"),
+                                   ng_str_of("nothing"))
+                   : entry_invalid(call, "/mode", ng_str_of("set with `text`, or no `text`"),
+                                   mode);
     }
     if (text.data == NULL) {
         int rc = journal->summary(handle, call, call->caller->space, &text);
@@ -72,22 +76,45 @@ struct memory_context {
     int rc;
 };
 
+/* Beginning of a text as one line: a line of its own would read as another event. */
+static struct ng_str memory_context_text(struct ng_call *call, struct ng_str text)
+{
+    struct ng_str cut = memory_cut(text, MEMORY_CONTEXT_LINE);
+    char *line = ng_alloc(call, cut.len + 1);
+    for (size_t i = 0; line != NULL && i < cut.len; i++) {
+        line[i] = (unsigned char)cut.data[i] < ' ' ? ' ' : cut.data[i];
+    }
+    return (struct ng_str){line == NULL ? "" : line, line == NULL ? 0 : cut.len};
+}
+
+/* "- TIME ada (message): what" of a memory; of an entry "- TIME ada updated pages/ID: title",
+ * and its summary where it is new. */
+static struct ng_str memory_context_line(struct ng_call *call, const struct ng_entry *entry)
+{
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    bool is_new = !is_memory && entry->content.len > 0 && !memory_is(entry->action, "opened");
+    struct ng_str when = memory_time(call, entry->time_ms);
+    struct ng_str how = memory_context_text(call, is_memory ? entry->source : entry->action);
+    struct ng_str what = memory_context_text(call, is_memory ? entry->content : entry->title);
+    struct ng_str more = memory_context_text(call, is_new ? entry->content : ng_str_of(""));
+    struct ng_str where = ng_str_of("");
+    if (!is_memory) {
+        where = call->host->format(call, " %.*s/%.*s", (int)entry->collection.len,
+                                   entry->collection.data, (int)entry->id.len, entry->id.data);
+    }
+    return call->host->format(
+        call, "- %.*s %.*s %s%.*s%s%.*s: %.*s%s%.*s\n", (int)when.len,
+        when.data == NULL ? "" : when.data, (int)entry->agent.len,
+        entry->agent.data == NULL ? "" : entry->agent.data, is_memory ? "(" : "", (int)how.len,
+        how.data, is_memory ? ")" : "", (int)where.len, where.data == NULL ? "" : where.data,
+        (int)what.len, what.data, is_new ? " - " : "", (int)more.len, more.data);
+}
+
 static int memory_context_row(void *user, const struct ng_entry *entry)
 {
     struct memory_context *context = user;
     struct ng_call *call = context->call;
-    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
-    struct ng_str what = is_memory ? entry->content : entry->title;
-    what = memory_cut(what, MEMORY_CONTEXT_LINE);
-    struct ng_str how = is_memory ? entry->source : entry->action;
-    struct ng_str when = memory_time(call, entry->time_ms);
-    struct ng_str line = call->host->format(
-        call, "- %.*s %.*s %s%.*s%s%.*s: %.*s\n", (int)when.len,
-        when.data == NULL ? "" : when.data, (int)entry->agent.len,
-        entry->agent.data == NULL ? "" : entry->agent.data, is_memory ? "(" : "", (int)how.len,
-        how.data == NULL ? "" : how.data, is_memory ? ")" : " ",
-        is_memory ? 0 : (int)entry->id.len, entry->id.data == NULL ? "" : entry->id.data,
-        (int)what.len, what.data == NULL ? "" : what.data);
+    struct ng_str line = memory_context_line(call, entry);
     if (line.data == NULL || context->count == context->room) {
         context->rc = line.data == NULL ? memory_no_room(call) : NG_OK;
         return 1;

@@ -337,7 +337,8 @@ struct logger {
     struct bench *bench;
     atomic_bool stop;
     atomic_int allowed; /* that it may log, so that the journal stays small on a slow machine */
-    int logged, failed;
+    atomic_int logged;
+    int failed;
 };
 
 static void *logger_run(void *user)
@@ -345,16 +346,17 @@ static void *logger_run(void *user)
     struct logger *logger = user;
     while (!atomic_load(&logger->stop)) {
         char args[64];
-        if (logger->logged >= atomic_load(&logger->allowed)) {
+        int number = atomic_load(&logger->logged);
+        if (number >= atomic_load(&logger->allowed)) {
             (void)usleep(100);
             continue;
         }
-        (void)snprintf(args, sizeof(args), "{\"content\":\"meanwhile %d\"}", logger->logged);
+        (void)snprintf(args, sizeof(args), "{\"content\":\"meanwhile %d\"}", number);
         struct answer answer =
             harness_call_as(&logger->bench->harness, "bob", NULL, "memory_log", args);
         logger->failed += answer.rc != NG_OK;
         answer_free(&answer);
-        logger->logged++;
+        atomic_fetch_add(&logger->logged, 1);
     }
     return NULL;
 }
@@ -369,7 +371,12 @@ static void test_restore_while_logging(void **state)
     assert_int_equal(pthread_create(&thread, NULL, logger_run, &logger), 0);
     const struct ng_value *back = NULL;
     for (int i = 0; i < 10; i++) {
+        /* One in each round at least: what a round before kept is not in the last one's. */
+        int before = atomic_load(&logger.logged);
         atomic_fetch_add(&logger.allowed, 40);
+        while (atomic_load(&logger.logged) == before) {
+            (void)usleep(100);
+        }
         back = restore(bench, id, false);
     }
     atomic_store(&logger.stop, true);
@@ -379,7 +386,7 @@ static void test_restore_while_logging(void **state)
     struct ng_str previous = copied(bench, json_get(back, "previous_checkpoint_id")->text);
     const struct ng_value *now =
         json_get(ask(bench, "memory_timeline", "{\"limit\":1000}"), "events");
-    int last = logger.logged - 1;
+    int last = atomic_load(&logger.logged) - 1;
     char want[64];
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
         if (str_is(json_get(item, "content")->text, "first")) {
@@ -392,7 +399,8 @@ static void test_restore_while_logging(void **state)
     struct ng_str json = checkpoint_json(bench, call, previous);
     (void)snprintf(want, sizeof(want), "\"meanwhile %d\"", last);
     if (last >= 0 && memmem(json.data, json.len, want, strlen(want)) == NULL) {
-        fail_msg("%s is nowhere, of %d that were acknowledged", want, logger.logged);
+        fail_msg("%s is nowhere, of %d that were acknowledged", want,
+                 atomic_load(&logger.logged));
     }
     call_unref(call);
 }

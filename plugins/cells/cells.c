@@ -342,12 +342,16 @@ static const struct ng_prompt cells_prompts[] = {
      .summary = "Instructions and context for a model that may change and run the cells of the "
                 "notebook.",
      .params = prompt_params,
-     .get = cells_prompt_agent},
+     .get = cells_prompt_agent,
+     .modes = NG_IN_MODE(NG_MODE_AGENT),
+     .space = NG_SPACE_SHARED},
     {.name = "notebook-mode-readonly",
      .title = "Explain a notebook",
      .summary = "Instructions and context for a model that may only read the notebook.",
      .params = prompt_params,
-     .get = cells_prompt_readonly},
+     .get = cells_prompt_readonly,
+     .modes = NG_IN_MODE(NG_MODE_ASK) | NG_IN_MODE(NG_MODE_EDIT),
+     .space = NG_SPACE_SHARED},
 };
 
 static const struct ng_plugin cells_plugin = {

@@ -59,8 +59,10 @@ int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path
 /* Reads it. NG_OK: cells_close() later. */
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret);
 void cells_close(struct cells_book *book);
-/* Indexes what an edit sees; fails the call as cells_open() does. */
-int cells_index(struct ng_call *call, const struct ng_file *file, struct nb *ret);
+/* Indexes what the function of an edit sees; fails the call as cells_open() does. reads: 0 at
+ * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
+int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
+                struct nb *ret);
 /* The handle of a cell: its id, else "index:N". NUL at the end. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
 /* SIZE_MAX: there is none. */
@@ -76,15 +78,17 @@ int cells_no_memory(struct ng_call *call);
 /* Replies with the text and fails where it could not be made. */
 int cells_reply(struct ng_call *call, struct nb_text *text);
 
-/* ---- cells_attach.c: attached notebooks, the active one, what is selected ---- */
+/* ---- cells_attached.c, cells_attach.c: attached notebooks, the active one, what is selected
+ * ---- */
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret);
+/* Reads what the start could not: a gateway starts while its database is away. */
+int cells_attachments_read(struct ng_call *call, struct cells_attachments *attachments);
 void cells_attachments_close(struct cells_attachments *attachments);
 /* The active notebook; absent: none. Call memory. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);
-bool cells_is_attached(struct cells *self, struct ng_call *call, struct ng_str path);
-/* 0: unselected, 1: selected, 2: active (being edited). */
-int cells_selection(struct cells *self, struct ng_call *call, struct ng_str path,
+/* 0: unselected, 1: selected, 2: active (being edited). real: of the file. */
+int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real,
                     const char *handle);
 bool cells_listed_attached(void *self, struct ng_call *call);
 int cells_attach_run(void *self, struct ng_call *call, struct ng_str args);

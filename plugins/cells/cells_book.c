@@ -9,7 +9,9 @@
 
 /* Another program may be in the middle of writing: a file that is cut short is read again. */
 #define READS_MAX 5
-#define READ_AGAIN_NS 50000000L
+/* Cells with the same id that an error names. */
+#define HOLDERS_TOLD 10
+#define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
 
 int cells_no_memory(struct ng_call *call)
 {
@@ -56,6 +58,10 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
 {
+    int read = cells_attachments_read(call, self->attachments);
+    if (read != NG_OK) {
+        return read;
+    }
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }
@@ -81,15 +87,26 @@ static int fail_malformed(struct ng_call *call, const struct ng_file *file,
     return rc;
 }
 
-int cells_index(struct ng_call *call, const struct ng_file *file, struct nb *ret)
+static bool looks_half_written(enum nb_fault fault)
+{
+    return fault == NB_NOT_JSON || fault == NB_EMPTY;
+}
+
+int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
+                struct nb *ret)
 {
     struct nb_error error;
     if (file->type != NG_FILE_REGULAR) {
         return ng_fail(call, NG_ENOTFOUND, "There is no notebook %.*s", (int)file->path.len,
                        file->path.data);
     }
-    return nb_index(file->data, ret, &error) == NB_FINE ? NG_OK
-                                                        : fail_malformed(call, file, &error);
+    enum nb_fault fault = nb_index(file->data, ret, &error);
+    if (fault == NB_FINE) {
+        return NG_OK;
+    }
+    return looks_half_written(fault) && ++*reads < READS_MAX
+               ? NG_EWOULDBLOCK
+               : fail_malformed(call, file, &error);
 }
 
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
@@ -107,7 +124,7 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
         if (fault == NB_FINE) {
             return NG_OK;
         }
-        if (fault != NB_NOT_JSON && fault != NB_EMPTY) {
+        if (!looks_half_written(fault) || reads + 1 == READS_MAX) {
             break;
         }
         const struct timespec again = {0, READ_AGAIN_NS};
@@ -161,8 +178,52 @@ const char *cells_type(enum nb_type type)
                                  : "unknown";
 }
 
+static bool is_holder(const struct nb *nb, size_t index, struct ng_str name)
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    return cell->id_doubled && cell->id.len == name.len + 2 &&
+           memcmp(nb->bytes.data + cell->id.at + 1, name.data, name.len) == 0;
+}
+
+static bool is_doubled(const struct nb *nb, struct ng_str name)
+{
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (is_holder(nb, i, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Says so where a name is the id of several cells. */
+static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_str name)
+{
+    struct nb_text holders = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (is_holder(nb, i, name) && ++count <= HOLDERS_TOLD) {
+            char handle[CELLS_HANDLE_MAX];
+            cells_handle(nb, i, handle);
+            nb_add_word(&holders, count > 1 ? ", " : "");
+            nb_add_word(&holders, handle);
+        }
+    }
+    if (count > 0) {
+        struct ng_str told = nb_text_str(&holders);
+        (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
+                      name.data);
+        call->host->hint(call, "Say which one is meant by its index: %.*s%s", (int)told.len,
+                         told.data, count > HOLDERS_TOLD ? ", ..." : "");
+    }
+    nb_text_done(&holders);
+    return count > 0;
+}
+
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
 {
+    if (fail_doubled(call, nb, names)) {
+        return NG_ECONFLICT;
+    }
     int rc = ng_fail(call, CELLS_ENOCELL, "Cell not found: %.*s", (int)names.len, names.data);
     call->host->hint(call,
                      "getNotebookCells tells the ids of its %zu cells; a cell without an id "
@@ -178,6 +239,7 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     size_t count = host->json_count(ids);
     size_t *chosen = ng_alloc(call, (count + 1) * sizeof(*chosen));
     struct nb_text unknown = {0};
+    struct ng_str doubled = {NULL, 0};
     size_t kept = 0;
     if (chosen == NULL) {
         return cells_no_memory(call);
@@ -186,13 +248,18 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
         size_t index = cells_find(nb, handle);
-        if (index == SIZE_MAX) {
+        if (index == SIZE_MAX && doubled.len == 0 && is_doubled(nb, handle)) {
+            doubled = handle;
+        } else if (index == SIZE_MAX) {
             nb_add_word(&unknown, unknown.len > 0 ? ", " : "");
             nb_add_str(&unknown, handle);
         }
         chosen[kept++] = index;
     }
-    int rc = unknown.len > 0 ? cells_fail_unknown(call, nb, nb_text_str(&unknown)) : NG_OK;
+    int rc = unknown.failed    ? cells_no_memory(call)
+             : unknown.len > 0 ? cells_fail_unknown(call, nb, nb_text_str(&unknown))
+             : doubled.len > 0 ? cells_fail_unknown(call, nb, doubled)
+                               : NG_OK;
     nb_text_done(&unknown);
     *ret = chosen;
     *ret_count = kept;

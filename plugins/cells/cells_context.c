@@ -21,6 +21,8 @@ struct context {
     struct ng_call *call;
     struct cells_book book;
     struct context_cell *cells;
+    bool has_all; /* cells besides the selected ones are told */
+    bool failed;  /* out of memory */
 };
 
 static void context_done(struct context *context)
@@ -30,32 +32,6 @@ static void context_done(struct context *context)
     }
     free(context->cells);
     cells_close(&context->book);
-}
-
-static int context_open(struct context *context)
-{
-    struct ng_str path;
-    int rc = cells_path(context->self, context->call, &path);
-    rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->book);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    const struct nb *nb = &context->book.nb;
-    context->cells = calloc(nb->cell_count + 1, sizeof(*context->cells));
-    if (context->cells == NULL) {
-        cells_close(&context->book);
-        return cells_no_memory(context->call);
-    }
-    for (size_t i = 0; i < nb->cell_count; i++) {
-        struct context_cell *cell = &context->cells[i];
-        char handle[CELLS_HANDLE_MAX];
-        cells_handle(nb, i, handle);
-        cell->index = i;
-        cell->selection = cells_selection(context->self, context->call, path, handle);
-        (void)nb_decode_lines(&cell->source, nb->bytes, nb->cells[i].source);
-        cell->characters = show_characters(nb_text_str(&cell->source));
-    }
-    return NG_OK;
 }
 
 /* All cells of a small notebook; of a large one those around the last that is selected. */
@@ -107,6 +83,45 @@ static void keep_budget(struct context *context)
             cell->told = false;
         }
     }
+}
+
+static int context_open(struct context *context)
+{
+    struct ng_str path;
+    int rc = cells_path(context->self, context->call, &path);
+    rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->book);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct nb *nb = &context->book.nb;
+    context->cells = calloc(nb->cell_count + 1, sizeof(*context->cells));
+    if (context->cells == NULL) {
+        cells_close(&context->book);
+        return cells_no_memory(context->call);
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        struct context_cell *cell = &context->cells[i];
+        char handle[CELLS_HANDLE_MAX];
+        cells_handle(nb, i, handle);
+        cell->index = i;
+        cell->selection =
+            cells_selection(context->self, context->call, context->book.file.real, handle);
+    }
+    context->has_all = choose_cells(context);
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        struct context_cell *cell = &context->cells[i];
+        if (cell->told || cell->selection != 0) {
+            (void)nb_decode_lines(&cell->source, nb->bytes, nb->cells[i].source);
+            cell->characters = show_characters(nb_text_str(&cell->source));
+            context->failed = context->failed || cell->source.failed;
+        }
+    }
+    keep_budget(context);
+    if (context->failed) {
+        context_done(context);
+        return cells_no_memory(context->call);
+    }
+    return NG_OK;
 }
 
 static void write_execution(struct context *context, struct ng_writer *writer, size_t index,
@@ -164,6 +179,7 @@ static void write_cell(struct context *context, struct ng_writer *writer,
         struct nb_text text = {0};
         nb_add(&text, source.data, show_prefix(source, CELLS_CONTEXT_CUT));
         nb_add_word(&text, "... [truncated]");
+        context->failed = context->failed || text.failed;
         host->json_string(writer, nb_text_str(&text));
         nb_text_done(&text);
         host->json_name(writer, "originalLength");
@@ -213,8 +229,6 @@ static void write_context(struct context *context, struct ng_writer *writer)
 {
     const struct ng_host *host = context->call->host;
     size_t count = context->book.nb.cell_count;
-    bool has_all = choose_cells(context);
-    keep_budget(context);
     host->json_object(writer);
     host->json_name(writer, "uri");
     host->json_string(writer, context->book.path);
@@ -229,7 +243,7 @@ static void write_context(struct context *context, struct ng_writer *writer)
         }
     }
     host->json_end(writer);
-    if (has_all) {
+    if (context->has_all) {
         host->json_name(writer, "allCells");
         host->json_array(writer);
         for (size_t i = 0; i < count; i++) {
@@ -256,6 +270,7 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     } else {
         write_context(&context, writer);
         (void)call->host->revision_text(call, context.book.file.revision);
+        rc = context.failed ? cells_no_memory(call) : NG_OK;
     }
     context_done(&context);
     return rc;
@@ -307,7 +322,7 @@ static int prompt(struct cells *self, struct ng_call *call, const char *instruct
     nb_add_str(&out, json);
     nb_add_word(&out, "\n");
     context_done(&context);
-    if (json.data == NULL) {
+    if (json.data == NULL || context.failed) {
         nb_text_done(&out);
         return cells_no_memory(call);
     }
@@ -317,6 +332,11 @@ static int prompt(struct cells *self, struct ng_call *call, const char *instruct
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)args;
+    if (call->caller->mode != NG_MODE_AGENT) {
+        int rc = ng_fail(call, NG_EMODE, "`notebook-mode-agent` is for Agent mode only");
+        call->host->hint(call, "In this mode take notebook-mode-readonly");
+        return rc;
+    }
     return prompt(self, call, agent_text);
 }
 

@@ -20,6 +20,7 @@ typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const str
 struct edit_call {
     struct cells *self;
     edit_fn *fn;
+    unsigned reads; /* of a file that looks half written */
 };
 
 int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb,
@@ -52,7 +53,7 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
     struct edit_call *edit_call = user;
     struct nb nb;
     struct nb_edit edit = {0};
-    int rc = cells_index(call, present, &nb);
+    int rc = cells_index(call, present, &edit_call->reads, &nb);
     if (rc != NG_OK) {
         return rc;
     }
@@ -72,7 +73,7 @@ static int edit_run(struct cells *self, struct ng_call *call, edit_fn *fn)
     if (edit_call == NULL) {
         return cells_no_memory(call);
     }
-    *edit_call = (struct edit_call){self, fn};
+    *edit_call = (struct edit_call){.self = self, .fn = fn};
     int rc = cells_path(self, call, &path);
     if (rc != NG_OK) {
         return rc;
@@ -194,41 +195,63 @@ int cells_update_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- deleting, moving, clearing ---- */
 
-/* "a, b, c" */
-static void add_handles(struct nb_text *out, const struct nb *nb, const size_t *chosen,
-                        size_t count)
+/* "a (index 0), b (index 2)": those that are marked. */
+static void add_handles(struct nb_text *out, const struct nb *nb, const bool *marked)
 {
-    for (size_t i = 0; i < count; i++) {
+    bool first = true;
+    for (size_t i = 0; i < nb->cell_count; i++) {
         char handle[CELLS_HANDLE_MAX];
-        cells_handle(nb, chosen[i], handle);
-        nb_add_word(out, i > 0 ? ", " : "");
-        nb_add_word(out, handle);
+        char place[64];
+        if (marked[i]) {
+            cells_handle(nb, i, handle);
+            (void)snprintf(place, sizeof(place), " (index %zu)", i);
+            nb_add_word(out, first ? "" : ", ");
+            nb_add_word(out, handle);
+            nb_add_word(out, place);
+            first = false;
+        }
     }
+}
+
+/* What `cellIds` names, as marks in call memory; each cell counts once. */
+static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
+                        size_t *ret_count)
+{
+    size_t *chosen = NULL;
+    size_t count = 0;
+    int rc = cells_chosen(call, nb, &chosen, &count);
+    bool *marked = rc == NG_OK ? ng_alloc(call, nb->cell_count + 1) : NULL;
+    if (marked == NULL) {
+        return rc != NG_OK ? rc : cells_no_memory(call);
+    }
+    memset(marked, 0, nb->cell_count + 1);
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        *ret_count += !marked[chosen[i]];
+        marked[chosen[i]] = true;
+    }
+    *ret = marked;
+    return NG_OK;
 }
 
 static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                        struct nb_edit *edit)
 {
-    size_t *chosen = NULL;
+    bool *gone = NULL;
     size_t count = 0;
     struct nb_text out = {0};
     char head[64];
     (void)edit_call;
-    int rc = cells_chosen(call, nb, &chosen, &count);
-    bool *gone = rc == NG_OK ? ng_alloc(call, nb->cell_count + 1) : NULL;
-    if (gone == NULL) {
-        return rc != NG_OK ? rc : cells_no_memory(call);
-    }
-    memset(gone, 0, nb->cell_count + 1);
-    for (size_t i = 0; i < count; i++) {
-        gone[chosen[i]] = true;
+    int rc = marked_cells(call, nb, &gone, &count);
+    if (rc != NG_OK) {
+        return rc;
     }
     nb_delete_cells(edit, nb, gone);
     (void)snprintf(
         head, sizeof(head),
         count == 1 ? "Successfully deleted cell " : "Successfully deleted %zu cells: ", count);
     nb_add_word(&out, head);
-    add_handles(&out, nb, chosen, count);
+    add_handles(&out, nb, gone);
     return cells_reply(call, &out);
 }
 
@@ -275,25 +298,30 @@ int cells_move_run(void *user, struct ng_call *call, struct ng_str args)
 static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                       struct nb_edit *edit)
 {
-    size_t *chosen = NULL;
+    bool *cleared = NULL;
     size_t count = 0;
     struct nb_text out = {0};
+    bool all = !ng_has_arg(call, "cellIds");
     (void)edit_call;
-    int rc = cells_chosen(call, nb, &chosen, &count);
+    int rc = marked_cells(call, nb, &cleared, &count);
     if (rc != NG_OK) {
         return rc;
     }
-    if (!ng_has_arg(call, "cellIds")) {
-        for (size_t i = 0; i < nb->cell_count; i++) {
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (all || cleared[i]) {
+            size_t before = edit->count;
             nb_clear_outputs(edit, nb, i);
+            cleared[i] = !all || edit->count > before;
+            count += all && cleared[i];
         }
-        return ng_reply(call, ng_str_of("Successfully cleared all cell outputs."));
     }
-    for (size_t i = 0; i < count; i++) {
-        nb_clear_outputs(edit, nb, chosen[i]);
+    if (all) {
+        nb_add_word(&out, "Successfully cleared all cell outputs.");
+        nb_add_word(&out, count > 0 ? " Cells: " : "");
+    } else {
+        nb_add_word(&out, "Successfully cleared the outputs of ");
     }
-    nb_add_word(&out, "Successfully cleared the outputs of ");
-    add_handles(&out, nb, chosen, count);
+    add_handles(&out, nb, cleared);
     return cells_reply(call, &out);
 }
 
@@ -308,6 +336,7 @@ int cells_clear_run(void *user, struct ng_call *call, struct ng_str args)
 struct create_call {
     struct ng_str json;
     struct ng_str path;
+    char id[2 * NEW_ID_BYTES + 1];
 };
 
 static int create_file(struct ng_call *call, const struct ng_file *present,
@@ -318,8 +347,9 @@ static int create_file(struct ng_call *call, const struct ng_file *present,
     int rc = call->host->draft_text(next, &create->json, 1);
     return rc != NG_OK
                ? rc
-               : ng_reply(call, call->host->format(call, "Created the notebook %.*s",
-                                                   (int)create->path.len, create->path.data));
+               : ng_reply(call, call->host->format(
+                                    call, "Created the notebook %.*s. Cell ID: %s (index 0)",
+                                    (int)create->path.len, create->path.data, create->id));
 }
 
 static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
@@ -359,7 +389,6 @@ int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
     struct create_call *create = ng_alloc(call, sizeof(*create));
     struct nb_text spec = {0};
     struct nb_text json = {0};
-    char id[2 * NEW_ID_BYTES + 1];
     (void)args;
     int rc = create == NULL ? cells_no_memory(call) : cells_path(user, call, &create->path);
     if (rc == NG_OK && (create->path.len < 6 ||
@@ -368,9 +397,9 @@ int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
                      (int)create->path.len, create->path.data);
     }
     rc = rc != NG_OK ? rc : pick_kernel(call, &spec);
-    rc = rc != NG_OK ? rc : new_id(call, NULL, id);
+    rc = rc != NG_OK ? rc : new_id(call, NULL, create->id);
     if (rc == NG_OK) {
-        nb_new_file(&json, nb_text_str(&spec), ng_str_of(id));
+        nb_new_file(&json, nb_text_str(&spec), ng_str_of(create->id));
         create->json =
             call->host->format(call, "%.*s", (int)json.len, json.data == NULL ? "" : json.data);
         rc = json.failed || spec.failed || create->json.data == NULL ? cells_no_memory(call)

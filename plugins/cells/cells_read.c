@@ -13,10 +13,10 @@ static void add_cell(struct cells *self, struct ng_call *call, const struct cell
     struct nb_text source = {0};
     char handle[CELLS_HANDLE_MAX];
     char head[160];
-    char fence[NB_INDENT_MAX];
+    struct nb_text fence = {0};
     cells_handle(&book->nb, index, handle);
     (void)nb_decode_lines(&source, book->nb.bytes, cell->source);
-    show_fence(nb_text_str(&source), fence);
+    show_fence(&fence, nb_text_str(&source));
     (void)snprintf(head, sizeof(head), "### Cell %zu (%s)\nID: %s\nStatus: ", index,
                    cells_type(cell->type), handle);
     nb_add_word(out, head);
@@ -24,12 +24,13 @@ static void add_cell(struct cells *self, struct ng_call *call, const struct cell
     cells_status(self, call, book, index, &status);
     nb_add_str(out, nb_text_str(&status));
     nb_add_word(out, "\n");
-    nb_add_word(out, fence);
+    nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&source));
     nb_add_word(out, source.len > 0 && source.data[source.len - 1] == '\n' ? "" : "\n");
-    nb_add_word(out, fence);
-    out->failed = out->failed || source.failed || status.failed;
+    nb_add_str(out, nb_text_str(&fence));
+    out->failed = out->failed || source.failed || status.failed || fence.failed;
+    nb_text_done(&fence);
     nb_text_done(&source);
     nb_text_done(&status);
 }
@@ -147,7 +148,8 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
         nb_add_word(&out, note);
     }
     rc = cells_reply(call, &out);
-    return rc == NG_OK ? add_images(call, show) : rc;
+    /* Reading on is about the text. */
+    return rc == NG_OK && offset == 0 ? add_images(call, show) : rc;
 }
 
 int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)

@@ -58,7 +58,7 @@ void cells_status(struct cells *self, struct ng_call *call, const struct cells_b
     char handle[CELLS_HANDLE_MAX];
     const struct nb_cell *cell = &book->nb.cells[index];
     cells_handle(&book->nb, index, handle);
-    add_part(out, "Selection: ", words[cells_selection(self, call, book->path, handle)]);
+    add_part(out, "Selection: ", words[cells_selection(self, call, book->file.real, handle)]);
     if (cell->type == NB_CODE) {
         add_execution(self, book, index, handle, out);
     }

@@ -15,7 +15,9 @@
 
 /* Deepest nesting of JSON that is followed. */
 #define NB_DEPTH_MAX 200
-#define NB_CELLS_MAX 1000000
+/* Levels around an output in a file: what nb_check() finds fit is so there too. */
+#define NB_DEPTH_AROUND 8
+#define NB_CELLS_MAX ((size_t)1 << 20)
 /* Longest cell id that nbformat allows. */
 #define NB_ID_MAX 64
 #define NB_INDENT_MAX 32
@@ -41,7 +43,8 @@ struct nb_cell {
     struct nb_span id, type_word, source, outputs, count, metadata, attachments;
     enum nb_type type;
     uint32_t output_count;
-    bool id_good; /* a handle: it fits the pattern of nbformat and no earlier cell has it */
+    bool id_good;    /* a handle: it fits the pattern of nbformat and no other cell has it */
+    bool id_doubled; /* it fits, and another cell has it too */
 };
 
 /* How the file writes what we add to it. */
@@ -83,13 +86,13 @@ struct nb_error {
     char text[NB_ERROR_MAX]; /* one sentence: what is wrong, and where (line and column) */
 };
 
-/* ---- nb_scan.c: the index ---- */
+/* ---- nb_scan.c: the index (and nb_json.c under it) ---- */
 
 /* Reads the whole file once. NB_FINE: nb_done() later; else nothing is left. */
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error);
 void nb_done(struct nb *nb);
 /* Is it one well formed value of JSON (as kernels send it: with NaN, with halves of
- * surrogates)? */
+ * surrogates), not too deep for a file? */
 bool nb_check(struct ng_str json);
 
 /* ---- walking JSON that is known to be well formed (nb_walk.c) ---- */

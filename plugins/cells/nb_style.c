@@ -39,29 +39,68 @@ static void learn_layout(struct nb *nb)
     }
 }
 
+static bool is_half(struct ng_str bytes, size_t at, char first, char last)
+{
+    return at + 3 < bytes.len && bytes.data[at] == '\\' && bytes.data[at + 1] == 'u' &&
+           (bytes.data[at + 2] | 0x20) == 'd' && (bytes.data[at + 3] | 0x20) >= first &&
+           (bytes.data[at + 3] | 0x20) <= last;
+}
+
+/* Is the escape at `at` one that only writers of pure ASCII make? \u00XX below 0x80 is how
+ * everybody writes control characters, and half a surrogate pair has no other form. */
+static bool escape_tells(struct ng_str bytes, size_t at)
+{
+    if (at + 5 >= bytes.len || bytes.data[at + 1] != 'u') {
+        return false;
+    }
+    if (is_half(bytes, at, 'c', 'f')) {
+        return false;
+    }
+    if (is_half(bytes, at, '8', '9') || is_half(bytes, at, 'a', 'b')) {
+        return is_half(bytes, at + 6, 'c', 'f');
+    }
+    return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
+}
+
+static bool has_beyond_ascii(struct ng_str bytes)
+{
+    static const uint64_t high = 0x8080808080808080u;
+    uint64_t word;
+    size_t at = 0;
+    for (; at + sizeof(word) <= bytes.len; at += sizeof(word)) {
+        memcpy(&word, bytes.data + at, sizeof(word));
+        if ((word & high) != 0) {
+            return true;
+        }
+    }
+    while (at < bytes.len && (unsigned char)bytes.data[at] < 0x80) {
+        at++;
+    }
+    return at < bytes.len;
+}
+
 /* Is everything beyond ASCII escaped? Only where something is there to tell. */
 static bool learn_ascii(struct ng_str bytes)
 {
     bool escaped = false;
-    for (size_t i = 0; i < bytes.len; i++) {
-        if ((unsigned char)bytes.data[i] >= 0x80) {
-            return false;
+    size_t at = 0;
+    while (!escaped && at < bytes.len) {
+        const char *next = memchr(bytes.data + at, '\\', bytes.len - at);
+        if (next == NULL) {
+            break;
         }
-        if (bytes.data[i] == '\\' && i + 5 < bytes.len) {
-            /* \u00XX below 0x80 is how everybody writes control characters. */
-            escaped = escaped || (bytes.data[i + 1] == 'u' &&
-                                  (bytes.data[i + 2] != '0' || bytes.data[i + 3] != '0' ||
-                                   bytes.data[i + 4] >= '8'));
-            i++;
-        }
+        at = (size_t)(next - bytes.data);
+        escaped = escape_tells(bytes, at);
+        at += 2;
     }
-    return escaped;
+    return escaped && !has_beyond_ascii(bytes);
 }
 
 void nb_learn(struct nb *nb)
 {
     size_t strings = 0;
     size_t arrays = 0;
+    size_t empty = 0; /* strings: where nothing else tells */
     nb->style = jupyter;
     learn_layout(nb);
     nb->style.ascii = learn_ascii(nb->bytes);
@@ -70,9 +109,11 @@ void nb_learn(struct nb *nb)
         if (source.len > 2) {
             strings += nb->bytes.data[source.at] == '"';
             arrays += nb->bytes.data[source.at] == '[';
+        } else {
+            empty += nb->bytes.data[source.at] == '"';
         }
     }
-    nb->style.one_string = strings > arrays;
+    nb->style.one_string = strings > arrays || (strings + arrays == 0 && empty > 0);
 }
 
 /* ---- writing ---- */

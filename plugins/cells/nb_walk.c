@@ -19,10 +19,22 @@ static void walk_space(struct nb_walk *walk)
 /* Behind the closing quote of the string that begins at `at`. */
 static size_t after_string(struct ng_str bytes, size_t at, size_t end)
 {
-    for (at++; at < end && bytes.data[at] != '"'; at++) {
-        at += bytes.data[at] == '\\' ? 1 : 0;
+    size_t start = at + 1;
+    for (at = start; at < end; at++) {
+        const char *quote = memchr(bytes.data + at, '"', end - at);
+        if (quote == NULL) {
+            break;
+        }
+        at = (size_t)(quote - bytes.data);
+        size_t before = at;
+        while (before > start && bytes.data[before - 1] == '\\') {
+            before--;
+        }
+        if ((at - before) % 2 == 0) {
+            return at + 1;
+        }
     }
-    return at < end ? at + 1 : end;
+    return end;
 }
 
 static size_t after_value(struct ng_str bytes, size_t at, size_t end)

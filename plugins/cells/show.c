@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BASE64_BLOCK 4096
+
 /* ---- what a terminal would leave ---- */
 
 /* Behind the escape sequence at `at` (of ESC). */
@@ -38,12 +40,6 @@ static size_t skip_escape(struct ng_str text, size_t at)
     return at;
 }
 
-/* The line that is being written: bytes, the cursor in them, and where it begins in `out`. */
-struct line {
-    struct nb_text *out;
-    size_t start, at;
-};
-
 static size_t character_length(struct ng_str text, size_t at)
 {
     size_t end = at + 1;
@@ -53,71 +49,81 @@ static size_t character_length(struct ng_str text, size_t at)
     return end - at;
 }
 
-/* Writes one character over what stands at the cursor. */
-static void put(struct line *line, const char *bytes, size_t len)
+/* A line that is written over: where each of its characters stands in the text. */
+struct line {
+    struct nb_text places; /* of struct nb_span */
+    size_t count, cursor;
+};
+
+static void put(struct line *line, struct nb_span character)
 {
-    struct nb_text *out = line->out;
-    if (out->failed) {
-        return;
+    if (line->cursor == line->count) {
+        nb_add(&line->places, (const char *)&character, sizeof(character));
+        line->count += line->places.failed ? 0 : 1;
+    } else {
+        memcpy(line->places.data + line->cursor * sizeof(character), &character,
+               sizeof(character));
     }
-    if (line->at >= out->len) {
-        nb_add(out, bytes, len);
-        line->at = out->len;
-        return;
-    }
-    size_t old = character_length(nb_text_str(out), line->at);
-    if (len > old) {
-        size_t tail = out->len - line->at - old;
-        for (size_t i = old; i < len; i++) {
-            nb_add(out, "", 1);
-        }
-        if (out->failed) {
-            return;
-        }
-        memmove(out->data + line->at + len, out->data + line->at + old, tail);
-    } else if (len < old) {
-        memmove(out->data + line->at + len, out->data + line->at + old,
-                out->len - line->at - old);
-        out->len -= old - len;
-    }
-    memcpy(out->data + line->at, bytes, len);
-    line->at += len;
+    line->cursor += line->places.failed ? 0 : 1;
 }
 
-static void back(struct line *line)
+static void write_line(struct nb_text *out, struct ng_str text, const struct line *line)
 {
-    while (line->at > line->start) {
-        line->at--;
-        if (((unsigned char)line->out->data[line->at] & 0xc0) != 0x80) {
-            break;
-        }
+    for (size_t i = 0; i < line->count; i++) {
+        struct nb_span character;
+        memcpy(&character, line->places.data + i * sizeof(character), sizeof(character));
+        nb_add(out, text.data + character.at, character.len);
     }
+    out->failed = out->failed || line->places.failed;
+}
+
+/* From `at` to the end of the line or of the text, which is returned: \r goes to its start, \b
+ * one back. */
+static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
+{
+    struct line line = {.count = 0};
+    while (at < text.len && text.data[at] != '\n' && !line.places.failed) {
+        char c = text.data[at];
+        if (c == '\x1b') {
+            at = skip_escape(text, at);
+            continue;
+        }
+        size_t len = character_length(text, at);
+        if (c == '\r') {
+            line.cursor = 0;
+        } else if (c == '\b') {
+            line.cursor -= line.cursor > 0 ? 1 : 0;
+        } else if ((unsigned char)c >= 0x20 || c == '\t') {
+            put(&line, (struct nb_span){at, len});
+        }
+        at += len;
+    }
+    write_line(out, text, &line);
+    nb_text_done(&line.places);
+    return at;
+}
+
+/* What goes into the text as it stands: most of it. */
+static size_t plain_length(struct ng_str text, size_t at)
+{
+    size_t end = at;
+    while (end < text.len && ((unsigned char)text.data[end] >= 0x20 || text.data[end] == '\n' ||
+                              text.data[end] == '\t')) {
+        end++;
+    }
+    return end - at;
 }
 
 void show_clean(struct nb_text *out, struct ng_str text)
 {
-    struct line line = {out, out->len, out->len};
     for (size_t at = 0; at < text.len && !out->failed;) {
-        char c = text.data[at];
-        if (c == '\x1b') {
-            at = skip_escape(text, at);
-        } else if (c == '\n') {
-            nb_add(out, "\n", 1);
-            line.start = line.at = out->len;
-            at++;
-        } else if (c == '\r') {
-            line.at = line.start;
-            at++;
-        } else if (c == '\b') {
-            back(&line);
-            at++;
-        } else if ((unsigned char)c < 0x20 && c != '\t') {
-            at++;
-        } else {
-            size_t len = character_length(text, at);
-            put(&line, text.data + at, len);
-            at += len;
+        size_t len = plain_length(text, at);
+        size_t end = at + len;
+        while (end < text.len && end > at && text.data[end - 1] != '\n') {
+            end--; /* the line with the first other character, from its start */
         }
+        nb_add(out, text.data + at, end - at);
+        at = end < text.len ? clean_line(out, text, end) : end;
     }
 }
 
@@ -170,18 +176,17 @@ void show_cut(struct nb_text *out, struct ng_str text, size_t max)
     nb_add(out, text.data + tail, text.len - tail);
 }
 
-void show_fence(struct ng_str text, char fence[NB_INDENT_MAX])
+void show_fence(struct nb_text *out, struct ng_str text)
 {
-    size_t longest = 0;
+    size_t longest = 2;
     size_t run = 0;
     for (size_t i = 0; i < text.len; i++) {
         run = text.data[i] == '`' ? run + 1 : 0;
         longest = run > longest ? run : longest;
     }
-    size_t len = longest < 3 ? 3 : longest + 1;
-    len = len > NB_INDENT_MAX - 1 ? NB_INDENT_MAX - 1 : len;
-    memset(fence, '`', len);
-    fence[len] = '\0';
+    for (size_t i = 0; i <= longest; i++) {
+        nb_add(out, "`", 1);
+    }
 }
 
 /* ---- outputs ---- */
@@ -253,6 +258,8 @@ static int base64_digit(char c)
 /* false: it is no base64. */
 static bool decode_base64(struct nb_text *out, struct ng_str text)
 {
+    char block[BASE64_BLOCK];
+    size_t filled = 0;
     unsigned bits = 0;
     unsigned held = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -264,14 +271,18 @@ static bool decode_base64(struct nb_text *out, struct ng_str text)
         if (digit < 0) {
             return false;
         }
-        held = held << 6 | (unsigned)digit;
+        held = (held << 6 | (unsigned)digit) & 0xffffff;
         bits += 6;
         if (bits >= 8) {
             bits -= 8;
-            char byte = (char)(held >> bits & 0xff);
-            nb_add(out, &byte, 1);
+            block[filled++] = (char)(held >> bits & 0xff);
+        }
+        if (filled == sizeof(block)) {
+            nb_add(out, block, filled);
+            filled = 0;
         }
     }
+    nb_add(out, block, filled);
     return out->len > 0;
 }
 
@@ -286,6 +297,7 @@ static bool show_image(struct show *show, struct ng_str json, struct nb_span bun
             continue;
         }
         bool good = decode_base64(&bytes, nb_text_str(&text));
+        show->failed = show->failed || text.failed || bytes.failed;
         nb_text_done(&text);
         if (!good || show->image_count == SHOW_IMAGES_MAX) {
             add_piece(show, ng_str_of(good ? "[one more image, not shown]"
@@ -305,9 +317,10 @@ static bool show_image(struct show *show, struct ng_str json, struct nb_span bun
 /* The best of the texts; JSON and what nobody knows as it stands. */
 static void show_text(struct show *show, struct ng_str json, struct nb_span bundle, bool html)
 {
-    static const char *const plain_first[] = {"text/plain", "text/markdown",
-                                              "text/latex", "image/svg+xml",
-                                              "text/html",  "application/javascript"};
+    /* The plain text of a drawing says only that there is one. */
+    static const char *const plain_first[] = {"image/svg+xml", "text/plain",
+                                              "text/markdown", "text/latex",
+                                              "text/html",     "application/javascript"};
     static const char *const html_first[] = {"text/html",     "text/markdown",
                                              "text/plain",    "text/latex",
                                              "image/svg+xml", "application/javascript"};

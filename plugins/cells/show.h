@@ -39,7 +39,7 @@ void show_cut(struct nb_text *out, struct ng_str text, size_t max);
 /* Characters (code points) of a text, and the bytes of the first `count` of them. */
 size_t show_characters(struct ng_str text);
 size_t show_prefix(struct ng_str text, size_t count);
-/* A fence of backquotes longer than any run of them in the text: 3 or more, NUL at the end. */
-void show_fence(struct ng_str text, char fence[NB_INDENT_MAX]);
+/* Appends a fence of backquotes longer than any run of them in the text: 3 or more. */
+void show_fence(struct nb_text *out, struct ng_str text);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #define QUERY_MAX ((size_t)64 * 1024)
 #define LETTER_BYTES 4
@@ -99,43 +98,12 @@ enum on_fuzzy_class on_fuzzy_match(struct ng_str query, struct ng_str word)
 
 /* ---- words ---- */
 
-static bool is_word_part(int32_t c)
-{
-    switch (utf8proc_category(c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-    case UTF8PROC_CATEGORY_CO:
-        return true;
-    default:
-        return false;
-    }
-}
-
 size_t on_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
 {
     size_t count = 0;
-    size_t begin = SIZE_MAX;
-    for (size_t at = 0; at <= text.len && count < max;) {
-        size_t here = at;
-        bool part = at < text.len && is_word_part(on_utf8_next(text, &at));
-        if (part && begin == SIZE_MAX) {
-            begin = here;
-        } else if (!part && begin != SIZE_MAX) {
-            words[count++] = on_str(text.data + begin, here - begin);
-            begin = SIZE_MAX;
-        }
-        if (here == text.len) {
-            break;
-        }
+    size_t letters = 0;
+    for (size_t at = 0; count < max && on_word_next(text, &at, &words[count], &letters);) {
+        count++;
     }
     return count;
 }

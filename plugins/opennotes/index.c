@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "index_open.h"
+#include "index_tokens.h"
 #include "revision.h"
 
 #define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
@@ -336,6 +337,9 @@ static int open_reader(struct on_index *index, struct ng_call *call, struct on_r
         (void)sqlite3_busy_timeout(reader->db, BUSY_MS);
         rc = sqlite3_exec(reader->db, "PRAGMA query_only=1; PRAGMA cache_size=-4000", NULL,
                           NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = on_tokens_register(reader->db);
     }
     if (rc != SQLITE_OK) {
         int failed = on_schema_fail_db(call, reader->db, index->file, "read", &damaged);

@@ -9,8 +9,7 @@
  *       path: relative, NFC, unique; file: its bytes on disk (BLOB) where they differ, else
  * NULL; title: front matter's or NULL; created, modified: ms; front: JSON object or NULL;
  *       revision: hash of the file's bytes; body_line: lines before the body
- *   bodies(note, content, folded, headings)   content: without front matter; headings: their
- *       folded texts, one a line
+ *   bodies(note, folded, content)   content: without front matter
  *   tags(note, tag, fold)
  *   fields(note, key, text, number)   a row per scalar of the front matter: key is the dotted
  * path; elements of a list share the list's key; number: its value where it is one, else NULL
@@ -21,11 +20,12 @@
  * notes are in no table: see on_tree_stat() before calling such a link broken names(note, key,
  * kind)   kind: 'path' for inline and reference links (NFC path, with and without .md); for
  * wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix' (the
- * end of a path), 'title', 'alias' grams     FTS5 trigram over (title, headings, body), all
- * folded; rowid = note terms     FTS5 over (title, headings, body) by words, folded; rowid =
- * note term_stats  fts5vocab of terms: term, doc, cnt vocab(id, word, letters)   every word
- * that is or was in a note; stale ones stay vocab_grams  FTS5 trigram, without content, of
- * "^^word$$"; rowid = vocab.id
+ * end of a path), 'title', 'alias'
+ *   grams        FTS5 over (title, body), folded, by trigrams; rowid = note
+ *   terms        FTS5 over (title, body), folded, by words; rowid = note. Neither has positions
+ *   vocab(id, word, letters)   every word that is or was in a note; stale ones stay
+ *   vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
+ *   long_words(note)   notes with words that are too long for vocab
  */
 #ifndef NOTEGATE_OPENNOTES_INDEX_H
 #define NOTEGATE_OPENNOTES_INDEX_H

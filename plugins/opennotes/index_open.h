@@ -9,6 +9,9 @@ struct on_indexes;
 
 /* folder: where the files are; it is there. NG_OK or NG_EINTERNAL (no memory). */
 int on_indexes_open(const char *folder, struct on_indexes **ret);
+/* index_sweep.c: removes the files of indexes whose folders are gone and that have not changed
+ * for a month. Before any is open. */
+void on_indexes_sweep(const char *folder, int64_t now_s);
 /* Nobody uses any. NULL is a no-op. */
 void on_indexes_close(struct on_indexes *indexes);
 /* The index of the folder at an absolute path without links; shared. Reads nothing of it yet.

@@ -4,7 +4,6 @@
 #include "index_rows.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 /* ---- statements ---- */
 
@@ -170,7 +169,6 @@ int on_rows_fields(const struct on_row_source *source, const struct on_note *not
 
 struct marks {
     const struct on_row_source *source;
-    struct on_buf *headings; /* folded, one a line */
     size_t heading_rows, link_rows;
     size_t line_start, line_number; /* where the last link was */
     int failed;                     /* of a statement */
@@ -194,8 +192,6 @@ static int on_mark_heading(void *user, const struct on_heading *heading)
     if (marks->heading_rows++ >= ON_INDEX_ROWS_MAX) {
         return NG_OK;
     }
-    on_buf_add(marks->headings, fold);
-    on_buf_add_char(marks->headings, '\n');
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, heading->line);
     (void)sqlite3_bind_int64(statement, 3, heading->level);
@@ -231,56 +227,26 @@ static int on_mark_link(void *user, const struct on_link *link)
     return marked(marks, step(source, ON_PUT_LINK));
 }
 
-int on_rows_marks(const struct on_row_source *source, struct on_buf *headings)
+int on_rows_marks(const struct on_row_source *source)
 {
     static const struct on_markdown_events events = {
         .heading = on_mark_heading,
         .link = on_mark_link,
     };
-    struct marks marks = {.source = source, .headings = headings, .line_number = 1};
+    struct marks marks = {.source = source, .line_number = 1};
     int rc = on_markdown_parse(source->body, &events, &marks, NULL);
     return rc != NG_OK && marks.failed == NG_OK ? on_fail_memory(source->call) : rc;
 }
 
 /* ---- words ---- */
 
-static bool is_word_part(int32_t character)
-{
-    switch (utf8proc_category(character)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-    case UTF8PROC_CATEGORY_CO:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static uint64_t hash_of(struct ng_str word)
-{
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < word.len; i++) {
-        hash = (hash ^ (unsigned char)word.data[i]) * 1099511628211U;
-    }
-    return hash != 0 ? hash : 1;
-}
-
 static int put_word(const struct on_row_source *source, struct ng_str word, size_t letters)
 {
     struct on_writer *writer = &source->index->writer;
-    uint64_t hash = hash_of(word);
-    uint64_t *slot = &writer->words[hash & (ON_WORD_CACHE - 1)];
+    uint64_t hash = on_hash(word, writer->seed) | 1;
+    uint64_t *slot = &writer->words[(hash >> 1) & (ON_WORD_CACHE - 1)];
     char padded[ON_WORD_LETTERS_MAX * 4 + 4];
-    if (*slot == hash || letters > ON_WORD_LETTERS_MAX || word.len > sizeof(padded) - 4) {
+    if (*slot == hash || word.len > sizeof(padded) - 4) {
         return NG_OK;
     }
     bind(statement_of(source, ON_PUT_WORD), 1, word);
@@ -301,22 +267,16 @@ static int put_word(const struct on_row_source *source, struct ng_str word, size
     return rc;
 }
 
-int on_rows_words(const struct on_row_source *source, struct ng_str folded)
+int on_rows_words(const struct on_row_source *source, struct ng_str folded, bool *ret_long)
 {
-    int rc = NG_OK;
-    size_t start = 0;
+    struct ng_str word;
     size_t letters = 0;
-    for (size_t at = 0; at < folded.len && rc == NG_OK;) {
-        size_t here = at;
-        bool part = is_word_part(on_utf8_next(folded, &at));
-        if (part && letters++ == 0) {
-            start = here;
-        }
-        bool last = part && at >= folded.len;
-        if (letters > 0 && (!part || last)) {
-            rc = put_word(source, on_str(folded.data + start, (last ? at : here) - start),
-                          letters);
-            letters = 0;
+    int rc = NG_OK;
+    for (size_t at = 0; rc == NG_OK && on_word_next(folded, &at, &word, &letters);) {
+        if (letters > ON_WORD_LETTERS_MAX) {
+            *ret_long = true;
+        } else {
+            rc = put_word(source, word, letters);
         }
     }
     return rc;

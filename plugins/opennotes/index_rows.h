@@ -19,8 +19,8 @@ struct on_row_source {
 int on_rows_names(const struct on_row_source *source, const struct on_note *note);
 int on_rows_tags(const struct on_row_source *source, const struct on_note *note);
 int on_rows_fields(const struct on_row_source *source, const struct on_note *note);
-/* headings: gets the folded texts of the headings, one a line. */
-int on_rows_marks(const struct on_row_source *source, struct on_buf *headings);
-int on_rows_words(const struct on_row_source *source, struct ng_str folded);
+int on_rows_marks(const struct on_row_source *source);
+/* *ret_long: becomes true where there is a word that is too long for vocab. */
+int on_rows_words(const struct on_row_source *source, struct ng_str folded, bool *ret_long);
 
 #endif

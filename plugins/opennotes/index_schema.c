@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "index_state.h"
+#include "index_tokens.h"
 
-#define FORMAT 1 /* PRAGMA user_version; raise it with every change of what is stored */
+#define FORMAT 2 /* PRAGMA user_version; raise it with every change of what is stored */
 
 static const char schema_sql[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -20,8 +22,8 @@ static const char schema_sql[] =
     " device INTEGER NOT NULL, checked_ns INTEGER NOT NULL);"
     "CREATE INDEX notes_file ON notes(file) WHERE file IS NOT NULL;"
     "CREATE INDEX notes_modified ON notes(modified);"
-    "CREATE TABLE bodies(note INTEGER PRIMARY KEY, content TEXT NOT NULL,"
-    " folded TEXT NOT NULL, headings TEXT NOT NULL);"
+    "CREATE TABLE bodies(note INTEGER PRIMARY KEY, folded TEXT NOT NULL,"
+    " content TEXT NOT NULL);"
     "CREATE TABLE tags(note INTEGER NOT NULL, tag TEXT NOT NULL, fold TEXT NOT NULL);"
     "CREATE INDEX tags_note ON tags(note);"
     "CREATE INDEX tags_fold ON tags(fold);"
@@ -39,16 +41,15 @@ static const char schema_sql[] =
     "CREATE TABLE names(note INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL);"
     "CREATE INDEX names_note ON names(note);"
     "CREATE INDEX names_key ON names(key);"
-    "CREATE VIEW texts(note, title, headings, body) AS"
-    " SELECT n.id, ifnull(n.title_fold, ''), b.headings, b.folded"
+    "CREATE VIEW texts(note, title, body) AS SELECT n.id, ifnull(n.title_fold, ''), b.folded"
     " FROM notes n JOIN bodies b ON b.note = n.id;"
-    "CREATE VIRTUAL TABLE grams USING fts5(title, headings, body, content='texts',"
-    " content_rowid='note', detail='none', tokenize='trigram case_sensitive 1');"
-    "CREATE VIRTUAL TABLE terms USING fts5(title, headings, body, content='texts',"
-    " content_rowid='note', tokenize=\"unicode61 remove_diacritics 0 categories 'L* M* N* "
-    "Co'\");"
+    "CREATE VIRTUAL TABLE grams USING fts5(title, body, content='texts',"
+    " content_rowid='note', detail='none', columnsize=0, tokenize='on_grams');"
+    "CREATE VIRTUAL TABLE terms USING fts5(title, body, content='texts',"
+    " content_rowid='note', detail='column', columnsize=0, tokenize='on_words');"
+    "INSERT INTO grams(grams, rank) VALUES('hashsize', 8388608);"
     "INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);"
-    "CREATE VIRTUAL TABLE term_stats USING fts5vocab(terms, 'row');"
+    "CREATE TABLE long_words(note INTEGER PRIMARY KEY);"
     "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,"
     " letters INTEGER NOT NULL);"
     "CREATE INDEX vocab_letters ON vocab(letters);"
@@ -59,20 +60,21 @@ static const char *const statement_sql[ON_STATEMENTS] = {
     [ON_PUT_NOTE] =
         "INSERT INTO notes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
         "?16,?17,?18,?19)",
-    [ON_PUT_BODY] = "INSERT INTO bodies VALUES(?1,?2,?3,?4)",
+    [ON_PUT_BODY] = "INSERT INTO bodies VALUES(?1,?2,?3)",
     [ON_PUT_TAG] = "INSERT INTO tags VALUES(?1,?2,?3)",
     [ON_PUT_FIELD] = "INSERT INTO fields VALUES(?1,?2,?3,?4)",
     [ON_PUT_HEADING] = "INSERT INTO headings VALUES(?1,?2,?3,?4,?5,?6)",
     [ON_PUT_LINK] = "INSERT INTO links VALUES(?1,?2,?3,?4,?5,?6,?7)",
     [ON_PUT_NAME] = "INSERT INTO names VALUES(?1,?2,?3)",
-    [ON_PUT_GRAMS] = "INSERT INTO grams(rowid,title,headings,body) VALUES(?1,?2,?3,?4)",
-    [ON_PUT_TERMS] = "INSERT INTO terms(rowid,title,headings,body) VALUES(?1,?2,?3,?4)",
+    [ON_PUT_GRAMS] = "INSERT INTO grams(rowid,title,body) VALUES(?1,?2,?3)",
+    [ON_PUT_TERMS] = "INSERT INTO terms(rowid,title,body) VALUES(?1,?2,?3)",
     [ON_PUT_WORD] = "INSERT OR IGNORE INTO vocab(word,letters) VALUES(?1,?2)",
     [ON_PUT_WORD_GRAMS] = "INSERT INTO vocab_grams(rowid,word) VALUES(?1,?2)",
-    [ON_DROP_GRAMS] = "INSERT INTO grams(grams,rowid,title,headings,body)"
-                      " SELECT 'delete',note,title,headings,body FROM texts WHERE note=?1",
-    [ON_DROP_TERMS] = "INSERT INTO terms(terms,rowid,title,headings,body)"
-                      " SELECT 'delete',note,title,headings,body FROM texts WHERE note=?1",
+    [ON_PUT_LONG] = "INSERT INTO long_words VALUES(?1)",
+    [ON_DROP_GRAMS] = "INSERT INTO grams(grams,rowid,title,body)"
+                      " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
+    [ON_DROP_TERMS] = "INSERT INTO terms(terms,rowid,title,body)"
+                      " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
     [ON_DROP_NOTE] = "DELETE FROM notes WHERE id=?1",
     [ON_DROP_BODY] = "DELETE FROM bodies WHERE note=?1",
     [ON_DROP_TAGS] = "DELETE FROM tags WHERE note=?1",
@@ -80,6 +82,7 @@ static const char *const statement_sql[ON_STATEMENTS] = {
     [ON_DROP_HEADINGS] = "DELETE FROM headings WHERE note=?1",
     [ON_DROP_LINKS] = "DELETE FROM links WHERE note=?1",
     [ON_DROP_NAMES] = "DELETE FROM names WHERE note=?1",
+    [ON_DROP_LONG] = "DELETE FROM long_words WHERE note=?1",
     [ON_FIND_FILE] =
         "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision FROM notes"
         " WHERE file=?1 UNION ALL"
@@ -221,9 +224,9 @@ static int create(struct on_index *index)
     }
     (void)sqlite3_finalize(statement);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_exec(db, "PRAGMA user_version=1; COMMIT", NULL, NULL, NULL);
+        rc = sqlite3_exec(db, "PRAGMA user_version=2; COMMIT", NULL, NULL, NULL);
     }
-    _Static_assert(FORMAT == 1, "the pragma above says the same");
+    _Static_assert(FORMAT == 2, "the pragma above says the same");
     return rc;
 }
 
@@ -241,11 +244,15 @@ static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fre
                              NULL);
     if (rc == SQLITE_OK) {
         (void)sqlite3_busy_timeout(writer->db, 10000);
-        rc = sqlite3_exec(writer->db,
-                          "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                          "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
-                          "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=4000",
-                          NULL, NULL, NULL);
+        rc = sqlite3_exec(
+            writer->db,
+            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+            "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
+            "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=2000",
+            NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = on_tokens_register(writer->db);
     }
     if (rc == SQLITE_OK) {
         rc = check(index, &usable, &empty);
@@ -279,6 +286,8 @@ static int prepare(struct on_index *index, struct ng_call *call)
             return on_schema_fail(index, call, "opened");
         }
     }
+    ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
+    (void)got; /* without, it is as good as it was */
     writer->words = calloc(ON_WORD_CACHE, sizeof(*writer->words));
     return writer->words != NULL ? NG_OK : on_fail_memory(call);
 }

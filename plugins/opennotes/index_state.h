@@ -38,6 +38,7 @@ enum on_statement {
     ON_PUT_TERMS,
     ON_PUT_WORD,
     ON_PUT_WORD_GRAMS,
+    ON_PUT_LONG,
     ON_DROP_GRAMS,
     ON_DROP_TERMS,
     ON_DROP_NOTE,
@@ -47,6 +48,7 @@ enum on_statement {
     ON_DROP_HEADINGS,
     ON_DROP_LINKS,
     ON_DROP_NAMES,
+    ON_DROP_LONG,
     ON_FIND_FILE,
     ON_FIND_PATH,
     ON_TOUCH_NOTE,
@@ -57,6 +59,7 @@ enum on_statement {
 struct on_writer {
     sqlite3 *db;
     sqlite3_stmt *statements[ON_STATEMENTS];
+    uint64_t seed;   /* of their hashes, so that nobody finds equal ones */
     uint64_t *words; /* hashes of words that are in vocab: a table that forgets */
     int64_t db_inode;
     bool damaged;

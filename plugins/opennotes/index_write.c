@@ -58,7 +58,7 @@ int on_write_drop(struct on_index *index, struct ng_call *call, int64_t id)
 {
     int rc = NG_OK;
     /* The searched texts go first: they are taken away by what they were. */
-    for (int number = ON_DROP_GRAMS; number <= ON_DROP_NAMES && rc == NG_OK; number++) {
+    for (int number = ON_DROP_GRAMS; number <= ON_DROP_LONG && rc == NG_OK; number++) {
         (void)sqlite3_bind_int64(statement_of(index, (enum on_statement)number), 1, id);
         rc = step(index, call, (enum on_statement)number);
     }
@@ -239,46 +239,50 @@ static int put_note(struct on_row_source *to, const struct source *source,
 }
 
 static int put_searched(struct on_row_source *to, enum on_statement number, struct ng_str title,
-                        struct ng_str headings, struct ng_str folded)
+                        struct ng_str folded)
 {
     sqlite3_stmt *statement = statement_of(to->index, number);
     (void)sqlite3_bind_int64(statement, 1, to->id);
     bind(statement, 2, title);
-    bind(statement, 3, headings);
-    bind(statement, 4, folded);
+    bind(statement, 3, folded);
     return step(to->index, to->call, number);
 }
 
-static int put_texts(struct on_row_source *to, struct ng_str title_fold,
-                     struct on_buf *headings)
+static int put_words(struct on_row_source *to, struct ng_str title_fold, struct ng_str folded)
+{
+    bool has_long = false;
+    int rc = on_rows_words(to, title_fold, &has_long);
+    if (rc == NG_OK) {
+        rc = on_rows_words(to, folded, &has_long);
+    }
+    if (rc == NG_OK && has_long) {
+        (void)sqlite3_bind_int64(statement_of(to->index, ON_PUT_LONG), 1, to->id);
+        rc = step(to->index, to->call, ON_PUT_LONG);
+    }
+    return rc;
+}
+
+static int put_texts(struct on_row_source *to, struct ng_str title_fold)
 {
     struct ng_str folded = on_fold(to->arena, to->body);
     if (folded.data == NULL) {
         return on_fail_memory(to->call);
     }
-    int rc = on_rows_marks(to, headings);
-    if (rc == NG_OK && headings->rc != NG_OK) {
-        rc = on_fail_memory(to->call);
-    }
-    struct ng_str lines = on_buf_str(headings);
     sqlite3_stmt *statement = statement_of(to->index, ON_PUT_BODY);
+    (void)sqlite3_bind_int64(statement, 1, to->id);
+    bind(statement, 2, folded);
+    bind(statement, 3, to->body);
+    int rc = step(to->index, to->call, ON_PUT_BODY);
     if (rc == NG_OK) {
-        (void)sqlite3_bind_int64(statement, 1, to->id);
-        bind(statement, 2, to->body);
-        bind(statement, 3, folded);
-        bind(statement, 4, lines);
-        rc = step(to->index, to->call, ON_PUT_BODY);
+        rc = on_rows_marks(to);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_GRAMS, title_fold, lines, folded);
+        rc = put_searched(to, ON_PUT_GRAMS, title_fold, folded);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_TERMS, title_fold, lines, folded);
+        rc = put_searched(to, ON_PUT_TERMS, title_fold, folded);
     }
-    if (rc == NG_OK) {
-        rc = on_rows_words(to, title_fold);
-    }
-    return rc == NG_OK ? on_rows_words(to, folded) : rc;
+    return rc == NG_OK ? put_words(to, title_fold, folded) : rc;
 }
 
 static int store(struct on_index *index, struct ng_call *call, struct on_arena *arena,
@@ -286,7 +290,6 @@ static int store(struct on_index *index, struct ng_call *call, struct on_arena *
 {
     struct on_row_source to = {.index = index, .call = call, .arena = arena};
     struct on_note note;
-    struct on_buf headings;
     if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
         return on_fail_memory(call);
     }
@@ -301,9 +304,7 @@ static int store(struct on_index *index, struct ng_call *call, struct on_arena *
         rc = put_note(&to, source, &note, title_fold);
     }
     if (rc == NG_OK) {
-        on_buf_init(&headings, ON_INDEX_NOTE_MAX * 4);
-        rc = put_texts(&to, title_fold, &headings);
-        on_buf_done(&headings);
+        rc = put_texts(&to, title_fold);
     }
     if (rc == NG_OK) {
         rc = on_rows_names(&to, &note);

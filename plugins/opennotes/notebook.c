@@ -105,6 +105,7 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                        "The folder for the indexes, %s, cannot be made: %s.", self->folder,
                        strerrordesc_np(errno));
     }
+    on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
     return register_all(notebooks, call, registered, count);
 }
 

@@ -8,6 +8,7 @@
 
 #include "notebook.h"
 #include "resources.h"
+#include "sql.h"
 
 int on_fail_memory(struct ng_call *call)
 {
@@ -38,6 +39,7 @@ static void opennotes_stop(void *user)
     free(self->folder);
     free(self->daily_path);
     free(self->views);
+    free(self->sql_load);
     free(self);
 }
 
@@ -51,9 +53,10 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     self->max_lines = (uint64_t)host->conf_int(conf, "max_lines");
     self->query_timeout_ms = host->conf_int(conf, "query_timeout");
     self->daily_path = copy_text(host->conf_text(conf, "daily_path"));
+    self->sql_load = calloc(1, sizeof(*self->sql_load));
     self->folder =
         copy_text(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
-    if (self->daily_path == NULL || self->folder == NULL) {
+    if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
         return on_fail_memory(call);
     }
     if (views.len == 0) {

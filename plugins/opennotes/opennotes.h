@@ -40,6 +40,7 @@ struct opennotes {
     char *daily_path;         /* template of the path of daily notes */
     char *views;              /* opennotes.views: a JSON object, or NULL */
     struct on_notebooks *notebooks;
+    struct on_sql_load *sql_load; /* sql.h */
 };
 
 /* "out of memory", as every part says it. */

@@ -139,7 +139,8 @@ static int search_notes(struct on_search *search, bool fuzzy)
 static int search_sql(struct on_search *search, const struct opennotes *self,
                       struct ng_str text)
 {
-    const struct on_sql sql = {.text = text, .timeout_ms = self->query_timeout_ms};
+    const struct on_sql sql = {
+        .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
     write_query(search, "sql", text);
     return on_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
 }

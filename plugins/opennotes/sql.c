@@ -10,6 +10,7 @@
 #include "opennotes.h"
 #include "sql_parts.h"
 
+#define MIB (1024 * 1024)
 #define ONLY_READS "Only one statement that reads is allowed: SELECT or WITH ... SELECT"
 #define TABLES_HINT                                                                            \
     "Example: SELECT file_path, title FROM read_markdown('**/*.md') WHERE content LIKE "       \
@@ -37,7 +38,11 @@ static int fail_stopped(struct ng_call *call, const struct on_sql_guard *guard,
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
     case ON_SQL_MEMORY:
     case ON_SQL_TEMPORARY:
-        return fail_sql(call, "it takes more than 256 MiB of memory",
+        return fail_sql(call,
+                        call->host
+                            ->format(call, "it takes more than %lld MiB of memory",
+                                     (long long)guard->bytes_max / MIB)
+                            .data,
                         ng_str_of("Select fewer or shorter columns, or sort and group less"));
     case ON_SQL_TRAVERSAL:
         call->host->hint(call, "Use paths relative to notebook");
@@ -216,8 +221,12 @@ static int run_rows(struct ng_call *call, struct on_sql_guard *guard, const stru
             return fail_sql(call, "it has more than 100,000 rows",
                             ng_str_of("Add LIMIT, or a condition"));
         }
-        if (bytes > ON_SQL_BYTES_MAX) {
-            return fail_sql(call, "its rows are larger than 256 MiB",
+        if (bytes > guard->bytes_max) {
+            return fail_sql(call,
+                            call->host
+                                ->format(call, "its rows are larger than %lld MiB",
+                                         (long long)guard->bytes_max / MIB)
+                                .data,
                             ng_str_of("Select fewer or shorter columns, or add LIMIT"));
         }
         if (rows++ >= answer->offset && on_answer_more(answer)) {
@@ -236,7 +245,7 @@ int on_sql_run(struct ng_call *call, sqlite3 *index, const struct on_sql *sql,
     if (rc != NG_OK) {
         return rc;
     }
-    if (on_sql_guard_open(&guard, call, index, sql->timeout_ms) != SQLITE_OK) {
+    if (on_sql_guard_open(&guard, call, index, sql) != SQLITE_OK) {
         rc = on_fail_memory(call);
     }
     if (rc == NG_OK) {

@@ -13,6 +13,11 @@
 #define ON_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
 #define ON_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
 
+/* How many statements run now: SQLite tells the memory of all of them together. */
+struct on_sql_load {
+    _Atomic uint32_t running;
+};
+
 /* Bound as :name, @name or $name. */
 struct on_sql_param {
     struct ng_str name; /* without its mark */
@@ -23,6 +28,8 @@ struct on_sql_param {
 struct on_sql {
     struct ng_str text;
     int64_t timeout_ms; /* opennotes.query_timeout */
+    int64_t bytes_max;  /* of its rows, its memory, its temporary files; 0: ON_SQL_BYTES_MAX */
+    struct on_sql_load *load; /* NULL: it runs alone */
     const struct on_sql_param *params;
     size_t param_count;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_guard.c - holds a statement to reading, to the functions and tables it may use, to its
  * time and its memory. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -54,11 +55,19 @@ void on_sql_guard_result(struct on_sql_guard *guard, sqlite3_context *context)
     sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
+/* SQLite counts for the whole process: as many statements as run may take as many times as
+ * much, so that one that stays below its bound does not pay for another at once. */
+static int64_t memory_max(const struct on_sql_guard *guard)
+{
+    uint32_t running = guard->load != NULL ? atomic_load(&guard->load->running) : 1;
+    return guard->bytes_max * (running > 0 ? running : 1);
+}
+
 static int tick(void *user)
 {
     struct on_sql_guard *guard = user;
     if (guard->stop == ON_SQL_RUNS && guard->ticks % GUARD_MEMORY_TICKS == 0 &&
-        sqlite3_memory_used() - guard->memory_base > ON_SQL_BYTES_MAX) {
+        sqlite3_memory_used() - guard->memory_base > memory_max(guard)) {
         guard->stop = ON_SQL_MEMORY;
     }
     return on_sql_guard_over(guard) ? 1 : 0;
@@ -292,11 +301,17 @@ static int declare_tables(struct on_sql_guard *guard)
 }
 
 int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 *index,
-                      int64_t timeout_ms)
+                      const struct on_sql *sql)
 {
     const char *modules[] = {"json_each", "json_tree", NULL};
     int64_t left = call->host->remaining_ms(call);
+    int64_t timeout_ms = sql->timeout_ms;
     *guard = (struct on_sql_guard){.call = call, .index = index};
+    guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : ON_SQL_BYTES_MAX;
+    guard->load = sql->load;
+    if (guard->load != NULL) {
+        atomic_fetch_add(&guard->load->running, 1);
+    }
     guard->deadline_ns =
         now_ns() + (left > 0 && left < timeout_ms ? left : timeout_ms) * NS_PER_MS;
     int rc = on_sql_temp_register(guard);
@@ -330,4 +345,7 @@ void on_sql_guard_close(struct on_sql_guard *guard)
 {
     (void)sqlite3_close_v2(guard->db);
     guard->db = NULL;
+    if (guard->load != NULL) {
+        atomic_fetch_sub(&guard->load->running, 1);
+    }
 }

@@ -24,6 +24,8 @@ struct on_sql_guard {
     sqlite3 *db;    /* the statement's own, in memory and empty */
     sqlite3 *index; /* lent */
     int64_t deadline_ns;
+    int64_t bytes_max;
+    struct on_sql_load *load;
     int64_t memory_base; /* of all SQLite in this process, when it began */
     uint32_t ticks;
     bool guards; /* false: the tables are being declared */
@@ -38,7 +40,7 @@ struct on_sql_guard {
 
 /* Opens guard->db with everything on it. An SQLite code; close in any case. */
 int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 *index,
-                      int64_t timeout_ms);
+                      const struct on_sql *sql);
 void on_sql_guard_close(struct on_sql_guard *guard);
 /* Is its time up, or the call cancelled? Then guard->stop says so. For long functions. */
 bool on_sql_guard_over(struct on_sql_guard *guard);

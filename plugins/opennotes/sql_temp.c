@@ -36,7 +36,7 @@ static int temp_write(sqlite3_file *file, const void *data, int len, sqlite3_int
 {
     struct temp_file *temp = temp_of(file);
     int64_t size = at + len > temp->size ? at + len : temp->size;
-    if (temp->guard->temporary + (size - temp->size) > ON_SQL_BYTES_MAX) {
+    if (temp->guard->temporary + (size - temp->size) > temp->guard->bytes_max) {
         on_sql_guard_stop(temp->guard, ON_SQL_TEMPORARY, "");
         return SQLITE_FULL;
     }

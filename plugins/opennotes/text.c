@@ -448,7 +448,7 @@ struct ng_str on_utf8_cut(struct ng_str text, size_t bytes)
     return on_str(text.data, bytes);
 }
 
-int32_t on_utf8_next(struct ng_str text, size_t *at)
+int32_t on_utf8_next_wide(struct ng_str text, size_t *at)
 {
     const unsigned char *p = (const unsigned char *)text.data + *at;
     size_t len = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;

@@ -93,7 +93,16 @@ struct ng_str on_utf8_clean(struct on_arena *arena, struct ng_str text);
  */
 struct ng_str on_utf8_cut(struct ng_str text, size_t bytes);
 /* The character at *at of valid text, and *at behind it. */
-int32_t on_utf8_next(struct ng_str text, size_t *at);
+int32_t on_utf8_next_wide(struct ng_str text, size_t *at);
+static inline int32_t on_utf8_next(struct ng_str text, size_t *at)
+{
+    unsigned char first = (unsigned char)text.data[*at];
+    if (first < 0x80) {
+        (*at)++;
+        return first;
+    }
+    return on_utf8_next_wide(text, at);
+}
 /* Writes a character, at most 4 bytes; how many. */
 size_t on_utf8_put(int32_t character, char *out);
 
@@ -107,6 +116,11 @@ struct ng_str on_fold(struct on_arena *arena, struct ng_str text);
 struct ng_str on_slug(struct on_arena *arena, struct ng_str title);
 /* Does the text of letters, marks, digits and '_' go on here? */
 bool on_is_word(int32_t character);
+/* The next word as the index takes them: a run of letters, marks and digits, from *at on; *at
+ * is then behind it. False: there is none. */
+bool on_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word, size_t *ret_letters);
+/* For tables in memory; where somebody might look for equal ones, with a secret seed. */
+uint64_t on_hash(struct ng_str text, uint64_t seed);
 /* Words of a text: what stands between white space and holds a letter or digit. */
 size_t on_words(struct ng_str text);
 

@@ -109,6 +109,59 @@ struct ng_str on_slug(struct on_arena *arena, struct ng_str title)
     return on_nfc(arena, on_str(slug, len));
 }
 
+/* What words of the index are made of: no '_', which is in names of programs between words. */
+static bool is_word_part(int32_t c)
+{
+    if (c < 0x80) {
+        return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+    }
+    switch (utf8proc_category(c)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+    case UTF8PROC_CATEGORY_CO:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool on_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word, size_t *ret_letters)
+{
+    size_t begin = *at;
+    size_t letters = 0;
+    while (*at < text.len) {
+        size_t here = *at;
+        if (is_word_part(on_utf8_next(text, at))) {
+            begin = letters++ == 0 ? here : begin;
+        } else if (letters > 0) {
+            *ret_word = on_str(text.data + begin, here - begin);
+            *ret_letters = letters;
+            return true;
+        }
+    }
+    *ret_word = on_str(text.data + begin, *at - begin);
+    *ret_letters = letters;
+    return letters > 0;
+}
+
+uint64_t on_hash(struct ng_str text, uint64_t seed)
+{
+    uint64_t hash = 14695981039346656037U ^ seed; /* FNV-1a */
+    for (size_t i = 0; i < text.len; i++) {
+        hash = (hash ^ (unsigned char)text.data[i]) * 1099511628211U;
+    }
+    return hash;
+}
+
 size_t on_words(struct ng_str text)
 {
     size_t words = 0;

@@ -117,6 +117,7 @@ static int run_sql(struct on_view *view, struct ng_str sql)
 {
     struct on_sql_param params[ON_VIEW_PARAMS_MAX];
     struct on_sql statement = {.timeout_ms = view->self->query_timeout_ms,
+                               .load = view->self->sql_load,
                                .params = params,
                                .param_count = view->count};
     for (size_t i = 0; i < view->count; i++) {

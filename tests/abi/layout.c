@@ -221,6 +221,7 @@ AT(ng_change, fn, 56);
 AT(ng_change, user, 64);
 AT(ng_change, action, 72);
 AT(ng_change, has_expected, 80);
+AT(ng_change, is_new, 81);
 AT(ng_change, expected_revision, 88);
 SIZE(ng_change, 96);
 
@@ -364,7 +365,9 @@ AT(ng_prompt, summary, 16);
 AT(ng_prompt, params, 24);
 AT(ng_prompt, get, 32);
 AT(ng_prompt, complete, 40);
-SIZE(ng_prompt, 48);
+AT(ng_prompt, modes, 48);
+AT(ng_prompt, space, 52);
+SIZE(ng_prompt, 56);
 
 AT(ng_plugin, name, 0);
 AT(ng_plugin, version, 8);
@@ -480,7 +483,8 @@ AT(ng_documents, import_end, 168);
 AT(ng_documents, verify, 176);
 AT(ng_documents, last_seq, 184);
 AT(ng_documents, engine, 192);
-SIZE(ng_documents, 200);
+AT(ng_documents, settle, 200);
+SIZE(ng_documents, 208);
 
 /* ---- journal.h ---- */
 

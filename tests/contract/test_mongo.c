@@ -43,7 +43,8 @@ int main(int argc, char **argv)
         return 77;
     }
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
-    const char *const sets[] = {uri_set, "mongo.database=notegate_test_{store}", NULL};
+    const char *const sets[] = {uri_set, "mongo.database=notegate_test_{store}",
+                                "mongo.timeout=30s", NULL};
     int failed = documents_contract("mongo", sets);
     drop_databases(uri);
     return failed;

@@ -4,12 +4,14 @@
 #include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend_fixture.h"
 #include "str.h"
 
 #define DATABASE_MAX 64
+#define PATIENCE_S 150
 
 static const char *const *entry_sets;
 static char database[DATABASE_MAX];
@@ -157,6 +159,117 @@ static void test_change_and_delete(void **state)
     expect_clean(f);
 }
 
+struct counting {
+    size_t count;
+    uint64_t newest;
+};
+
+static int count_row(void *user, const struct ng_doc *doc)
+{
+    struct counting *counting = user;
+    counting->count++;
+    counting->newest = doc->revision > counting->newest ? doc->revision : counting->newest;
+    return 0;
+}
+
+static size_t history_of(struct fixture *f, const struct ng_key *key)
+{
+    struct counting counting = {0, 0};
+    struct ng_range range = {.size = sizeof(range), .limit = 100, .with_body = true};
+    assert_int_equal(
+        f->docs->history(f->db, fixture_call(f), key, &range, count_row, &counting), NG_OK);
+    return counting.count;
+}
+
+static void wait_until_gone(const char *id)
+{
+    time_t until = time(NULL) + PATIENCE_S;
+    bson_t *doc = find(id);
+    while (doc != NULL && time(NULL) < until) {
+        struct timespec step = {0, 100000000};
+        bson_destroy(doc);
+        (void)nanosleep(&step, NULL);
+        doc = find(id);
+    }
+    assert_null(doc);
+}
+
+/* Waits at the first record of an entry until its tombstone has left. */
+static int wait_in_export(void *user, const struct ng_record *record)
+{
+    struct counting *counting = user;
+    if (record->kind == NG_RECORD_REVISION &&
+        str_equal(record->doc->key.collection, ng_str_of(snippets.name))) {
+        if (counting->count++ == 0) {
+            wait_until_gone("aB3dE6gH9jK2");
+        }
+    }
+    return 0;
+}
+
+/* A deleted entry that has left its collection: its history is there, its revisions go on. */
+static void test_buried(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture keeper;
+    struct counting exported = {0, 0};
+    struct ng_key key = {ng_str_of(snippets.name), ng_str_of("shared"),
+                         ng_str_of("aB3dE6gH9jK2")};
+    struct change entry = {.collection = snippets.name,
+                           .space = "shared",
+                           .id = key.id,
+                           .json = FIRST,
+                           .text = ng_str_of("one")};
+    struct change gone = {.collection = snippets.name,
+                          .space = "shared",
+                          .id = key.id,
+                          .base = 1,
+                          .deleted = true,
+                          .before_json = FIRST,
+                          .before_text = ng_str_of("one")};
+    /* The tests' own gateway ends, and the one that buries soon has the lease. */
+    fixture_stop(f);
+    const char *const sooner[] = {entry_sets[0], entry_sets[1], "mongo.timeout=2s",
+                                  "mongo.tombstones=3s", NULL};
+    memset(&keeper, 0, sizeof(keeper));
+    fixture_open(&keeper, "mongo", sooner);
+    assert_int_equal(keeper.docs->declare(keeper.db, fixture_call(&keeper), &snippets), NG_OK);
+    assert_int_equal(fixture_start(f), NG_OK);
+    fixture_declare(f);
+    assert_int_equal(f->docs->declare(f->db, fixture_call(f), &snippets), NG_OK);
+
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    wait_until_gone("aB3dE6gH9jK2");
+    expect_json(f, "shared", 0, "{}", "");
+    expect_json(f, "shared", 1, FIRST, "one");
+    assert_int_equal(history_of(f, &key), 2);
+    /* What was never there cannot come at its place, what follows the tombstone can. */
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_ECONFLICT);
+    entry.base = 2;
+    entry.text = ng_str_of("again");
+    entry.before_json = "{}";
+    assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_OK);
+    expect_json(f, "shared", 3, FIRST, "again");
+    assert_int_equal(history_of(f, &key), 3);
+    /* And a second time. */
+    gone.base = 3;
+    gone.before_text = ng_str_of("again");
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    /* A backup that is made while it leaves has each revision once. */
+    assert_int_equal(f->docs->export_all(f->db, fixture_call(f), wait_in_export, &exported),
+                     NG_OK);
+    assert_int_equal(exported.count, 4);
+    exported.count = 1;
+    assert_int_equal(f->docs->export_all(f->db, fixture_call(f), wait_in_export, &exported),
+                     NG_OK);
+    assert_int_equal(exported.count, 1 + 4);
+    assert_int_equal(history_of(f, &key), 4);
+    expect_json(f, "shared", 3, FIRST, "again");
+    expect_clean(f);
+    fixture_close(&keeper);
+}
+
 static void test_too_large(void **state)
 {
     enum { SIZE = 16 * 1024 * 1024 };
@@ -190,9 +303,9 @@ int main(void)
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
     (void)snprintf(database, sizeof(database), "notegate_entries_%ld", (long)getpid());
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
-    const char *const sets[] = {uri_set, database_set, NULL};
+    const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
     const struct CMUnitTest tests[] = {TEST(test_shape), TEST(test_change_and_delete),
-                                       TEST(test_too_large)};
+                                       TEST(test_buried), TEST(test_too_large)};
     entry_sets = sets;
     client = mongoc_client_new(uri);
     assert_non_null(client);

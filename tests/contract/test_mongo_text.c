@@ -101,7 +101,8 @@ int main(void)
         return 77;
     }
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
-    const char *const sets[] = {uri_set, "mongo.database=notegate_text_{store}", NULL};
+    const char *const sets[] = {uri_set, "mongo.database=notegate_text_{store}",
+                                "mongo.timeout=30s", NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_text_index, setup, teardown),
     };

@@ -199,6 +199,10 @@ static void test_memory_keys(void **state)
     expect_member(key, "score", "0.5");
     expect_member(key, "agent", "agent:ann");
     expect_member(key, "timestamp", "2024-05-17T00:00:10.000000+00:00");
+    /* Long after the delivery is forgotten, as when another journal was in use meanwhile. */
+    freeReplyObject(ask("DEL", "journal:seen"));
+    assert_int_equal(deliver(test, &entry, 1), NG_OK);
+    expect_number("LLEN", "daily:" DAY, 1);
 }
 
 static void test_spaces(void **state)

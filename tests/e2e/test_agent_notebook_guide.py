@@ -109,6 +109,13 @@ def test_mongo_and_redis(servers, tmp_path):
     checked = subprocess.run([binary(), "check", "--config", str(config), "--data-dir", str(tmp_path / "data")],
                              capture_output=True, text=True, env=environment(), timeout=TIMEOUT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    lines = checked.stdout.splitlines()
+    assert "ok     documents: answers" in lines and "ok     journal: answers" in lines
+    redis.stop()
+    checked = subprocess.run([binary(), "check", "--config", str(config), "--data-dir", str(tmp_path / "data")],
+                             capture_output=True, text=True, env=environment(), timeout=TIMEOUT)
+    assert checked.returncode == 1 and "failed journal: " in checked.stdout, checked.stdout + checked.stderr
+    redis.start()
     gateway = Gateway(tmp_path / "data", args=["--config", str(config)])
     try:
         made = ask(gateway, "notebook_create", {"collection": "pages", "title": "T", "content": "text", "tags": ["launch"]})
@@ -159,6 +166,34 @@ def test_moving(servers, tmp_path, target):
         assert team.stop() == 0
 
 
+def told(gateway):
+    """The day without what a reader adds, oldest first."""
+    whole = ask(gateway, "memory_timeline", {"limit": 1000})
+    rows = [(row["type"], row.get("action"), row["event_id"], row.get("content"), row.get("title"), row.get("version"))
+            for row in whole["events"]]
+    return None if "backlog" in whole else rows[::-1]
+
+
+def test_the_journal_follows_its_setting(servers, tmp_path):
+    """Days, references and memories come to the journal that is set, each once, there and back."""
+    redis = servers.redis()
+    sets = ["journal=redis", f"redis.uri={redis.uri}"]
+    before = []
+    for number, journal in enumerate(([], sets, [], sets)):
+        gateway = Gateway(tmp_path / "data", journal)
+        try:
+            eventually(lambda: told(gateway) == before, WAIT, "the day of the journal before")
+            page = ask(gateway, "notebook_create", {"collection": "pages", "title": f"T{number}", "content": "one"})
+            ask(gateway, "notebook_update", {"collection": "pages", "notebook_id": page["notebook_id"], "append": "two"})
+            ask(gateway, "memory_log", {"content": f"a memory {number}"})
+            assert ask(gateway, "memory_recall", {"query": "memory"})["count"] == number + 1
+            assert ask(gateway, "memory_recall", {"query": "T0"})["count"] == 1
+            before = eventually(lambda: told(gateway), WAIT, "the day")
+            assert len(before) == 3 * (number + 1)
+        finally:
+            assert gateway.stop() == 0
+
+
 # ---- the compose file ----
 
 def compose():
@@ -179,7 +214,8 @@ def test_compose_is_whole():
     for name in ("mongo", "redis"):
         assert "ports" not in services[name] and services[name]["healthcheck"]
     words = services["redis"]["command"]
-    assert words[words.index("--appendonly") + 1] == "yes" and "noeviction" in words
+    kept = dict(zip(words[1::2], words[2::2]))
+    assert kept == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
     front = made["configs"]["front"]["content"]
     assert all(f"server {name}:8420" in front for name in gateways)
     # A lone $ would be the compose file's own.

@@ -298,6 +298,11 @@ def test_check_finds_what_serve_would_refuse(data):
 
     code, told = check("--listen", "127.0.0.1:0")
     assert code == 0 and "listen: 127.0.0.1:0\n" in told and f"root: {data}/files, mode 0700" in told
+    # A relative path is no space with a path.
+    there = f"{data.parent.name}/{data.name}"
+    done = subprocess.run([BINARY, "check", "--data-dir", there, "--listen", "127.0.0.1:0"], capture_output=True,
+                          text=True, env=environment(), cwd=data.parent.parent, timeout=60)
+    assert done.returncode == 0 and f"root: {there}/files, mode 0700" in done.stdout, done.stdout
     code, told = check("--listen", "nonsense")
     assert code == 1 and 'failed listen: listen is "nonsense"' in told
     code, told = check("--listen", "0.0.0.0:0")

@@ -326,3 +326,45 @@ def test_a_start_without_the_database(cluster):
     eventually(lambda: append(late, page, "in time").status_code == 200, PATIENCE, "a write")
     eventually(lambda: late.client.get("/readyz").status_code == 200, PATIENCE, "readiness")
     assert "too early" not in lines_of(late, page)
+
+
+def asked(gateway, tool, arguments=None):
+    """The answer, also where the databases are slow for a moment."""
+    def answered():
+        answer = gateway.call(tool, arguments or {})
+        assert answer.status_code == 200 or answer.json()["code"] in NOT_NOW, answer.text
+        return answer.json().get("result")
+
+    return eventually(answered, PATIENCE, tool)
+
+
+def contents(gateway):
+    """What recall and timeline tell, both without a backlog."""
+    found = []
+    for tool, arguments, rows in (("memory_recall", {"query": "", "limit": 1000}, "results"),
+                                  ("memory_timeline", {"limit": 1000}, "events")):
+        whole = eventually(lambda: (lambda told: told if "backlog" not in told else None)(
+            asked(gateway, tool, arguments)), PATIENCE, tool)
+        found.append({row["content"] for row in whole[rows] if row["type"] == "memory"})
+    assert found[0] == found[1]
+    return found[0]
+
+
+def test_what_one_gateway_answered_the_others_remember_at_once(cluster):
+    """Numbers are given later than answers: recall, the timeline and checkpoints wait for them."""
+    create(cluster[0])
+    said = set()
+    for number in range(2 * GATEWAYS):
+        asked(cluster[number], "memory_log", {"content": f"memory {number}"})
+        said.add(f"memory {number}")
+        assert contents(cluster[number + 1]) == said
+    for number in range(GATEWAYS):
+        asked(cluster[number], "memory_log", {"content": f"before {number}"})
+        point = asked(cluster[number + 1], "checkpoint_snapshot")["checkpoint_id"]
+        said.add(f"before {number}")
+        asked(cluster[number + 1], "memory_log", {"content": f"after {number}"})
+        undo = asked(cluster[number + 2], "checkpoint_restore", {"checkpoint_id": point})["previous_checkpoint_id"]
+        assert contents(cluster[number]) == said
+        asked(cluster[number], "checkpoint_restore", {"checkpoint_id": undo})
+        said.add(f"after {number}")
+        assert contents(cluster[number + 2]) == said

@@ -5,6 +5,7 @@ meanwhile, a journal in Redis that goes away."""
 import asyncio
 import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import signal
@@ -18,8 +19,9 @@ from mcp import Client
 from conftest import Gateway, binary, eventually
 
 PLUGIN = "plugins=agent_notebook"
-PAGES = 200
-KILLS = 12
+SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
+PAGES = 40 if SANITIZED else 200
+KILLS = 4 if SANITIZED else 12
 CLUSTER_PAGES = 60
 WAIT = 60
 
@@ -108,6 +110,25 @@ def test_memory(start, sets):
     assert refused(gateway, "checkpoint_restore", {"checkpoint_id": "none"})["code"] == "NOT_FOUND"
 
 
+def test_wrong_arguments_are_named(start):
+    gateway = start([PLUGIN])
+    for tool, arguments, path, got in (("memory_log", {"content": "c", "tags": ["a", "b,c"]}, "/tags", "b,c"),
+                                       ("memory_recall", {"query": "", "since": "soon"}, "/since", "soon"),
+                                       ("memory_timeline", {"date": "22.11.2026"}, "/date", "22.11.2026"),
+                                       ("memory_timeline", {"date": "2026-11-22T10:00:00Z"}, "/date", "2026-11-22T10:00:00Z"),
+                                       ("memory_summary", {"mode": "set"}, "/text", "nothing"),
+                                       ("memory_summary", {"mode": "read", "text": "t"}, "/mode", "read")):
+        error = refused(gateway, tool, arguments)
+        assert error["code"] == "INVALID_INPUT" and got in error["message"], error
+        assert [(one["path"], one["got"]) for one in error["details"]["violations"]] == [(path, got)]
+    today = ask(gateway, "memory_timeline")
+    assert ask(gateway, "memory_timeline", {"date": today["date"]}) == today
+    error = gateway.client.post("/v1/tools/memory_summary", json={}, headers={"X-Notegate-Mode": "ask"}).json()
+    assert error["code"] == "MODE_FORBIDDEN" and "`mode`" in error["hint"] and "read" in error["hint"]
+    error = refused(gateway, "notebook_read", {"collection": "code_snippets", "notebook_id": "none"})
+    assert "pages or research_notes" in error["hint"]
+
+
 def test_checkpoint(start, sets):
     gateway = start(sets)
     changed, dropped = make_page(gateway, "one"), make_page(gateway, "to go")
@@ -152,11 +173,20 @@ def test_mcp(start):
             context = await client.get_prompt("memory_context", {"limit": "5"})
             text = context.messages[0].content.text
             assert "What lasts" in text and "seen over MCP" in text
+            # One line an event, whatever is in it, with what notebook_read takes and the summary.
+            await client.call_tool("memory_log", {"content": "first\n- second"})
+            made = await client.call_tool("notebook_create", {"collection": "pages", "title": "A\n- B", "content": "in\nshort"})
+            page = made.structured_content["notebook_id"]
+            context = await client.get_prompt("memory_context", {"limit": "2"})
+            lines = context.messages[0].content.text.rstrip("\n").splitlines()[-2:]
+            assert lines[0].endswith(": first - second")
+            assert lines[1].endswith(f" created pages/{page}: A - B - in short"), lines
             kept = await client.call_tool("checkpoint_snapshot", {"label": "by MCP"})
             name = kept.structured_content["checkpoint_id"]
             listed = await client.list_resources()
             uris = [str(resource.uri) for resource in listed.resources]
             assert f"notegate://shared/checkpoint/{name}" in uris
+            assert listed.resources[uris.index(f"notegate://shared/checkpoint/{name}")].size is None
             content = (await client.read_resource(f"notegate://shared/checkpoint/{name}")).contents[0].text
             assert json.loads(content)["journal"]["summary"] == "What lasts"
             progress = []

@@ -56,7 +56,9 @@ class Note:
         self.path = rng.choice(["", "a/", "a/b/", "c_d/"]) + f"n{number:03}.md"
         self.title = " ".join(rng.choices(WORDS, k=2)) if rng.random() < 0.6 else None
         self.heading = " ".join(rng.choices(WORDS, k=2)) if rng.random() < 0.5 else None
-        self.text = " ".join(rng.choices(WORDS, k=rng.randrange(1, 12)))
+        self.text = " ".join(rng.choices(WORDS, k=rng.randrange(1, 12))) + f" item{number}code{number % 7}"
+        if number % 10 == 3:
+            self.text += f" {'q' * 40}alpha{'q' * 40}"  # a word too long for the list of words
         self.status = rng.choice(STATUSES + [None])
         self.rank = rng.choice([None, 1, 2, 10, 2.5])
         self.tags = sorted(rng.sample(["x", "y", "a/b"], k=rng.randrange(3)))
@@ -156,7 +158,8 @@ def ranked(notes, rank):
 
 QUERIES = ["alpha", "ALPHA", "plan", "ab", "x", "é", "ÉTÉ", "strasse", "Straße", "100%", "%", "_", "a_c", "snake_c",
            "会議", "会", "メモ", "ПРОЕКТ", "alpha beta", " ", "zzz", "note2", "e-m", "\"", "'", "*", "\\", "# ", "](",
-           "resume", "naïve", "planning project", "a" * 300]
+           "resume", "naïve", "planning project", "a" * 300,
+           "item", "item1", "tem17c", "code3", "qalphaq", "q" * 64, "q" * 65, "lph", "lpha al"]
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -245,7 +245,15 @@ def check_notes(place, block):
     assert list((folder / "daily").glob("*.md"))
 
 
+def check_cells(place, block):
+    made, attached, added, rest = place.shell(block).split("\n", 3)
+    assert made.startswith("Created the notebook ") and attached.endswith("it is active")
+    assert added.startswith("Successfully added markdown cell at index 0")
+    assert "Retrieved all 2 cell(s)" in rest and "# Plots" in rest and '"cellCount":2' in rest
+
+
 CHECKS = {
+    "notegate call createNotebook": check_cells,
     "NOTEGATE_OPENNOTES_NOTEBOOKS": check_notes_serve,
     "notegate call opennotes_create": check_notes,
     "curl -s http://127.0.0.1:8420/v1/tools/notebook_create": check_agent_notebook,

@@ -205,6 +205,14 @@ static const char *faulty_engine(void *self, const struct ng_search *search)
     return faulty->inner->engine != NULL ? faulty->inner->engine(faulty->db, search) : "fts5";
 }
 
+static int faulty_settle(void *db, struct ng_call *call, uint32_t flags, int64_t wait_ms)
+{
+    struct faulty *faulty = db;
+    return faulty->inner->settle == NULL
+               ? NG_OK
+               : faulty->inner->settle(faulty->db, call, flags, wait_ms);
+}
+
 const struct ng_documents faulty_documents = {
     .name = "faulty",
     .version = "1.0.0",
@@ -227,4 +235,5 @@ const struct ng_documents faulty_documents = {
     .verify = faulty_verify,
     .last_seq = faulty_last_seq,
     .engine = faulty_engine,
+    .settle = faulty_settle,
 };

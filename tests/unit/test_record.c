@@ -25,7 +25,7 @@ static const char params[] =
     "{\"$ref\":\"#/$defs/secret\"}]}},\"rest\":{\"type\":\"object\",\"additionalProperties\":"
     "{\"writeOnly\":true}}}}";
 
-static void expect_print(const char *args, const char *text)
+static void expect_print_by(const char *of, const char *args, const char *text)
 {
     struct arena arena;
     struct json_error error;
@@ -34,12 +34,41 @@ static void expect_print(const char *args, const char *text)
     struct buf out;
     arena_init(&arena, 0);
     buf_init(&out, 1 << 20);
-    assert_int_equal(json_parse(&arena, ng_str_of(params), 64, &schema, &error), NG_OK);
+    assert_int_equal(json_parse(&arena, ng_str_of(of), 64, &schema, &error), NG_OK);
     assert_int_equal(json_parse(&arena, ng_str_of(args), 64, &value, &error), NG_OK);
     record_print(&out, value, schema);
     assert_string_equal(buf_cstr(&out), text);
     buf_done(&out);
     arena_done(&arena);
+}
+
+static void expect_print(const char *args, const char *text)
+{
+    expect_print_by(params, args, text);
+}
+
+static void test_redacted_by_pattern(void **state)
+{
+    (void)state;
+    expect_print_by("{\"patternProperties\":{\"^key_\":{\"writeOnly\":true}},\"properties\":{"
+                    "\"a\":{\"type\":\"integer\"}}}",
+                    "{\"key_one\":\"hush\"}", "{\"key_one\":\"[redacted]\"}");
+}
+
+/* Where a value has more schemas than are looked at, none of them is passed over. */
+static void test_redacted_by_many(void **state)
+{
+    (void)state;
+    struct buf of;
+    buf_init(&of, 1 << 16);
+    (void)buf_add_c(&of, "{\"properties\":{\"a\":{\"anyOf\":[");
+    for (int i = 0; i < 60; i++) {
+        (void)buf_printf(&of, "{\"const\":%d},", i);
+    }
+    (void)buf_add_c(&of, "{\"writeOnly\":true}]},\"b\":{\"type\":\"integer\"}}}");
+    expect_print_by(buf_cstr(&of), "{\"a\":\"hush\",\"b\":1}",
+                    "{\"a\":\"[redacted]\",\"b\":1}");
+    buf_done(&of);
 }
 
 static void test_redacted(void **state)
@@ -216,10 +245,9 @@ static void test_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_redacted),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_redacted),         cmocka_unit_test(test_redacted_by_pattern),
+        cmocka_unit_test(test_redacted_by_many), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_recorded),         cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -434,6 +434,43 @@ static void test_refused(void **state)
     bench_close(&bench);
 }
 
+/* Nothing is looked for where the id is new; where it is taken nevertheless the commit finds
+ * out, and memory has forgotten what it took for granted. */
+static void new_ids(uint32_t flags)
+{
+    struct bench bench;
+    struct write taken;
+    struct write fresh;
+    bench_open(&bench, flags);
+    change(&bench, "d", "a", NG_OK);
+    struct store *first = bench.store;
+    bench.store = bench_store(&bench, flags); /* has nothing in memory */
+    write_new(&bench, &taken, "d", "b");
+    taken.changes[0].is_new = true;
+    taken.changes[0].has_expected = true;
+    write_start(&bench, &taken);
+    write_end(&taken, NG_ECONFLICT);
+    expect(&bench, "d", 1, "a");
+    assert_int_equal(change(&bench, "d", "b", NG_OK), 2);
+    expect(&bench, "d", 2, "ab");
+    write_new(&bench, &fresh, "e", "c");
+    fresh.changes[0].is_new = true;
+    write_start(&bench, &fresh);
+    assert_int_equal(write_end(&fresh, NG_OK), 1);
+    assert_int_equal(change(&bench, "e", "d", NG_OK), 2);
+    expect(&bench, "e", 2, "cd");
+    store_close(bench.store);
+    bench.store = first;
+    bench_close(&bench);
+}
+
+static void test_new_ids(void **state)
+{
+    (void)state;
+    new_ids(NG_DOCUMENTS_MEMORY);
+    new_ids(NG_DOCUMENTS_MEMORY | NG_DOCUMENTS_SHARED);
+}
+
 static void fail_held(void)
 {
     held_next(NG_EUNAVAILABLE);
@@ -674,7 +711,7 @@ int main(void)
         cmocka_unit_test(test_failing_chain), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_again),         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_crowd),         cmocka_unit_test(test_crowd_failing),
-        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared),        cmocka_unit_test(test_new_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

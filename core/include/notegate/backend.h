@@ -202,6 +202,10 @@ struct ng_documents {
     /* What a search like this one is answered by: "text", "filter", ... A constant. NULL: every
      * search is "fts5". */
     const char *(*engine)(void *db, const struct ng_search *search);
+    /* Of a shared backend that numbers changes later: waits up to wait_ms until changes() tells
+     * everything that was committed before, by whatever gateway, in collections with one of
+     * these flags. NG_ETIMEOUT: it does not yet. NULL: it always does. */
+    int (*settle)(void *db, struct ng_call *call, uint32_t flags, int64_t wait_ms);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

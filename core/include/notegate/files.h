@@ -29,6 +29,8 @@ enum ng_file_type {
 
 /* Versions kept for undo, per file. */
 #define NG_FILE_UNDO_MAX 10
+/* Before a file is read again that another program seems to be writing. */
+#define NG_FILE_PAUSE_MS 50
 /* Links followed on the way to one file. */
 #define NG_FILE_LINKS_MAX 40
 
@@ -55,7 +57,9 @@ struct ng_file {
  * ng_draft_splice(), and replies. No draft call: nothing is written, the reply stands. May run
  * more than once (another program saved meanwhile), on another thread than the tool, after the
  * tool has returned: `user` lies in call memory. Not NG_OK: nothing is written and the call
- * fails with it.
+ * fails with it; but NG_EWOULDBLOCK means "another program seems to be in the middle of writing
+ * it": the file is read again after a moment (NG_FILE_PAUSE_MS), and the function asked again;
+ * it counts itself how often it waits.
  */
 typedef int ng_file_fn(struct ng_call *call, const struct ng_file *present,
                        struct ng_draft *next, void *user);

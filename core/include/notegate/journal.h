@@ -100,7 +100,8 @@ struct ng_journal {
      * first], "references": [entry], "memories": [entry], "summary": text or null}, an entry
      * being {"event_id", "kind", "seq", "time", "agent", "action", "collection", "id", "title",
      * "status", "version", "source", "tags", "score", "data", "content"}, what is absent left
-     * out. */
+     * out. What is put back may also have "passed": [event_id], events that were delivered and
+     * are not in it; who remembers deliveries does not take them again. */
     int (*dump)(void *journal, struct ng_call *call, struct ng_str space,
                 struct ng_str *ret_json);
     int (*restore)(void *journal, struct ng_call *call, struct ng_str space,

@@ -112,6 +112,8 @@ struct ng_change {
     const char
         *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
     bool has_expected;          /* compare-and-swap: */
+    bool is_new;                /* the id was just made by chance: it is not looked for first.
+                                   Where it is taken nevertheless the change is NG_ECONFLICT */
     uint64_t expected_revision; /* the present revision must be this (0: not there), else
                                    NG_ECONFLICT */
 };
@@ -301,7 +303,8 @@ struct ng_host {
     /* The journal: the functions of the one in use (see journal.h) and its handle. */
     const struct ng_journal *(*journal)(struct ng_call *call, void **ret_journal);
 
-    /* Entries of a resource or prompt listing and of a completion (see struct ng_resources). */
+    /* Entries of a resource or prompt listing and of a completion (see struct ng_resources).
+     * bytes UINT64_MAX: not known. */
     int (*list_add)(struct ng_listing *listing, struct ng_str id, struct ng_str name,
                     struct ng_str description, const char *mime_type, uint64_t bytes,
                     int64_t modified_ms);
@@ -485,7 +488,13 @@ struct ng_prompt {
     int (*get)(void *self, struct ng_call *call, struct ng_str args);
     int (*complete)(void *self, struct ng_call *call, const char *argument,
                     struct ng_str prefix, struct ng_listing *listing);
+    /* The modes it is listed in, as bits NG_IN_MODE(NG_MODE_ASK); 0: all. It can be got in any:
+     * get() may fail with NG_EMODE. */
+    uint32_t modes;
+    enum ng_tool_space space; /* as of a tool */
 };
+
+#define NG_IN_MODE(mode) (1u << (mode))
 
 struct ng_plugin {
     const char *name;    /* [a-z][a-z0-9_]{0,31}. Required */

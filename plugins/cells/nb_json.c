@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* nb_json.c - reads JSON strictly, as Python writes it: is it well formed, and where does each
+ * value lie. */
+#include "nb_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool nb_scan_fail(struct nb_scan *scan, enum nb_fault fault, size_t at, const char *what)
+{
+    size_t line = 1;
+    size_t column = 1; /* in characters */
+    for (size_t i = scan->start; i < at && i < scan->bytes.len; i++) {
+        unsigned char c = (unsigned char)scan->bytes.data[i];
+        line += c == '\n';
+        column = c == '\n' ? 1 : column + ((c & 0xc0) != 0x80);
+    }
+    if (scan->error->fault == NB_FINE) {
+        scan->error->fault = fault;
+        (void)snprintf(scan->error->text, sizeof(scan->error->text),
+                       "%s (line %zu, column %zu)", what, line, column);
+    }
+    return false;
+}
+
+/* What git leaves where it could not merge. */
+static bool at_merge_mark(const struct nb_scan *scan)
+{
+    static const char *const marks[] = {"<<<<<<<", "=======", ">>>>>>>", "|||||||"};
+    bool found = false;
+    for (size_t i = 0; i < NG_COUNT(marks) && !found; i++) {
+        size_t len = strlen(marks[i]);
+        found = scan->bytes.len - scan->at >= len &&
+                memcmp(scan->bytes.data + scan->at, marks[i], len) == 0;
+    }
+    return found;
+}
+
+static bool fail_json(struct nb_scan *scan, const char *what)
+{
+    if (scan->at >= scan->bytes.len) {
+        return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
+                            "it is cut short: its JSON does not end");
+    }
+    if (at_merge_mark(scan)) {
+        return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
+                            "it holds the marks of a merge with conflicts: settle them first");
+    }
+    return nb_scan_fail(scan, NB_NOT_JSON, scan->at, what);
+}
+
+void nb_scan_space(struct nb_scan *scan)
+{
+    const char *data = scan->bytes.data;
+    while (scan->at < scan->bytes.len && (data[scan->at] == ' ' || data[scan->at] == '\n' ||
+                                          data[scan->at] == '\r' || data[scan->at] == '\t')) {
+        scan->at++;
+    }
+}
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Bytes of the character at `at` that is not ASCII; 0: no UTF-8. */
+size_t nb_utf8_length(struct ng_str bytes, size_t at)
+{
+    const unsigned char *p = (const unsigned char *)bytes.data + at;
+    size_t left = bytes.len - at;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+        return left >= 2 && (p[1] & 0xc0) == 0x80 ? 2 : 0;
+    }
+    if ((p[0] & 0xf0) == 0xe0) {
+        bool good = left >= 3 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
+                    !(p[0] == 0xe0 && p[1] < 0xa0) && !(p[0] == 0xed && p[1] > 0x9f);
+        return good ? 3 : 0;
+    }
+    if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+        bool good = left >= 4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
+                    (p[3] & 0xc0) == 0x80 && !(p[0] == 0xf0 && p[1] < 0x90) &&
+                    !(p[0] == 0xf4 && p[1] > 0x8f);
+        return good ? 4 : 0;
+    }
+    return 0;
+}
+
+/* Behind a backslash. Halves of surrogate pairs are let through: real files have them. */
+static bool scan_escape(struct nb_scan *scan)
+{
+    const char *data = scan->bytes.data;
+    if (scan->at >= scan->bytes.len) {
+        return fail_json(scan, "");
+    }
+    char c = data[scan->at++];
+    if (c != 'u') {
+        return strchr("\"\\/bfnrt", c) != NULL && c != '\0'
+                   ? true
+                   : nb_scan_fail(scan, NB_NOT_JSON, scan->at - 2, "there is no such escape");
+    }
+    for (int i = 0; i < 4; i++, scan->at++) {
+        if (scan->at >= scan->bytes.len || !is_hex(data[scan->at])) {
+            return fail_json(scan, "\\u needs four hexadecimal digits");
+        }
+    }
+    return true;
+}
+
+/* Most of a file are these bytes: images. */
+static size_t after_plain(struct ng_str bytes, size_t at)
+{
+    const char *p = bytes.data + at;
+    const char *end = bytes.data + bytes.len;
+    while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') {
+        p++; /* as a signed char, what is beyond ASCII is below ' ' */
+    }
+    return (size_t)(p - bytes.data);
+}
+
+static bool scan_string(struct nb_scan *scan, struct nb_span *ret)
+{
+    const char *data = scan->bytes.data;
+    size_t start = scan->at;
+    if (scan->at >= scan->bytes.len || data[scan->at] != '"') {
+        return fail_json(scan, "a string is missing");
+    }
+    scan->at++;
+    while (scan->at < scan->bytes.len) {
+        scan->at = after_plain(scan->bytes, scan->at);
+        if (scan->at >= scan->bytes.len) {
+            break;
+        }
+        unsigned char c = (unsigned char)data[scan->at];
+        if (c == '"') {
+            scan->at++;
+            *ret = (struct nb_span){start, scan->at - start};
+            return true;
+        }
+        if (c == '\\') {
+            scan->at++;
+            if (!scan_escape(scan)) {
+                return false;
+            }
+        } else if (c < 0x20) {
+            return fail_json(scan, "a control character stands unescaped in a string");
+        } else {
+            size_t len = nb_utf8_length(scan->bytes, scan->at);
+            if (len == 0) {
+                return nb_scan_fail(scan, NB_NOT_UTF8, scan->at, "it is not UTF-8");
+            }
+            scan->at += len;
+        }
+    }
+    return fail_json(scan, "");
+}
+
+static size_t scan_digits(struct nb_scan *scan)
+{
+    size_t start = scan->at;
+    while (scan->at < scan->bytes.len && scan->bytes.data[scan->at] >= '0' &&
+           scan->bytes.data[scan->at] <= '9') {
+        scan->at++;
+    }
+    return scan->at - start;
+}
+
+bool nb_scan_is(const struct nb_scan *scan, char c)
+{
+    return scan->at < scan->bytes.len && scan->bytes.data[scan->at] == c;
+}
+
+static bool scan_number(struct nb_scan *scan)
+{
+    size_t start = scan->at;
+    scan->at += nb_scan_is(scan, '-') ? 1 : 0;
+    bool zero = nb_scan_is(scan, '0');
+    size_t digits = scan_digits(scan);
+    if (digits == 0 || (zero && digits > 1)) {
+        scan->at = digits == 0 ? scan->at : start;
+        return fail_json(scan, "this is no value of JSON");
+    }
+    if (nb_scan_is(scan, '.')) {
+        scan->at++;
+        if (scan_digits(scan) == 0) {
+            return fail_json(scan, "digits are missing behind the point");
+        }
+    }
+    if (nb_scan_is(scan, 'e') || nb_scan_is(scan, 'E')) {
+        scan->at++;
+        scan->at += nb_scan_is(scan, '+') || nb_scan_is(scan, '-') ? 1 : 0;
+        if (scan_digits(scan) == 0) {
+            return fail_json(scan, "digits are missing in the exponent");
+        }
+    }
+    return true;
+}
+
+static bool scan_word(struct nb_scan *scan)
+{
+    /* The last three are Python's: it writes and reads them. */
+    static const char *const words[] = {"true", "false",    "null",
+                                        "NaN",  "Infinity", "-Infinity"};
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        size_t len = strlen(words[i]);
+        if (scan->bytes.len - scan->at >= len &&
+            memcmp(scan->bytes.data + scan->at, words[i], len) == 0) {
+            scan->at += len;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool scan_any_member(struct nb_scan *scan, struct nb_span name, void *user)
+{
+    struct nb_span value;
+    (void)name;
+    (void)user;
+    return nb_scan_value(scan, &value);
+}
+
+static bool scan_deeper(struct nb_scan *scan)
+{
+    if (++scan->depth > NB_DEPTH_MAX) {
+        return nb_scan_fail(scan, NB_DEEP, scan->at, "its JSON is nested too deep");
+    }
+    scan->at++;
+    nb_scan_space(scan);
+    return true;
+}
+
+/* Behind a member or an element: a comma, or the end. */
+static bool scan_next(struct nb_scan *scan, char end, bool *ret_end)
+{
+    nb_scan_space(scan);
+    *ret_end = nb_scan_is(scan, end);
+    if (*ret_end) {
+        scan->at++;
+        scan->depth--;
+        return true;
+    }
+    if (!nb_scan_is(scan, ',')) {
+        return fail_json(scan, "a comma or the closing bracket is missing");
+    }
+    scan->at++;
+    nb_scan_space(scan);
+    return true;
+}
+
+bool nb_scan_object(struct nb_scan *scan, nb_member_fn *member, void *user, struct nb_span *ret)
+{
+    size_t start = scan->at;
+    bool end = false;
+    if (!scan_deeper(scan)) {
+        return false;
+    }
+    if (nb_scan_is(scan, '}')) {
+        end = true;
+        scan->at++;
+        scan->depth--;
+    }
+    while (!end) {
+        struct nb_span name;
+        if (!scan_string(scan, &name)) {
+            return false;
+        }
+        nb_scan_space(scan);
+        if (!nb_scan_is(scan, ':')) {
+            return fail_json(scan, "a colon is missing");
+        }
+        scan->at++;
+        nb_scan_space(scan);
+        if (!member(scan, name, user) || !scan_next(scan, '}', &end)) {
+            return false;
+        }
+    }
+    *ret = (struct nb_span){start, scan->at - start};
+    return true;
+}
+
+bool nb_scan_array(struct nb_scan *scan, bool (*element)(struct nb_scan *scan, void *user),
+                   void *user, struct nb_span *ret)
+{
+    size_t start = scan->at;
+    bool end = false;
+    if (!scan_deeper(scan)) {
+        return false;
+    }
+    if (nb_scan_is(scan, ']')) {
+        end = true;
+        scan->at++;
+        scan->depth--;
+    }
+    while (!end) {
+        if (!element(scan, user) || !scan_next(scan, ']', &end)) {
+            return false;
+        }
+    }
+    *ret = (struct nb_span){start, scan->at - start};
+    return true;
+}
+
+static bool scan_any_element(struct nb_scan *scan, void *user)
+{
+    struct nb_span value;
+    (void)user;
+    return nb_scan_value(scan, &value);
+}
+
+bool nb_scan_value(struct nb_scan *scan, struct nb_span *ret)
+{
+    size_t start = scan->at;
+    if (nb_scan_is(scan, '{')) {
+        return nb_scan_object(scan, scan_any_member, NULL, ret);
+    }
+    if (nb_scan_is(scan, '[')) {
+        return nb_scan_array(scan, scan_any_element, NULL, ret);
+    }
+    if (nb_scan_is(scan, '"')) {
+        return scan_string(scan, ret);
+    }
+    if (!scan_word(scan) && !scan_number(scan)) {
+        return false;
+    }
+    *ret = (struct nb_span){start, scan->at - start};
+    return true;
+}
+
+bool nb_check(struct ng_str json)
+{
+    struct nb nothing = {.cell_count = 0};
+    struct nb_error ignored = {.fault = NB_FINE};
+    struct nb_scan scan = {
+        .bytes = json, .nb = &nothing, .error = &ignored, .depth = NB_DEPTH_AROUND};
+    struct nb_span value;
+    nb_scan_space(&scan);
+    if (!nb_scan_value(&scan, &value)) {
+        return false;
+    }
+    nb_scan_space(&scan);
+    return scan.at == json.len;
+}

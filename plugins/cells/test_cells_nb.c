@@ -1,0 +1,831 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cells_nb.c - the index of a notebook file and its edits: every layout, byte by byte, and
+ * what is wrong with files that are none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nb.h"
+
+static struct ng_str str(const char *text)
+{
+    return ng_str_of(text);
+}
+
+static void index_good(struct ng_str bytes, struct nb *nb)
+{
+    struct nb_error error;
+    enum nb_fault fault = nb_index(bytes, nb, &error);
+    if (fault != NB_FINE) {
+        fail_msg("%s in:\n%.*s", error.text, (int)bytes.len, bytes.data);
+    }
+}
+
+static void equal(struct ng_str got, struct ng_str want)
+{
+    size_t same = 0;
+    while (same < got.len && same < want.len && got.data[same] == want.data[same]) {
+        same++;
+    }
+    if (same < got.len || same < want.len) {
+        size_t from = same < 100 ? 0 : same - 100;
+        size_t left = got.len - from < 300 ? got.len - from : 300;
+        size_t wanted = want.len - from < 300 ? want.len - from : 300;
+        fail_msg("byte %zu of %zu (wanted %zu): ...%.*s\nwanted: ...%.*s", same, got.len,
+                 want.len, (int)left, got.data + from, (int)wanted, want.data + from);
+    }
+}
+
+/* Applies the edit, frees it, and finds the result to be a notebook. */
+static struct nb_text applied(const struct nb *nb, struct nb_edit *edit)
+{
+    struct nb_text out = {0};
+    struct nb again;
+    nb_apply(&out, nb->bytes, edit);
+    assert_false(out.failed);
+    nb_edit_done(edit);
+    index_good(nb_text_str(&out), &again);
+    nb_done(&again);
+    return out;
+}
+
+static void source_is(const struct nb *nb, size_t index, const char *want)
+{
+    struct nb_text text = {0};
+    assert_true(nb_decode_lines(&text, nb->bytes, nb->cells[index].source));
+    equal(nb_text_str(&text), str(want));
+    nb_text_done(&text);
+}
+
+/* One edit of a file given as text, and what must come out. */
+typedef void change_fn(struct nb_edit *edit, const struct nb *nb);
+
+static void becomes(const char *before, change_fn *change, const char *after)
+{
+    struct nb nb;
+    struct nb_edit edit = {0};
+    index_good(str(before), &nb);
+    change(&edit, &nb);
+    struct nb_text out = applied(&nb, &edit);
+    equal(nb_text_str(&out), str(after));
+    nb_text_done(&out);
+    nb_done(&nb);
+}
+
+/* ---- a model of a notebook, written in any layout: an edit of the file must give what writing
+ * the edited model gives ---- */
+
+#define MODEL_CELLS 12
+#define MODEL_TEXT 256
+
+struct model_cell {
+    enum nb_type type;
+    char id[16];
+    char source[MODEL_TEXT];
+    int outputs; /* how many */
+    int count;   /* -1: null */
+    bool one_string;
+};
+
+struct model {
+    struct model_cell cells[MODEL_CELLS];
+    size_t count;
+    bool ids, unsorted, one_string;
+    struct nb_style style;
+};
+
+static void add_source(struct nb_text *out, const struct model_cell *cell, bool ascii)
+{
+    if (cell->one_string) {
+        nb_encode(out, str(cell->source), ascii);
+    } else {
+        nb_encode_lines(out, str(cell->source), ascii);
+    }
+}
+
+static void add_outputs(struct nb_text *out, int count)
+{
+    nb_add_word(out, "[");
+    for (int i = 0; i < count; i++) {
+        nb_add_word(out, i > 0 ? "," : "");
+        nb_add_word(out,
+                    "{\"output_type\":\"execute_result\",\"data\":{\"application/json\":"
+                    "{\"n\":1e400,\"m\":[NaN,-Infinity,1.0E+2]},\"text/plain\":[\"a\\n\","
+                    "\"\\u0000\\u001b[0m\\ud800\"]},\"metadata\":{},\"execution_count\":1}");
+    }
+    nb_add_word(out, "]");
+}
+
+static void add_model_member(struct nb_text *out, const struct model_cell *cell,
+                             const struct model *model, const char *name)
+{
+    static const char *const types[] = {"", "\"code\"", "\"markdown\"", "\"raw\""};
+    bool code = strcmp(name, "outputs") == 0 || strcmp(name, "execution_count") == 0;
+    char number[16];
+    if ((code && cell->type != NB_CODE) || (strcmp(name, "id") == 0 && !model->ids)) {
+        return;
+    }
+    nb_add_word(out, out->data[out->len - 1] == '{' ? "\"" : ",\"");
+    nb_add_word(out, name);
+    nb_add_word(out, "\":");
+    if (strcmp(name, "cell_type") == 0) {
+        nb_add_word(out, types[cell->type]);
+    } else if (strcmp(name, "id") == 0) {
+        nb_encode(out, str(cell->id), false);
+    } else if (strcmp(name, "metadata") == 0) {
+        nb_add_word(out, "{}");
+    } else if (strcmp(name, "source") == 0) {
+        add_source(out, cell, model->style.ascii);
+    } else if (strcmp(name, "outputs") == 0) {
+        add_outputs(out, cell->outputs);
+    } else {
+        (void)snprintf(number, sizeof(number), "%d", cell->count);
+        nb_add_word(out, cell->count < 0 ? "null" : number);
+    }
+}
+
+static void model_json(const struct model *model, struct nb_text *out)
+{
+    static const char *const sorted[] = {"cell_type", "execution_count", "id",
+                                         "metadata",  "outputs",         "source"};
+    static const char *const colab[] = {"cell_type", "source",          "metadata",
+                                        "id",        "execution_count", "outputs"};
+    nb_add_word(out, "{");
+    const char *const tail = "\"metadata\":{\"title\":\"\\u00e9\xc3\xa9\",\"big\":"
+                             "100000000000000000000000000000000000000000000000000000,"
+                             "\"odd\":[1.50,-0,1E5,[],{},[[]],\"a/b\\/c\"]},";
+    nb_add_word(out, model->unsorted ? tail : "");
+    nb_add_word(out, "\"cells\":[");
+    for (size_t i = 0; i < model->count; i++) {
+        nb_add_word(out, i > 0 ? ",{" : "{");
+        for (size_t k = 0; k < NG_COUNT(sorted); k++) {
+            add_model_member(out, &model->cells[i], model,
+                             model->unsorted ? colab[k] : sorted[k]);
+        }
+        nb_add_word(out, "}");
+    }
+    nb_add_word(out, "],");
+    nb_add_word(out, model->unsorted ? "" : tail);
+    nb_add_word(out, model->ids ? "\"nbformat\":4,\"nbformat_minor\":5,\"zz\":null}"
+                                : "\"nbformat\":4,\"nbformat_minor\":4,\"zz\":null}");
+}
+
+static struct nb_text model_file(const struct model *model)
+{
+    struct nb_text json = {0};
+    struct nb_text out = {0};
+    model_json(model, &json);
+    nb_format(&out, &model->style, nb_text_str(&json), 0);
+    nb_add_word(&out, model->style.flat ? "" : model->style.newline);
+    assert_false(json.failed || out.failed);
+    nb_text_done(&json);
+    return out;
+}
+
+/* ---- random models and edits ---- */
+
+static unsigned next_random(unsigned *state, unsigned below)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (*state >> 16 & 0x7fff) % below;
+}
+
+static void random_text(unsigned *state, char *out)
+{
+    static const char *const pieces[] = {"x = 1\n",
+                                         "\n",
+                                         "print(\"a\\b\")",
+                                         "\tend\n",
+                                         "\xc3\xa9t\xc3\xa9\n",
+                                         "\xf0\x9f\x98\x80",
+                                         "a\r\nb",
+                                         "'",
+                                         "\x7f\x01\n",
+                                         "same\n",
+                                         "same\n",
+                                         "\xe2\x80\xa8",
+                                         "```\n{{}}\n"};
+    unsigned count = next_random(state, 8);
+    size_t len = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const char *piece = pieces[next_random(state, NG_COUNT(pieces))];
+        memcpy(out + len, piece, strlen(piece));
+        len += strlen(piece);
+    }
+    out[len] = '\0';
+}
+
+static void random_cell(unsigned *state, struct model *model, struct model_cell *cell)
+{
+    memset(cell, 0, sizeof(*cell));
+    cell->type = 1 + next_random(state, 3);
+    cell->one_string = model->one_string;
+    (void)snprintf(cell->id, sizeof(cell->id), "c%u-%u", next_random(state, 30000),
+                   next_random(state, 30000));
+    random_text(state, cell->source);
+    cell->count = -1;
+    if (cell->type == NB_CODE && next_random(state, 2) == 0) {
+        cell->outputs = (int)next_random(state, 3);
+        cell->count = (int)next_random(state, 100);
+    }
+}
+
+static void random_model(unsigned *state, struct model *model)
+{
+    static const char *const indents[] = {" ", "  ", "    ", "\t", ""};
+    memset(model, 0, sizeof(*model));
+    model->ids = next_random(state, 3) > 0;
+    model->unsorted = next_random(state, 2) == 0;
+    model->one_string = next_random(state, 3) == 0;
+    struct nb_style *style = &model->style;
+    style->flat = next_random(state, 4) == 0;
+    (void)snprintf(style->newline, sizeof(style->newline), "%s",
+                   next_random(state, 3) == 0 ? "\r\n" : "\n");
+    if (!style->flat) {
+        (void)snprintf(style->indent, sizeof(style->indent), "%s",
+                       indents[next_random(state, NG_COUNT(indents))]);
+    }
+    style->space_comma = next_random(state, 2) == 0;
+    style->space_colon = next_random(state, 4) > 0;
+    style->ascii = next_random(state, 3) == 0;
+    model->count = 2 + next_random(state, MODEL_CELLS - 3);
+    for (size_t i = 0; i < model->count; i++) {
+        random_cell(state, model, &model->cells[i]);
+    }
+    /* Something to learn the form from. */
+    (void)snprintf(model->cells[0].source, MODEL_TEXT, "first\nof all");
+    (void)snprintf(model->cells[1].source, MODEL_TEXT, "second\n");
+    model->cells[0].type = NB_CODE;
+    model->cells[1].type = NB_MARKDOWN;
+    model->cells[1].outputs = 0;
+    model->cells[1].count = -1;
+}
+
+static void model_remove(struct model *model, size_t index)
+{
+    model->count--;
+    memmove(&model->cells[index], &model->cells[index + 1],
+            (model->count - index) * sizeof(model->cells[0]));
+}
+
+static void model_insert(struct model *model, size_t index, const struct model_cell *cell)
+{
+    memmove(&model->cells[index + 1], &model->cells[index],
+            (model->count - index) * sizeof(model->cells[0]));
+    model->cells[index] = *cell;
+    model->count++;
+}
+
+/* The same edit on both. */
+static void edit_both(unsigned *state, struct model *model, const struct nb *nb,
+                      struct nb_edit *edit)
+{
+    size_t at = next_random(state, (unsigned)model->count);
+    size_t to = next_random(state, (unsigned)model->count);
+    struct model_cell cell = model->cells[at];
+    bool gone[MODEL_CELLS] = {false};
+    struct nb_text json = {0};
+    switch (next_random(state, 6)) {
+    case 0:
+        random_text(state, model->cells[at].source);
+        nb_set_source(edit, nb, at, str(model->cells[at].source));
+        break;
+    case 1:
+        random_cell(state, model, &cell);
+        cell.outputs = 0;
+        cell.count = -1;
+        to = next_random(state, (unsigned)model->count + 1);
+        nb_insert_cell(edit, nb, to, cell.type, model->ids ? str(cell.id) : str(""),
+                       str(cell.source));
+        model_insert(model, to, &cell);
+        break;
+    case 2:
+        nb_move_cell(edit, nb, at, to);
+        model_remove(model, at);
+        model_insert(model, to, &cell);
+        break;
+    case 3:
+        for (size_t i = model->count; i > 2; i--) { /* the two first stay */
+            gone[i - 1] = next_random(state, 2) == 0;
+            if (gone[i - 1]) {
+                model_remove(model, i - 1);
+            }
+        }
+        nb_delete_cells(edit, nb, gone);
+        break;
+    case 4:
+        nb_clear_outputs(edit, nb, at);
+        model->cells[at].outputs = 0;
+        model->cells[at].count = -1;
+        break;
+    default:
+        while (at < model->count && model->cells[at].type != NB_CODE) {
+            at++;
+        }
+        if (at == model->count) {
+            break; /* there is none from there on */
+        }
+        model->cells[at].outputs = (int)next_random(state, 3);
+        model->cells[at].count = (int)next_random(state, 50) - 1;
+        add_outputs(&json, model->cells[at].outputs);
+        nb_set_outputs(edit, nb, at, nb_text_str(&json), model->cells[at].count);
+        nb_text_done(&json);
+        break;
+    }
+}
+
+static void check_index(const struct nb *nb, const struct model *model)
+{
+    assert_int_equal(nb->cell_count, model->count);
+    assert_int_equal(nb->style.flat, model->style.flat);
+    assert_string_equal(nb->style.indent, model->style.indent);
+    assert_int_equal(nb->style.one_string, model->one_string);
+    assert_int_equal(nb->style.ascii, model->style.ascii);
+    for (size_t i = 0; i < model->count; i++) {
+        assert_int_equal(nb->cells[i].type, model->cells[i].type);
+        assert_int_equal(nb->cells[i].output_count, model->cells[i].outputs);
+        source_is(nb, i, model->cells[i].source);
+    }
+}
+
+static void test_every_layout(void **state)
+{
+    (void)state;
+    unsigned random = 7;
+    for (int round = 0; round < 1500; round++) {
+        struct model model;
+        random_model(&random, &model);
+        struct nb_text file = model_file(&model);
+        for (int step = 0; step < 6 && model.count < MODEL_CELLS; step++) {
+            struct nb nb;
+            struct nb_edit edit = {0};
+            index_good(nb_text_str(&file), &nb);
+            check_index(&nb, &model);
+            edit_both(&random, &model, &nb, &edit);
+            struct nb_text after = applied(&nb, &edit);
+            struct nb_text want = model_file(&model);
+            equal(nb_text_str(&after), nb_text_str(&want));
+            nb_text_done(&want);
+            nb_done(&nb);
+            nb_text_done(&file);
+            file = after;
+        }
+        nb_text_done(&file);
+    }
+}
+
+/* ---- files of no one layout ---- */
+
+static const char odd[] =
+    "\xef\xbb\xbf {\n"
+    "  \"nbformat_minor\" : 5,\"nbformat\": 4,\n"
+    "\t\"x-unknown\": {\"a\": [1e400, 1E5,\n 0.10]},\n"
+    "  \"metadata\": {  },\r\n"
+    "  \"cells\": [ { \"cell_type\":\"code\" , \"id\": \"a\", \"source\": "
+    "[\"one\\n\",\n\"t\\u0077o\"],"
+    " \"outputs\": [  ], \"execution_count\": 3.0, \"mine\": \"\\/\" },\n"
+    "\n"
+    "   "
+    "{\"source\":\"text\",\"cell_type\":\"markdown\",\"id\":\"b\",\"metadata\":{\"n\":1}}\t]\n"
+    "}  \n\n";
+
+static void change_odd_source(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_set_source(edit, nb, 0, str("one\ntwo\nthree"));
+}
+
+static void change_odd_text(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_set_source(edit, nb, 1, str("te\"xt\n\xc3\xa9"));
+}
+
+static void change_same(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_set_source(edit, nb, 0, str("one\ntwo"));
+    assert_int_equal(edit->count, 0);
+}
+
+static void change_swap(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_move_cell(edit, nb, 0, 1);
+}
+
+static void test_odd_file(void **state)
+{
+    (void)state;
+    struct nb nb;
+    index_good(str(odd), &nb);
+    source_is(&nb, 0, "one\ntwo");
+    source_is(&nb, 1, "text");
+    assert_int_equal(nb.cell_count, 2);
+    nb_done(&nb);
+    becomes(odd, change_same, odd);
+    becomes(
+        odd, change_odd_source,
+        "\xef\xbb\xbf {\n"
+        "  \"nbformat_minor\" : 5,\"nbformat\": 4,\n"
+        "\t\"x-unknown\": {\"a\": [1e400, 1E5,\n 0.10]},\n"
+        "  \"metadata\": {  },\r\n"
+        "  \"cells\": [ { \"cell_type\":\"code\" , \"id\": \"a\", \"source\": "
+        "[\"one\\n\",\n\"two\\n\",\n\"three\"],"
+        " \"outputs\": [  ], \"execution_count\": 3.0, \"mine\": \"\\/\" },\n"
+        "\n"
+        "   {\"source\":\"text\",\"cell_type\":\"markdown\",\"id\":\"b\",\"metadata\":{\"n\":1}"
+        "}\t]\n"
+        "}  \n\n");
+    becomes(odd, change_odd_text,
+            "\xef\xbb\xbf {\n"
+            "  \"nbformat_minor\" : 5,\"nbformat\": 4,\n"
+            "\t\"x-unknown\": {\"a\": [1e400, 1E5,\n 0.10]},\n"
+            "  \"metadata\": {  },\r\n"
+            "  \"cells\": [ { \"cell_type\":\"code\" , \"id\": \"a\", \"source\": "
+            "[\"one\\n\",\n\"t\\u0077o\"],"
+            " \"outputs\": [  ], \"execution_count\": 3.0, \"mine\": \"\\/\" },\n"
+            "\n"
+            "   {\"source\":\"te\\\"xt\\n\xc3\xa9\",\"cell_type\":\"markdown\",\"id\":\"b\","
+            "\"metadata\":{\"n\":1}}\t]\n"
+            "}  \n\n");
+    becomes(odd, change_swap,
+            "\xef\xbb\xbf {\n"
+            "  \"nbformat_minor\" : 5,\"nbformat\": 4,\n"
+            "\t\"x-unknown\": {\"a\": [1e400, 1E5,\n 0.10]},\n"
+            "  \"metadata\": {  },\r\n"
+            "  \"cells\": [ {\"source\":\"text\",\"cell_type\":\"markdown\",\"id\":\"b\","
+            "\"metadata\":{\"n\":1}},\n"
+            "\n"
+            "   { \"cell_type\":\"code\" , \"id\": \"a\", \"source\": "
+            "[\"one\\n\",\n\"t\\u0077o\"],"
+            " \"outputs\": [  ], \"execution_count\": 3.0, \"mine\": \"\\/\" }\t]\n"
+            "}  \n\n");
+}
+
+/* ---- lists that are empty, or get so ---- */
+
+#define HEAD "{\n  \"cells\": "
+#define TAIL ",\n  \"metadata\": {},\n  \"nbformat\": 4,\n  \"nbformat_minor\": 5\n}"
+
+static void change_add(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_insert_cell(edit, nb, 0, NB_CODE, str("new"), str("a\nb"));
+}
+
+static void change_delete_all(struct nb_edit *edit, const struct nb *nb)
+{
+    bool gone[MODEL_CELLS];
+    memset(gone, 1, sizeof(gone));
+    assert_true(nb->cell_count < MODEL_CELLS);
+    nb_delete_cells(edit, nb, gone);
+}
+
+static void test_empty_lists(void **state)
+{
+    (void)state;
+    const char *one =
+        HEAD "[\n    {\n      \"cell_type\": \"code\",\n      \"execution_count\": "
+             "null,\n      \"id\": \"new\",\n      \"metadata\": {},\n      "
+             "\"outputs\": [],\n      \"source\": [\n        \"a\\n\",\n        "
+             "\"b\"\n      ]\n    }\n  ]" TAIL;
+    becomes(HEAD "[]" TAIL, change_add, one);
+    becomes(HEAD "[\n  ]" TAIL, change_add, one);
+    becomes(one, change_delete_all, HEAD "[]" TAIL);
+    becomes(HEAD "[]" TAIL, change_delete_all, HEAD "[]" TAIL);
+    /* The order of members of a neighbour, and its one string. */
+    becomes(
+        "{\"nbformat\":4,\"nbformat_minor\":5,\"metadata\":{},\"cells\":[{\"source\":\"\","
+        "\"id\":\"x\",\"cell_type\":\"raw\",\"metadata\":{}}]}",
+        change_add,
+        "{\"nbformat\":4,\"nbformat_minor\":5,\"metadata\":{},\"cells\":[{\"source\":\"a\\nb\","
+        "\"id\":\"new\",\"cell_type\":\"code\",\"metadata\":{},\"execution_count\":null,"
+        "\"outputs\":[]},{\"source\":\"\","
+        "\"id\":\"x\",\"cell_type\":\"raw\",\"metadata\":{}}]}");
+}
+
+/* ---- lines of a source: those that stay keep their bytes ---- */
+
+static void set_lines(const char *old, const char *text, const char *want)
+{
+    char before[1024];
+    char after[1024];
+    struct nb nb;
+    struct nb_edit edit = {0};
+    static const char form[] =
+        "{\"cells\":[{\"cell_type\":\"raw\",\"metadata\":{},\"source\":%s}],"
+        "\"metadata\":{},\"nbformat\":4,\"nbformat_minor\":4}";
+    (void)snprintf(before, sizeof(before), form, old);
+    (void)snprintf(after, sizeof(after), form, want);
+    index_good(str(before), &nb);
+    nb_set_source(&edit, &nb, 0, str(text));
+    struct nb_text out = applied(&nb, &edit);
+    equal(nb_text_str(&out), str(after));
+    nb_text_done(&out);
+    nb_done(&nb);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    set_lines("[ \"a\\u000a\" ,\"b\"]", "a\nc", "[ \"a\\u000a\" ,\"c\"]");
+    set_lines("[\"\\u0061\\n\",\"b\\n\",\"\\u0063\"]", "a\nc", "[\"\\u0061\\n\",\"\\u0063\"]");
+    set_lines("[\"\\u0061\\n\", \"b\"]", "a\n", "[\"\\u0061\\n\"]");
+    set_lines("[\"\\u0061\"]", "a\nb", "[\"a\\n\",\"b\"]");
+    set_lines("[\"b\"]", "a\nb", "[\"a\\n\",\"b\"]");
+    set_lines("[\"\\u0062\", \"\"]", "a\nb", "[\"a\\n\",\"b\"]");
+    set_lines("[\"a\\n\", \"b\\n\"]", "", "[]");
+    set_lines("[]", "a\n", "[\"a\\n\"]");
+    set_lines("\"\"", "a\nb", "\"a\\nb\"");
+    set_lines("\"\\u0061\"", "a", "\"\\u0061\"");
+    set_lines("[\"x\\ny\\n\",\"z\"]", "x\ny\nz", "[\"x\\ny\\n\",\"z\"]"); /* the same text */
+    set_lines("[\"x\\ny\\n\",\"z\"]", "x\ny\nw", "[\"x\\ny\\n\",\"w\"]");
+    set_lines("[\"a\\u2028\",\"b\"]", "a\xe2\x80\xa8-", "[\"a\\u2028-\"]");
+    set_lines("[\"\\ud800\"]", "\xef\xbf\xbd", "[\"\\ud800\"]"); /* read as that, kept */
+}
+
+/* ---- members that are missing ---- */
+
+static void change_outputs(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_set_outputs(edit, nb, 0,
+                   str("[{\"output_type\":\"stream\",\"name\":\"stdout\",\"text\":[]}]"), 7);
+}
+
+static void change_clear(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_clear_outputs(edit, nb, 0);
+}
+
+static void test_missing_members(void **state)
+{
+    (void)state;
+    const char *without = "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"1\"}], "
+                          "\"nbformat\": 4}";
+    becomes(
+        without, change_outputs,
+        "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"1\", \"execution_count\": 7, "
+        "\"outputs\": [{\"output_type\": \"stream\", \"name\": \"stdout\", \"text\": []}]}], "
+        "\"nbformat\": 4}");
+    becomes(without, change_clear, without);
+    const char *doubled =
+        "{\"cells\":[{\"cell_type\":\"raw\",\"cell_type\":\"code\",\"outputs\":[{}],"
+        "\"outputs\":[],\"source\":\"a\",\"source\":\"b\"}],\"nbformat\":4}";
+    struct nb nb;
+    index_good(str(doubled), &nb);
+    assert_int_equal(nb.cells[0].type, NB_CODE); /* the last counts, as for every reader */
+    assert_int_equal(nb.cells[0].output_count, 0);
+    source_is(&nb, 0, "b");
+    nb_done(&nb);
+}
+
+static void test_patch_output(void **state)
+{
+    (void)state;
+    const char *file =
+        "{\"cells\":[{\"cell_type\":\"code\",\"source\":[],\"outputs\":[{\"output_type\":"
+        "\"stream\"},{\"data\":{\"text/plain\":\"1\"},\"metadata\":{}}]}],\"nbformat\":4}";
+    struct nb nb;
+    struct nb_edit edit = {0};
+    index_good(str(file), &nb);
+    assert_false(nb_patch_output(&edit, &nb, 0, 0, str("{}"), str("{}")));
+    assert_false(nb_patch_output(&edit, &nb, 0, 2, str("{}"), str("{}")));
+    assert_true(
+        nb_patch_output(&edit, &nb, 0, 1, str("{\"text/plain\":\"2\"}"), str("{\"a\":1}")));
+    struct nb_text out = applied(&nb, &edit);
+    equal(nb_text_str(&out),
+          str("{\"cells\":[{\"cell_type\":\"code\",\"source\":[],\"outputs\":[{\"output_type\":"
+              "\"stream\"},{\"data\":{\"text/"
+              "plain\":\"2\"},\"metadata\":{\"a\":1}}]}],\"nbformat\":4}"));
+    nb_text_done(&out);
+    nb_done(&nb);
+}
+
+/* ---- ids ---- */
+
+static void test_ids(void **state)
+{
+    (void)state;
+    struct nb nb;
+    char file[2048];
+    char longest[80];
+    memset(longest, 'x', sizeof(longest));
+    longest[64] = '\0';
+    (void)snprintf(file, sizeof(file),
+                   "{\"cells\":[{\"cell_type\":\"raw\",\"source\":[],\"id\":\"a\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"a\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"a\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"b-_Z9\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"a b\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":7},"
+                   "{\"cell_type\":\"raw\",\"source\":[]},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"%s\"},"
+                   "{\"cell_type\":\"raw\",\"source\":[],\"id\":\"%sy\"}],\"nbformat\":4}",
+                   longest, longest);
+    index_good(str(file), &nb);
+    for (size_t i = 0; i < nb.cell_count; i++) {
+        assert_int_equal(nb.cells[i].id_good, i == 3 || i == 8);
+        assert_int_equal(nb.cells[i].id_doubled, i < 3);
+    }
+    assert_false(nb.has_ids);
+    nb_done(&nb);
+}
+
+/* ---- what is wrong ---- */
+
+struct bad {
+    const char *bytes;
+    enum nb_fault fault;
+    const char *text;
+};
+
+static void test_malformed(void **state)
+{
+    (void)state;
+    static const struct bad bads[] = {
+        {"", NB_EMPTY, "it is empty (line 1, column 1)"},
+        {" \n\t", NB_EMPTY, "it is empty"},
+        {"\xef\xbb\xbf", NB_EMPTY, "it is empty"},
+        {"{\"cells\": [", NB_NOT_JSON,
+         "it is cut short: its JSON does not end (line 1, column 12)"},
+        {"{\"a\": \"\xc3\xa9\",\n \"b\": \"x", NB_NOT_JSON, "does not end (line 2, column 9)"},
+        {"{\"\xc3\xa9\": tru}", NB_NOT_JSON, "this is no value of JSON (line 1, column 7)"},
+        {"\xef\xbb\xbf{\"a\" 1}", NB_NOT_JSON, "a colon is missing (line 1, column 6)"},
+        {"{\"a\": 1 \"b\": 2}", NB_NOT_JSON, "a comma or the closing bracket is missing"},
+        {"{\"a\": 1,}", NB_NOT_JSON, "a string is missing (line 1, column 9)"},
+        {"{\"a\": [1,]}", NB_NOT_JSON, "this is no value of JSON"},
+        {"{\"a\": \"\t\"}", NB_NOT_JSON, "a control character stands unescaped in a string"},
+        {"{\"a\": \"\\x\"}", NB_NOT_JSON, "there is no such escape (line 1, column 8)"},
+        {"{\"a\": \"\\u12g4\"}", NB_NOT_JSON, "\\u needs four hexadecimal digits"},
+        {"{\"a\": 01}", NB_NOT_JSON, "this is no value of JSON"},
+        {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing behind the point"},
+        {"{\"a\": 1e}", NB_NOT_JSON, "digits are missing in the exponent"},
+        {"{} {}", NB_NOT_JSON, "something follows the end of its JSON (line 1, column 4)"},
+        {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
+         "marks of a merge with conflicts: settle them first (line "
+         "2, column 1)"},
+        {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
+        {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
+        {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
+        {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
+        {"[]", NB_NO_NOTEBOOK, "it is JSON, but no object"},
+        {"{}", NB_NO_NOTEBOOK, "it has neither nbformat nor cells"},
+        {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or no whole number"},
+        {"{\"cells\": [], \"nbformat\": \"4\"}", NB_NO_NOTEBOOK, "its nbformat is missing"},
+        {"{\"cells\": [], \"nbformat\": 4, \"nbformat_minor\": 1.5}", NB_NO_NOTEBOOK,
+         "its nbformat_minor is no whole number"},
+        {"{\"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+        {"{\"cells\": {}, \"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+        {"{\"cells\": [], \"metadata\": [], \"nbformat\": 4}", NB_NO_NOTEBOOK,
+         "its metadata are no object"},
+        {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION,
+         "its nbformat is older than 4"},
+        {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
+        {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
+         "cell 0 is no object (line 1, column 12)"},
+        {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
+         "cell 0 has no cell_type (line 2, column 1)"},
+        {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL,
+         "has no source"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": 1}], \"nbformat\": 4}",
+         NB_BAD_CELL, "has a source that is no text"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": [1]}], \"nbformat\": 4}",
+         NB_BAD_CELL, "has a source that is no text"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": {}}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has outputs that are no list"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": [1]}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has an output that is no object"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"metadata\": 1}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has metadata that are no object"},
+    };
+    for (size_t i = 0; i < NG_COUNT(bads); i++) {
+        struct nb nb;
+        struct nb_error error;
+        enum nb_fault fault = nb_index(str(bads[i].bytes), &nb, &error);
+        if (fault != bads[i].fault || strstr(error.text, bads[i].text) == NULL) {
+            fail_msg("%s: %d, %s", bads[i].bytes, (int)fault, error.text);
+        }
+    }
+}
+
+static void test_deep(void **state)
+{
+    (void)state;
+    struct nb_text text = {0};
+    struct nb nb;
+    struct nb_error error;
+    nb_add_word(&text, "{\"nbformat\":4,\"cells\":[],\"x\":");
+    for (int i = 0; i < 100000; i++) {
+        nb_add_word(&text, "[");
+    }
+    assert_int_equal(nb_index(nb_text_str(&text), &nb, &error), NB_DEEP);
+    nb_text_done(&text);
+    /* What a kernel sends in as deep a form as is let in can be read where it was put. */
+    nb_add_word(&text, "{\"nbformat\":4,\"cells\":[{\"cell_type\":\"code\",\"source\":[],"
+                       "\"outputs\":[{\"data\":{\"x\":");
+    size_t before = text.len;
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "[");
+    }
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "]");
+    }
+    struct ng_str inner = {text.data + before, text.len - before};
+    assert_true(nb_check(inner));
+    nb_add_word(&text, "}}]}]}");
+    index_good(nb_text_str(&text), &nb);
+    nb_done(&nb);
+    nb_text_done(&text);
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "[");
+    }
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "]");
+    }
+    assert_false(nb_check(nb_text_str(&text)));
+    nb_text_done(&text);
+    assert_true(nb_check(str(" [NaN, -Infinity, \"\\ud800\", 1e999] ")));
+    assert_false(nb_check(str("[1] 2")));
+    assert_false(nb_check(str("")));
+    assert_false(nb_check(str("[-NaN]")));
+}
+
+/* Cut at every byte: never a notebook, never a crash. */
+static void test_cut_short(void **state)
+{
+    (void)state;
+    size_t end = strlen(odd) - strlen("  \n\n");
+    for (size_t len = 0; len < end; len++) {
+        struct nb nb;
+        struct nb_error error;
+        char *copy = malloc(len + 1); /* of its own size, for the sanitizer */
+        assert_non_null(copy);
+        memcpy(copy, odd, len);
+        struct ng_str bytes = {copy, len};
+        enum nb_fault fault = nb_index(bytes, &nb, &error);
+        assert_true(fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8);
+        free(copy);
+    }
+}
+
+static void test_new_file(void **state)
+{
+    (void)state;
+    struct nb_text out = {0};
+    nb_new_file(&out, str("{\"display_name\":\"P\",\"language\":\"python\",\"name\":\"p\"}"),
+                str("abc"));
+    equal(nb_text_str(&out),
+          str("{\n \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"execution_count\": "
+              "null,\n"
+              "   \"id\": \"abc\",\n   \"metadata\": {},\n   \"outputs\": [],\n   \"source\": "
+              "[]\n"
+              "  }\n ],\n \"metadata\": {\n  \"kernelspec\": {\n   \"display_name\": \"P\",\n"
+              "   \"language\": \"python\",\n   \"name\": \"p\"\n  }\n },\n \"nbformat\": 4,\n"
+              " \"nbformat_minor\": 5\n}\n"));
+    nb_text_done(&out);
+    nb_new_file(&out, str(""), str(""));
+    equal(nb_text_str(&out), str("{\n \"cells\": [],\n \"metadata\": {},\n \"nbformat\": 4,\n"
+                                 " \"nbformat_minor\": 5\n}\n"));
+    nb_text_done(&out);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    struct nb_text out = {0};
+    const char *json = "\"\\b\\f\\n\\r\\t\\\"\\\\\\/\\u0041\\uD83D\\ude00\\ud83dx\\udc00\"";
+    struct nb_span whole = {0, strlen(json)};
+    nb_decode(&out, str(json), whole);
+    equal(nb_text_str(&out), str("\b\f\n\r\t\"\\/A\xf0\x9f\x98\x80\xef\xbf\xbdx\xef\xbf\xbd"));
+    nb_text_done(&out);
+    nb_encode(&out, str("\b\f\n\r\t\"\\/\x01\x7f\xc3\xa9\xf0\x9f\x98\x80\xff"), true);
+    equal(nb_text_str(&out),
+          str("\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0001\\u007f\\u00e9\\ud83d\\ude00\\ufffd\""));
+    nb_text_done(&out);
+    nb_encode(&out, str("\x7f\xc3\xa9\xc3"), false);
+    equal(nb_text_str(&out), str("\"\x7f\xc3\xa9\xef\xbf\xbd\""));
+    nb_text_done(&out);
+    nb_encode_lines(&out, str("a\r\nb\n\nc\rd\n"), false);
+    equal(nb_text_str(&out), str("[\"a\\r\\n\",\"b\\n\",\"\\n\",\"c\\rd\\n\"]"));
+    nb_text_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings),      cmocka_unit_test(test_every_layout),
+        cmocka_unit_test(test_odd_file),     cmocka_unit_test(test_empty_lists),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_missing_members),
+        cmocka_unit_test(test_patch_output), cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_malformed),    cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_new_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
