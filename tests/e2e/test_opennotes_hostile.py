@@ -11,7 +11,7 @@ import pytest
 TIMEOUT = 300
 TAGS = 200
 LINKS = 200
-BUDGETS = [(1024, 2000), (51200, 2000), (51200, 10)]
+BUDGETS = [(2048, 2000), (51200, 2000), (51200, 10)]
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 
 BOMB = "---\n" + "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -227,7 +227,7 @@ def test_everything_once_and_no_trace(start, vault, face, budget):
     assert {"broken.md", "bomb.md", "deep.md"} <= broken_fronts
     ask("notebooks")
     ask("views")
-    large = {"line.md", "lines.md", "title.md"} if budget[0] < 2000 or budget[1] < 2000 else set()
+    large = {"line.md", "lines.md", "title.md"} if budget[0] < 4000 or budget[1] < 2000 else set()
     assert {ask("get", path=path)[0]["note"]["content"] for path in ("caf\u00e9.md", "caf\u00e9~1.md")} == {
         "needle composed\n", "needle decomposed\n"}
     for path in paths:
