@@ -147,10 +147,11 @@ struct call {
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
     atomic_bool cancelled;
-    atomic_bool timed;  /* timers.h ends it at its deadline, and cancels it then */
-    atomic_int pending; /* the run itself, commits and deferrals that must end before the call
-                           is done */
-    atomic_int refs;    /* the face and the run */
+    atomic_bool shielded; /* ... but what is left is done all the same */
+    atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
+    atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
+                             is done */
+    atomic_int refs;      /* the face and the run */
     atomic_int
         answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
     atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */

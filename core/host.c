@@ -247,9 +247,17 @@ static void host_progress(struct ng_call *pub, double done, double total, struct
     }
 }
 
+static void host_shield(struct ng_call *pub)
+{
+    atomic_store(&call_of(pub)->shielded, true);
+}
+
 static bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
+    if (atomic_load_explicit(&call->shielded, memory_order_relaxed)) {
+        return false;
+    }
     /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
      * because of it would be taken for one that is done. */
     return atomic_load_explicit(&call->cancelled, memory_order_relaxed) ||
@@ -875,4 +883,5 @@ const struct ng_host call_host = {
     .change_as = host_change_as,
     .fail_after = host_fail_after,
     .when_ended = host_when_ended,
+    .shield = host_shield,
 };

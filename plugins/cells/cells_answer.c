@@ -9,6 +9,9 @@
 
 /* Each cell's share of the answer is at least this. */
 #define SHARE_LEAST 2048
+/* Of an error: its name and value in the first sentence. */
+#define HEAD_NAME_MAX 200
+#define HEAD_VALUE_MAX 800
 
 static size_t count_state(const struct run *run, enum cell_state state)
 {
@@ -160,6 +163,21 @@ static void add_left(const struct run *run, size_t good, struct nb_text *out)
     }
 }
 
+/* Without escape sequences, and no more than its beginning. */
+static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
+{
+    struct nb_text clean = {0};
+    show_clean(&clean, text);
+    struct ng_str said = nb_text_str(&clean);
+    size_t len = said.len < max ? said.len : max;
+    while (len < said.len && len > 0 && ((unsigned char)said.data[len] & 0xc0) == 0x80) {
+        len--;
+    }
+    nb_add(out, said.data, len);
+    out->failed = out->failed || clean.failed;
+    nb_text_done(&clean);
+}
+
 static void add_head(struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
@@ -168,12 +186,11 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
     size_t good = count_good(run);
     cells_run->code = NG_OK;
     if (cell != NULL && cell->state == CELL_ERROR) {
-        struct ng_str name = nb_text_str(&cell->outputs.ename);
-        struct ng_str value = nb_text_str(&cell->outputs.evalue);
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s failed: %.*s: %.*s", handle,
-                   (int)(name.len > 200 ? 200 : name.len), name.data,
-                   (int)(value.len > 800 ? 800 : value.len), value.data);
+        add_format(out, "Cell %s failed: ", handle);
+        add_clean(out, nb_text_str(&cell->outputs.ename), HEAD_NAME_MAX);
+        nb_add_word(out, ": ");
+        add_clean(out, nb_text_str(&cell->outputs.evalue), HEAD_VALUE_MAX);
     } else if (cell != NULL && cell->state == CELL_TIMED_OUT) {
         cells_run->code = NG_ETIMEOUT;
         add_format(out, "Cell %s was interrupted: it ran longer than %g s (timeout)", handle,
@@ -196,6 +213,7 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
         cells_run->code = run->fault == RUN_BUSY        ? NG_EBUSY
                           : run->fault == RUN_CANCELLED ? NG_ECANCELLED
                           : run->fault == RUN_TIMED_OUT ? NG_ETIMEOUT
+                          : run->fault == RUN_ABORTED   ? CELLS_EFAILED
                                                         : CELLS_EKERNEL;
         add_format(out, "%.*s", (int)without_stop(run->why), run->why);
     } else {

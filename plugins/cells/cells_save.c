@@ -207,6 +207,7 @@ int cells_run_save(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
     struct nb_text none = {0};
+    call->host->shield(call); /* what was put out is kept, though nobody may wait for it */
     cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);

@@ -78,7 +78,8 @@ enum run_fault {
     RUN_KERNEL_DIED = 3,
     RUN_TIMED_OUT = 4,
     RUN_CANCELLED = 5,
-    RUN_STOPPED = 6 /* the gateway ends */
+    RUN_STOPPED = 6, /* the gateway ends */
+    RUN_ABORTED = 7  /* the kernel did not want to run a cell */
 };
 
 struct run {

@@ -121,10 +121,12 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
                        (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
         bool by_wish = state == CELL_INTERRUPTED || (state == CELL_STUCK && !by_time);
         kernel_end_run(kernel,
-                       by_time   ? RUN_TIMED_OUT
-                       : by_wish ? RUN_CANCELLED
-                                 : RUN_FINE,
-                       NULL);
+                       by_time                 ? RUN_TIMED_OUT
+                       : by_wish               ? RUN_CANCELLED
+                       : state == CELL_NOT_RUN ? RUN_ABORTED
+                                               : RUN_FINE,
+                       state == CELL_NOT_RUN ? "The kernel aborted a cell without running it."
+                                             : NULL);
     } else {
         kernel->earlier.run = run;
     }

@@ -12,7 +12,7 @@ from conftest import SOURCE, Gateway, eventually
 PYTHON = "/usr/bin/python3"
 SPECS = pathlib.Path("/usr/share/jupyter/kernels")
 BAD_KERNEL = SOURCE / "tests" / "support" / "misbehaving_kernel.py"
-RUN_SECONDS = 180
+RUN_SECONDS = 120
 
 
 def need(*kernels):
@@ -29,12 +29,13 @@ def need_zmq():
 
 
 def code(cell_id, source, **more):
-    cell = {"cell_type": "code", "execution_count": None, "id": cell_id, "metadata": {}, "outputs": [], "source": source}
+    cell = {"cell_type": "code", "execution_count": None, "id": cell_id, "metadata": {}, "outputs": [],
+            "source": source.splitlines(keepends=True)}
     return {**cell, **more}
 
 
 def markdown(cell_id, source):
-    return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": source}
+    return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": source.splitlines(keepends=True)}
 
 
 def write_notebook(path, cells, kernel="python3", minor=5, **metadata):
@@ -67,12 +68,12 @@ class Book:
         self.gateway = gateway
         self.path = gateway.data_dir / "files" / name
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.headers = {"X-Agent-Id": agent} if agent else None
+        self.headers = {"X-Notegate-Agent": agent} if agent else None
         write_notebook(self.path, cells, **more)
 
     def as_agent(self, agent):
         other = object.__new__(Book)
-        other.gateway, other.path, other.headers = self.gateway, self.path, {"X-Agent-Id": agent}
+        other.gateway, other.path, other.headers = self.gateway, self.path, {"X-Notegate-Agent": agent}
         return other
 
     def call(self, tool, **arguments):

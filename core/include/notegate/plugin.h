@@ -356,6 +356,10 @@ struct ng_host {
      * any thread; must be quick, and may not use the call any more. Not NG_OK: out of memory,
      * and it does not come. Only in the run of a tool and in background work. */
     int (*when_ended)(struct ng_call *call, ng_ended_fn *ended, void *user);
+
+    /* From here on a cancellation comes too late: cancelled() is false, and changes are made.
+     * Of work that was stopped and is to keep what it has; only what is quick comes after. */
+    void (*shield)(struct ng_call *call);
 };
 
 /* ---- what a plugin declares
