@@ -27,6 +27,8 @@
 #define KERNEL_QUIT_MS 5000
 /* How often a run that goes on says so. */
 #define KERNEL_PROGRESS_MS 2000
+/* One that has not begun with a cell would miss an interrupt: it is waited for this long. */
+#define KERNEL_BEGIN_MS 1000
 /* After the reply, how long to wait for the word that all output was sent. */
 #define KERNEL_IDLE_WAIT_MS 4000
 /* Tries to start one that dies at once (its ports may have been taken meanwhile). */
@@ -113,8 +115,9 @@ struct run {
     /* The kernels' own. */
     size_t at; /* the cell that runs */
     int64_t queued_ms, deadline_ms, interrupted_ms, told_ms;
-    double told;   /* as progress */
-    bool stopping; /* interrupted: by time, cancellation or a tool */
+    double told;       /* as progress */
+    bool stopping;     /* interrupted: by time, cancellation or a tool */
+    bool told_to_stop; /* the kernel was */
     enum cell_state stop_state;
     struct run *next;
 };

@@ -29,6 +29,7 @@ struct execution {
     char id[WIRE_ID_SIZE]; /* of the request */
     struct run *run;
     bool replied, idle, aborted, failed;
+    bool begun;      /* the kernel has said that it runs the code */
     bool quits;      /* the code told the kernel to end */
     bool error_told; /* on iopub */
     /* 0: not yet. done: reply and idle have come; heard: output came after that. */

@@ -124,6 +124,7 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
             execution->idle || (ours && is_word(message->content, "execution_state", "idle"));
     } else if (is_type(message, "execute_input")) {
         if (ours) {
+            execution->begun = true;
             take_count(kernel, message->content);
         }
     } else {

@@ -314,8 +314,10 @@ static bool is_quiet(const struct execution *execution, int64_t now)
 static void look_at_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
-    bool over = execution->replied &&
-                (execution->idle || now - execution->replied_ms >= KERNEL_IDLE_WAIT_MS);
+    int64_t last = execution->heard_ms > execution->replied_ms ? execution->heard_ms
+                                                               : execution->replied_ms;
+    /* What comes on is before it: a flood is still being read long after the reply. */
+    bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
     if (!over) {
         return;
     }
@@ -335,7 +337,10 @@ static void stop_run(struct kernel *kernel, struct run *run, enum cell_state sta
     run->stopping = true;
     run->stop_state = state;
     run->interrupted_ms = now;
-    kernel_interrupt(kernel);
+    run->told_to_stop = kernel->execution.begun;
+    if (run->told_to_stop) {
+        kernel_interrupt(kernel);
+    }
 }
 
 /* What a tool asked for. */
@@ -380,6 +385,11 @@ static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
         return;
     }
     if (run->stopping) {
+        if (!run->told_to_stop &&
+            (kernel->execution.begun || now - run->interrupted_ms >= KERNEL_BEGIN_MS)) {
+            run->told_to_stop = true;
+            kernel_interrupt(kernel);
+        }
         if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
             kernel_cell_over(kernel, CELL_STUCK);
         }

@@ -110,6 +110,14 @@ def test_a_huge_message(bad):
     assert "hi" in one.run("c1")
 
 
+def test_a_flood_is_whole(bad):
+    one = bad([["busy"], ["reply"], ["flood", 60000], ["idle"]], GOOD)
+    handle = one.start("c0")
+    one.wait_over(handle)
+    assert one.text("c0") == "".join(f"{at:05}\n" for at in range(60000))
+    assert "hi" in one.run("c1")
+
+
 def test_a_question_gets_an_empty_answer(bad):
     one = bad([["busy"], ["ask"], ["reply"], ["idle"]])
     assert "answered ''" in one.run("c0")

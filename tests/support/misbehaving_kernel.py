@@ -32,6 +32,7 @@ class Kernel:
     def _bind(self, context, kind, name):
         socket = context.socket(kind)
         socket.linger = 1000
+        socket.sndhwm = 0  # what is lost, others lost
         socket.bind(f"tcp://{self.info['ip']}:{self.info[name + '_port']}")
         return socket
 
@@ -103,6 +104,10 @@ class Kernel:
 
     def do_huge(self, megabytes):
         self.do_stream("x" * (int(megabytes) << 20))
+
+    def do_flood(self, count):
+        for at in range(count):
+            self.do_stream(f"{at:05}\n")
 
     def do_ask(self):
         self.stdin.send_multipart(self.who + self.frames("input_request", {"prompt": "name?", "password": False}))
