@@ -252,7 +252,12 @@ def check_cells(place, block):
     assert "Retrieved all 2 cell(s)" in rest and "# Plots" in rest and '"cellCount":2' in rest
 
 
+def check_kernels(place, block):
+    assert place.shell(block).startswith(("Installed kernels:\n- ", "No kernel is installed."))
+
+
 CHECKS = {
+    "notegate call listKernels": check_kernels,
     "notegate call createNotebook": check_cells,
     "NOTEGATE_OPENNOTES_NOTEBOOKS": check_notes_serve,
     "notegate call opennotes_create": check_notes,
