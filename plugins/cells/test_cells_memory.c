@@ -26,6 +26,7 @@
 static long left = -1;
 static bool once;
 
+#if CAN_FAIL
 static bool fails(void)
 {
     if (left < 0) {
@@ -37,7 +38,6 @@ static bool fails(void)
     return now;
 }
 
-#if CAN_FAIL
 void *__libc_realloc(void *old, size_t size);
 void *__libc_calloc(size_t count, size_t size);
 
