@@ -75,6 +75,8 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
 /* A C string in call memory; NULL: out of memory, or the text holds NUL. */
 char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);
+/* "space/agent": whose attachments and runs they are. Call memory. */
+struct ng_str cells_owner_key(struct ng_call *call);
 /* Replies with the text and fails where it could not be made. */
 int cells_reply(struct ng_call *call, struct nb_text *text);
 

@@ -352,10 +352,7 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
     struct ng_str id = ng_arg_text(call, "run");
-    const struct ng_caller *caller = call->caller;
-    struct ng_str owner =
-        call->host->format(call, "%.*s/%.*s", (int)caller->space.len, caller->space.data,
-                           (int)caller->agent.len, caller->agent.data);
+    struct ng_str owner = cells_owner_key(call);
     (void)args;
     struct cells_run *run = cells_runs_get(self->runs, id, owner);
     if (run == NULL) {

@@ -31,7 +31,6 @@ struct cells_attachments {
 
 /* A C string of its own; NULL: out of memory. */
 char *cells_copy(struct ng_str text);
-struct ng_str cells_owner_key(struct ng_call *call);
 /* With the lock held. `make`: where there is none; NULL: there is none, or out of memory. */
 struct cells_owner *cells_owner_of(struct cells_attachments *all, struct ng_str key, bool make);
 /* With the lock held: forgets an owner who has nothing attached. */

@@ -133,13 +133,6 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
 
 /* ---- making a run ---- */
 
-static struct ng_str owner_key(struct ng_call *call)
-{
-    const struct ng_caller *caller = call->caller;
-    return call->host->format(call, "%.*s/%.*s", (int)caller->space.len, caller->space.data,
-                              (int)caller->agent.len, caller->agent.data);
-}
-
 /* The folder of a path: where its kernel is started. */
 static struct ng_str folder_of(struct ng_str path)
 {
@@ -158,7 +151,7 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
         return NULL;
     }
     run->self = self;
-    run->owner = keep(owner_key(call));
+    run->owner = keep(cells_owner_key(call));
     run->path = keep(book->path);
     run->run = calloc(1, sizeof(*run->run));
     if (run->run != NULL) {
