@@ -314,6 +314,11 @@ static enum idem_state idem_stored(struct call *call, const struct idem *idem)
     return IDEM_ANSWERED;
 }
 
+struct ng_str idem_scope_of(const struct call *call)
+{
+    return call->idem->scope;
+}
+
 int idem_adopt(struct call *call)
 {
     struct ng_answer answer;
