@@ -37,6 +37,9 @@ int idem_adopt(struct call *call);
 /* Agent, space, tool and key, as answers are stored under. Lent for the call, which holds one.
  */
 struct ng_str idem_scope_of(const struct call *call);
+/* A name for what the call makes: the same for each repeat of it. {NULL, 0}: it has no key, or
+ * memory is out. */
+struct ng_str idem_once(struct call *call);
 /* The call ended: waiting repeats go on. */
 void idem_end(struct call *call);
 /* The answer to store with the call's change, made of what was replied so far. Memory of the
