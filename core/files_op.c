@@ -13,6 +13,7 @@
 #define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
+static int op_leave(struct file_op *op, int rc);
 static int op_abandon(struct file_op *op, int rc);
 static int op_abandoned(struct file_op *op);
 
@@ -46,7 +47,7 @@ static int op_drive(struct file_op *op)
         rc = files_left_end(op->files, op->call, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op_abandon(op, rc);
+        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -306,6 +307,15 @@ static int op_abandoned(struct file_op *op)
 {
     op->call->work = op->kept;
     return op->kept_rc;
+}
+
+/* It failed when the file was changed already, or nobody knows: the intent stays, and is
+ * settled by what the file is then. */
+static int op_leave(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    atomic_store(&op->files->unsettled, true);
+    return rc;
 }
 
 static int op_abandon(struct file_op *op, int rc)
