@@ -368,8 +368,9 @@ int files_op_complete(struct file_op *op, const char *revision)
     struct call *call = op->call;
     int rc = NG_OK;
     op->intent_open = false; /* it goes with the completion, or is settled later */
-    if (revision[0] != '\0') {
-        (void)call->pub.host->revision_text(&call->pub, ng_str_of(revision));
+    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+        call->work.revision_kind = REVISION_TEXT;
+        call->work.revision_text = ng_str_of(revision);
     }
     (void)call->pub.host->when_ended(&call->pub, op_ended, op);
     rc = op_seal(op);
