@@ -58,16 +58,16 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
 {
-    int read = cells_attachments_read(call, self->attachments);
-    if (read != NG_OK) {
-        return read;
-    }
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }
+    int rc = cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
     *ret_path = cells_active(self, call);
     if (ret_path->len == 0) {
-        int rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
         call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
         return rc;
     }
@@ -241,6 +241,10 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     struct nb_text unknown = {0};
     struct ng_str doubled = {NULL, 0};
     size_t kept = 0;
+    if (count > CELLS_CHOSEN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
+                       CELLS_CHOSEN_MAX);
+    }
     if (chosen == NULL) {
         return cells_no_memory(call);
     }

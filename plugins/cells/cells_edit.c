@@ -130,7 +130,7 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
     char handle[CELLS_HANDLE_MAX];
     struct ng_str word = ng_arg_text(call, "type");
     struct ng_str source = ng_arg_text(call, "content");
-    int64_t index = ng_arg_int(call, "index", -1);
+    int64_t index = -1;
     enum nb_type type = word_is(word, "code")       ? NB_CODE
                         : word_is(word, "markdown") ? NB_MARKDOWN
                         : word_is(word, "raw")      ? NB_RAW
@@ -139,6 +139,11 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
         return ng_fail(call, NG_EINVAL,
                        "Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.", (int)word.len,
                        word.data);
+    }
+    if (call->host->json_integer(ng_arg(call, "index"), &index) != NG_OK) {
+        struct ng_str number = call->host->json_text(ng_arg(call, "index"));
+        return ng_fail(call, NG_EINVAL, "Cell index must be an integer: %.*s", (int)number.len,
+                       number.data);
     }
     if (index < -1 || index > (int64_t)nb->cell_count) {
         return ng_fail(call, NG_EINVAL,

@@ -4,10 +4,11 @@ context and the prompts."""
 
 import asyncio
 import json
+import threading
 
 import httpx
 import pytest
-from conftest import Gateway
+from conftest import Gateway, eventually
 from mcp import Client
 
 SETS = ("plugins=cells",)
@@ -85,6 +86,9 @@ class Handshake:
     def listed(self, what="tools"):
         return {item["name"] for item in self.post(f"{what}/list").json()["result"][what]}
 
+    def tools(self):
+        return self.post("tools/list").json()["result"]["tools"]
+
 
 def modern(gateway, method, headers, **params):
     meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {},
@@ -96,10 +100,14 @@ def modern(gateway, method, headers, **params):
         "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}).json()
 
 
-def rest_listed(gateway, headers):
+def rest_tools(gateway, headers):
     answer = gateway.client.get("/v1/tools", headers=headers)
     assert answer.status_code == 200
-    return {tool["name"] for tool in answer.json()["tools"]}
+    return answer.json()["tools"]
+
+
+def rest_listed(gateway, headers):
+    return {tool["name"] for tool in rest_tools(gateway, headers)}
 
 
 def handshake_listed(gateway, headers):
@@ -316,6 +324,101 @@ def test_many_attached(gateway):
     ok(gateway, "attachNotebook", {"notebook": "many/3.ipynb"}, who("many"))
     ok(gateway, "detachNotebook", {}, who("many"))
     ok(gateway, "attachNotebook", {"notebook": "many/more.ipynb"}, who("many"))
+
+
+def test_attached_on_one_gateway_is_attached_on_all(tmp_path, servers):
+    """Two gateways on one database and one root: each sees what the other did, and neither undoes it."""
+    mongo, root = servers.mongo(), tmp_path / "root"
+    root.mkdir()
+    cells = {"cells": [code("c", "1")], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    for number in range(12):
+        (root / f"{number}.ipynb").write_text(json.dumps(cells))
+    made = []
+    try:
+        for number in range(2):
+            made.append(Gateway(tmp_path / f"gateway{number}", [*SETS, "documents=mongo", f"mongo.uri={mongo.uri}"],
+                                ["--root", str(root)]))
+            eventually(lambda: made[-1].client.get("/readyz", timeout=SECONDS).status_code == 200, SECONDS * 2, "readiness")
+        one, two = made
+        ok(one, "attachNotebook", {"notebook": "0.ipynb"}, who("anna"))
+        assert ok(two, "getNotebookContext", {}, who("anna"))["uri"] == str(root / "0.ipynb")
+        ok(two, "selectNotebookCells", {"cellIds": ["c"]}, who("anna"))
+        for named in ({}, {"notebook": "0.ipynb"}):
+            assert "Selection: selected" in ok(one, "getNotebookCells", named, who("anna"))
+        # Each attaches six of its own at once: all are there then.
+        def attach(gateway, numbers):
+            for number in numbers:
+                ok(gateway, "attachNotebook", {"notebook": f"{number}.ipynb", "active": False}, who("anna"))
+        threads = [threading.Thread(target=attach, args=(made[number], range(number, 12, 2))) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # Lists are made of what is known, and follow.
+        for gateway in made:
+            eventually(lambda: rest_listed(gateway, who("anna")) == expected(True, "agent"), SECONDS, "tools on the list")
+        ok(two, "detachNotebook", {}, who("anna"))
+        refused(one, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+        for number in range(1, 12):
+            ok(made[number // 2 % 2], "detachNotebook", {"notebook": f"{number}.ipynb"}, who("anna"))
+        for gateway in made:
+            refused(gateway, "detachNotebook", {"notebook": "3.ipynb"}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+            eventually(lambda: rest_listed(gateway, who("anna")) == expected(False, "agent"), SECONDS, "tools off the list")
+    finally:
+        for gateway in made:
+            assert gateway.stop() == 0, gateway.errors
+
+
+def test_attaching_tells_the_revision_of_the_file(gateway):
+    put(gateway, "attached.ipynb", [code("c", "1")])
+    attached = gateway.call("attachNotebook", {"notebook": "attached.ipynb"}, who("revision")).json()["revision"]
+    read = gateway.call("getNotebookCells", {}, who("revision")).json()["revision"]
+    selected = gateway.call("selectNotebookCells", {"cellIds": ["c"]}, who("revision")).json()["revision"]
+    assert attached == read == selected
+    assert "revision" not in gateway.call("detachNotebook", {}, who("revision")).json()
+    change = {"notebook": "attached.ipynb", "cellId": "c", "content": "2", "expectedRevision": attached}
+    assert ok(gateway, "updateNotebookCell", change, who("revision"))
+
+
+# What clients of the seed's tools send: required members and their types, objects that are open.
+SEED_SCHEMAS = {
+    "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
+    "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
+    "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId", "content"]),
+    "getNotebookCells": ({"cellIds": "array"}, None),
+    "getCellOutputs": ({"cellId": "string"}, ["cellId"]),
+}
+OPTIONAL = {"notebook", "expectedRevision", "timeout", "background", "kernel", "offset", "format"}
+
+
+@pytest.mark.parametrize("tool", SEED_SCHEMAS)
+def test_the_schemas_of_the_seed(gateway, tool):
+    types, required = SEED_SCHEMAS[tool]
+    put(gateway, "schema.ipynb", [code("c", "1")])
+    ok(gateway, "attachNotebook", {"notebook": "schema.ipynb"}, who("schema"))
+    for listed in (rest_tools(gateway, who("schema")), Handshake(gateway, who("schema")).tools(),
+                   modern(gateway, "tools/list", who("schema"))["result"]["tools"]):
+        schema = {item["name"]: item for item in listed}[tool]["inputSchema"]
+        assert schema.get("required") == required and "additionalProperties" not in schema
+        for name, kind in types.items():
+            found = {key: value for key, value in schema["properties"][name].items() if key != "description"}
+            assert found == {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {})}
+        assert set(schema["properties"]) - set(types) <= OPTIONAL
+
+
+def test_unknown_members_are_let_through_where_the_seed_does(gateway):
+    put(gateway, "open.ipynb", [code("c", "1")])
+    more = {"notebook": "open.ipynb", "explanation": "because"}
+    calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"}, "updateNotebookCell": {"cellId": "c", "content": "2"},
+             "addNotebookCell": {"type": "code", "index": -1, "content": ""}}
+    for tool, arguments in calls.items():
+        assert gateway.call(tool, {**more, **arguments}).status_code == 200
+    refused(gateway, "runNotebookCells", {**more, "cellIds": ["no"]}, "CELL_NOT_FOUND")
+    refused(gateway, "moveNotebookCell", {**more, "cellId": "c", "index": 0}, "INVALID_INPUT")
+    error = refused(gateway, "addNotebookCell", {**more, "type": "code", "index": 0.5, "content": ""}, "INVALID_INPUT")
+    assert error["message"] == "Cell index must be an integer: 0.5"
+    error = refused(gateway, "getNotebookCells", {**more, "cellIds": ["c"] * 10001}, "INVALID_INPUT")
+    assert "10001" in error["message"] and "10000" in error["message"]
 
 
 # ---- texts ----
