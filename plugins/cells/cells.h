@@ -12,8 +12,8 @@
 #define CELLS_COLLECTION "cells"
 /* Attachments: quiet documents, one for each agent and space. */
 #define CELLS_ATTACHED "cells_attached"
-#define CELLS_ATTACHED_MAX 64   /* notebooks of one agent in one space */
-#define CELLS_CHOSEN_MAX 10000  /* ids in one call */
+#define CELLS_ATTACHED_MAX 64  /* notebooks of one agent in one space */
+#define CELLS_CHOSEN_MAX 10000 /* ids in one call */
 #define CELLS_HANDLE_MAX (NB_ID_MAX + 16)
 /* In the context: all cells of a notebook with fewer, else a window on both sides. */
 #define CELLS_CONTEXT_ALL 20
