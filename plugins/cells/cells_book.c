@@ -219,12 +219,30 @@ static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_st
     return count > 0;
 }
 
+/* The words of the seed's tools. */
+static const char *unknown_words(struct ng_str tool)
+{
+    static const char *const words[][2] = {
+        {"runNotebookCells", "No cells found with IDs: "},
+        {"getNotebookCells", "No cells found with the specified IDs: "},
+        {"updateNotebookCell", "Failed to update cell: Cell not found: "},
+        {"getCellOutputs", "Failed to get outputs: Cell not found: "},
+    };
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (tool.len == strlen(words[i][0]) && memcmp(tool.data, words[i][0], tool.len) == 0) {
+            return words[i][1];
+        }
+    }
+    return "Cell not found: ";
+}
+
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
 {
     if (fail_doubled(call, nb, names)) {
         return NG_ECONFLICT;
     }
-    int rc = ng_fail(call, CELLS_ENOCELL, "Cell not found: %.*s", (int)names.len, names.data);
+    int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
+                     names.data);
     call->host->hint(call,
                      "getNotebookCells tells the ids of its %zu cells; a cell without an id "
                      "is named index:N",

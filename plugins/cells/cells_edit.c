@@ -136,18 +136,21 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                         : word_is(word, "raw")      ? NB_RAW
                                                     : NB_UNKNOWN;
     if (type == NB_UNKNOWN) {
-        return ng_fail(call, NG_EINVAL,
-                       "Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.", (int)word.len,
-                       word.data);
+        return ng_fail(
+            call, NG_EINVAL,
+            "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.",
+            (int)word.len, word.data);
     }
     if (call->host->json_integer(ng_arg(call, "index"), &index) != NG_OK) {
         struct ng_str number = call->host->json_text(ng_arg(call, "index"));
-        return ng_fail(call, NG_EINVAL, "Cell index must be an integer: %.*s", (int)number.len,
-                       number.data);
+        return ng_fail(call, NG_EINVAL,
+                       "Failed to add cell: Cell index must be an integer: %.*s",
+                       (int)number.len, number.data);
     }
     if (index < -1 || index > (int64_t)nb->cell_count) {
         return ng_fail(call, NG_EINVAL,
-                       "Invalid insert index: %lld. Must be between 0 and %zu (inclusive), or "
+                       "Failed to add cell: Invalid insert index: %lld. Must be between 0 and "
+                       "%zu (inclusive), or "
                        "-1 for the end",
                        (long long)index, nb->cell_count);
     }

@@ -416,7 +416,7 @@ def test_unknown_members_are_let_through_where_the_seed_does(gateway):
     refused(gateway, "runNotebookCells", {**more, "cellIds": ["no"]}, "CELL_NOT_FOUND")
     refused(gateway, "moveNotebookCell", {**more, "cellId": "c", "index": 0}, "INVALID_INPUT")
     error = refused(gateway, "addNotebookCell", {**more, "type": "code", "index": 0.5, "content": ""}, "INVALID_INPUT")
-    assert error["message"] == "Cell index must be an integer: 0.5"
+    assert error["message"] == "Failed to add cell: Cell index must be an integer: 0.5"
     error = refused(gateway, "getNotebookCells", {**more, "cellIds": ["c"] * 10001}, "INVALID_INPUT")
     assert "10001" in error["message"] and "10000" in error["message"]
 
@@ -444,7 +444,7 @@ def test_cells_as_text(gateway):
     assert ok(gateway, "getNotebookCells", {**named, "cellIds": ["r", "index:0"]}) == (
         "Retrieved 2 cell(s):\n\n" + cells[2] + "\n\n" + cells[0])
     error = refused(gateway, "getNotebookCells", {**named, "cellIds": ["no", "a", "index:4", "index:x"]}, "CELL_NOT_FOUND")
-    assert error["message"] == "Cell not found: no, index:4, index:x"
+    assert error["message"] == "No cells found with the specified IDs: no, index:4, index:x"
     put(gateway, "none.ipynb", [])
     assert ok(gateway, "getNotebookCells", {"notebook": "none.ipynb"}) == "The notebook has no cells"
 
@@ -469,13 +469,17 @@ def test_changes_as_text(gateway):
     for index in (5, -2, 0.5, 1e300):
         refused(gateway, "addNotebookCell", {**named, "type": "code", "index": index, "content": ""}, "INVALID_INPUT")
     error = refused(gateway, "addNotebookCell", {**named, "type": "code", "index": 2, "content": ""}, "INVALID_INPUT")
-    assert "Must be between 0 and 1 (inclusive)" in error["message"]
+    assert error["message"].startswith("Failed to add cell: Invalid insert index: 2. Must be between 0 and 1 (inclusive)")
     error = refused(gateway, "addNotebookCell", {**named, "type": "sql", "index": 0, "content": ""}, "INVALID_INPUT")
-    assert "Unknown cellType: 'sql'. Must be 'code' or 'markdown'." in error["message"]
-    for tool, arguments in (("updateNotebookCell", {"cellId": "zz", "content": ""}), ("moveNotebookCell", {"cellId": "zz", "index": 0}),
-                            ("deleteNotebookCells", {"cellIds": ["c", "zz"]}), ("clearCellOutputs", {"cellIds": ["zz"]}),
-                            ("getCellOutputs", {"cellId": "zz"})):
-        assert refused(gateway, tool, {**named, **arguments}, "CELL_NOT_FOUND")["message"] == "Cell not found: zz"
+    assert error["message"] == "Failed to add cell: Unknown cellType: 'sql'. Must be 'code' or 'markdown'."
+    for tool, arguments, words in (
+            ("updateNotebookCell", {"cellId": "zz", "content": ""}, "Failed to update cell: Cell not found: zz"),
+            ("getCellOutputs", {"cellId": "zz"}, "Failed to get outputs: Cell not found: zz"),
+            ("runNotebookCells", {"cellIds": ["zz", "c", "index:5"]}, "No cells found with IDs: zz, index:5"),
+            ("moveNotebookCell", {"cellId": "zz", "index": 0}, "Cell not found: zz"),
+            ("deleteNotebookCells", {"cellIds": ["c", "zz"]}, "Cell not found: zz"),
+            ("clearCellOutputs", {"cellIds": ["zz"]}, "Cell not found: zz")):
+        assert refused(gateway, tool, {**named, **arguments}, "CELL_NOT_FOUND")["message"] == words
     refused(gateway, "moveNotebookCell", {**named, "cellId": "c", "index": 1}, "INVALID_INPUT")
     refused(gateway, "deleteNotebookCells", {**named, "cellIds": []}, "INVALID_INPUT")
     refused(gateway, "updateNotebookCell", {**named, "cellId": "c", "content": "", "expectedRevision": "0"}, "CONFLICT")
