@@ -127,9 +127,9 @@ int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
-/* Gives the edit to the draft, in one piece. */
-int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb,
-                struct nb_edit *edit);
+/* Gives the edit of those bytes to the draft, in one piece. */
+int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
+                const struct nb_edit *edit);
 
 /* ---- running: cells_run.c, cells_runs.c, cells_kernels.c ---- */
 
