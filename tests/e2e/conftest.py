@@ -62,6 +62,11 @@ def eventually(condition, seconds=10.0, what="the condition"):
         time.sleep(0.02)
 
 
+def whole(ask, seconds):
+    """The answer of ask() once it has no `backlog`: recall and timeline tell so what has not come to the journal yet."""
+    return eventually(lambda: (lambda told: None if "backlog" in told else told)(ask()), seconds, "an answer without a backlog")
+
+
 class Gateway:
     """One serving process."""
 
