@@ -120,9 +120,9 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
             put_patch(&edit, &nb, &run->patches[i]);
         }
     }
-    int rc = cells_draft(call, next, &nb, &edit);
-    nb_edit_done(&edit);
     nb_done(&nb);
+    int rc = cells_draft(call, next, present->data, &edit);
+    nb_edit_done(&edit);
     return rc;
 }
 

@@ -274,6 +274,30 @@ static void test_ids(void **state)
     nb_done(&nb);
 }
 
+/* Names and words as some writers spell them: readers take them for the same. */
+static void test_escaped_words(void **state)
+{
+    (void)state;
+    struct nb nb;
+    static const char file[] =
+        "{\"c\\u0065lls\":[{\"cell\\u005Ftype\":\"c\\u006fde\",\"source\":\"old\","
+        "\"s\\u006Furce\":\"new\",\"sourc\\u00e9\":\"\",\"sourc\\u0165\":\"\","
+        "\"sourc\\\\e\":\"\",\"outputs\":[{\"output_type\":\"display_data\","
+        "\"metadata\":{},\"data\":{\"image\\/png\":\"aGk=\"}}],\"execution_count\":null}],"
+        "\"nbformat\":4}";
+    index_good(str(file), &nb);
+    assert_int_equal(nb.cells[0].type, NB_CODE);
+    source_is(&nb, 0, "new");
+    struct nb_walk walk = nb_walk_into(nb.bytes, nb.cells[0].outputs);
+    struct nb_span output = {0, 0};
+    assert_true(nb_walk_element(&walk, &output));
+    struct nb_span data = nb_member(nb.bytes, output, "data");
+    assert_int_equal(nb_member(nb.bytes, data, "image/png").len, 6);
+    assert_int_equal(nb_member(nb.bytes, data, "image/pn").len, 0);
+    assert_int_equal(nb_member(nb.bytes, data, "image/pngs").len, 0);
+    nb_done(&nb);
+}
+
 /* ---- what is wrong ---- */
 
 struct bad {
@@ -466,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_missing_members),
         cmocka_unit_test(test_patch_output),
         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_escaped_words),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_cut_short),

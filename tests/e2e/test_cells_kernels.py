@@ -389,7 +389,7 @@ def test_the_file_goes_meanwhile(book):
 def test_unknown_cells_run_nothing(book):
     one = book(("a", "1"))
     answer = one.call("runNotebookCells", cellIds=["a", "nope", "index:7"])
-    assert answer.status_code == 404 and "Cell not found: nope, index:7" in answer.text
+    assert answer.status_code == 404 and "No cells found with IDs: nope, index:7" in answer.text
     assert one.outputs("a") == []
 
 
