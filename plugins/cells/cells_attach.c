@@ -72,7 +72,7 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
     return rc != NG_OK
                ? rc
                : attached_changed(call, all,
-                                  call->host->format(call, "Attached %.*s with %zu cells%s",
+                                  call->host->format(call, "Attached %.*s with %zu cell(s)%s",
                                                      (int)path.len, path.data, cells,
                                                      active ? "; it is active" : ""));
 }
