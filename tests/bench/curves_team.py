@@ -27,7 +27,7 @@ class Readers:
         self.port = port
         self.selector = selectors.DefaultSelector()
         self.tails = {}
-        self.events = 0
+        self.events = self.ended = 0
         self.stopping = False
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
@@ -57,6 +57,7 @@ class Readers:
                     continue
                 if not data:
                     self.selector.unregister(key.fileobj)
+                    self.ended += 1
                 text = self.tails[key.fileobj] + data
                 self.events += text.count(EVENT)
                 self.tails[key.fileobj] = text[-len(EVENT) + 1:]
@@ -70,6 +71,8 @@ class Readers:
             time.sleep(0.01)
 
     def close(self):
+        if self.stopping:
+            return
         self.stopping = True
         self.thread.join()
         self.selector.close()

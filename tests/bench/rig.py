@@ -58,18 +58,19 @@ def memory_mib(pid):
 
 
 class Gateway:
-    def __init__(self, binary, *flags, data=None, env=None, log=subprocess.DEVNULL):
+    def __init__(self, binary, *flags, data=None, env=None, log=subprocess.DEVNULL, before=()):
         self.data = data or tempfile.mkdtemp(prefix="notegate-bench-")
         self.flags = flags
         self.binary = binary
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("NOTEGATE_")} | (env or {})
         self.log = log
+        self.before = before  # words of the command in front of the gateway's
         self.start()
 
     def start(self):
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data,
+            [*self.before, self.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data,
              "--set", "log.level=error", *self.flags],
             stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env)
         line = self.process.stdout.readline()
