@@ -32,6 +32,7 @@ class Bench:
     def __init__(self, out, binary, args):
         self.out, self.binary = out, binary
         self.rounds, self.seconds = args.rounds, args.seconds
+        self.warm = min(WARM_SECONDS, args.seconds)
         self.modules = os.path.join(os.path.dirname(os.path.dirname(binary)), "modules")
         self.until = None
 
@@ -44,18 +45,22 @@ class Bench:
 
     def load(self, server, connections, file, rate=None, count=None, among=None, seconds=None):
         """A load on one server: of so many requests, or for the time of one measurement."""
-        given = self.left() if count else min(self.left(), seconds or self.seconds)
-        row = rig.load(self.out, server.port, connections, given, file, server.pid, rate, count=count, among=among)
-        if count and row["answered"] < count:
-            raise Late(f"{row['answered']} of {count} calls were answered when its time was over")
-        if not row["answered"]:
-            raise SystemExit("nothing was answered")
-        return row
+        wanted = seconds or self.seconds
+        while True:
+            given = self.left() if count else min(self.left(), wanted)
+            row = rig.load(self.out, server.port, connections, given, file, server.pid, rate, count=count, among=among)
+            if count and row["answered"] < count:
+                raise Late(f"{row['answered']} of {count} calls were answered when its time was over")
+            if row["answered"]:
+                return row
+            wanted *= 4  # the machine is busy with something else
 
     def beside(self, ours, theirs):
-        """Medians of interleaved rounds of two measurements that give a row each."""
+        """Interleaved rounds of two measurements that give a row each: medians, and of CPU the least, as what disturbs
+        can only add to it."""
         rows = [(theirs(), ours()) for _ in range(self.rounds)]
-        return tuple({key: statistics.median(row[side][key] for row in rows) for key in rows[0][side]} for side in (1, 0))
+        return tuple({key: (min if key == "cpu_us" else statistics.median)(row[side][key] for row in rows)
+                      for key in rows[0][side]} for side in (1, 0))
 
     def note(self, text):
         print(text, file=sys.stderr, flush=True)

@@ -3,7 +3,7 @@
 import time
 
 import rig
-from curves import CONNECTIONS, WARM_SECONDS, Curve, disk_bytes, tool
+from curves import CONNECTIONS, Curve, disk_bytes, tool
 
 WRITERS = 32
 HOT = 100
@@ -55,7 +55,9 @@ class Grown(Curve):
         disk = disk_bytes(gateway.data)
         gateway.start()
         self.ask(gateway)
-        self.add("start to first answer", "ms", "after a clean stop", size, (time.perf_counter() - gateway.began) * 1000)
+        took = (time.perf_counter() - gateway.began) * 1000
+        self.add("start to first answer", "ms", "after a clean stop", size, took)
+        self.add("start to first answer", "ms", "CPU of it", size, rig.cpu_seconds(gateway.pid) * 1000)
         if self.disk and size > self.disk[0]:
             each = (disk - self.disk[1]) / (size - self.disk[0])
             self.add("disk per document", "bytes", "since the point before", size, each, self.bytes_each, "its text alone")
@@ -68,7 +70,7 @@ class Grown(Curve):
             def loads(gateway):
                 return bench.load(gateway, CONNECTIONS, files[gateway], among=among(gateway))
             for gateway in self.have:
-                bench.load(gateway, CONNECTIONS, files[gateway], among=among(gateway), seconds=WARM_SECONDS)
+                bench.load(gateway, CONNECTIONS, files[gateway], among=among(gateway), seconds=bench.warm)
             ours, base = self.both("CPU per call", name, "cpu_us", size, loads, limit, top)
             self.add("p99 at full speed", "ms", name, size, ours["p99_ms"], base["p99_ms"], f"the same with {BASE:,} documents")
         memory, base = (rig.memory_mib(gateway.pid) for gateway in (self.grown, self.base))
@@ -218,7 +220,7 @@ class Sizes(Curve):
                 "insert": self.file((size, "insert"), lambda: tool("notebook", which | {
                     "mode": "write", "insertLine": middle, "newStr": "x"})),
                 "replace": self.file((size, "replace"), lambda: tool("notebook", which | {
-                    "mode": "create", "newStr": "########" + text[8:-8] + "########"}))}
+                    "mode": "create", "newStr": text[:size // 2] + "########" + text[size // 2 + 8:]}))}
         return self.calls[size]
 
     def point(self, size):

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 import rig
-from curves import CONNECTIONS, WARM_SECONDS, Curve, tool
+from curves import CONNECTIONS, Curve, tool
 
 READ = {"mode": "read", "name": "notes"}
 TEXT = "a line of notes\n" * 4
@@ -27,7 +27,7 @@ class Loaded(Curve):
         self.write = self.file("write", lambda: tool("notebook", WRITE, agent="bench-@@@@"))
         self.bare = rig.Bare(self.bench.out, len(rig.body_of(self.server.port, self.read)))
         self.stack.callback(self.bare.stop)
-        self.bench.load(self.server, CONNECTIONS, self.read, seconds=WARM_SECONDS)
+        self.bench.load(self.server, CONNECTIONS, self.read, seconds=self.bench.warm)
 
     def plain(self):
         """What a plain writer does for as long."""

@@ -9,7 +9,7 @@ import threading
 import time
 
 import rig
-from curves import CONNECTIONS, WARM_SECONDS, Curve, tool
+from curves import CONNECTIONS, Curve, tool
 
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "support"))
 from servers import MongoServer, RedisServer  # noqa: E402
@@ -89,7 +89,7 @@ class Streams(Curve):
     def begin(self):
         self.server = self.gateway("limits.streams=20000", "limits.connections=20000")
         self.write = self.file("write", lambda: tool("notebook", {"mode": "create", "name": "told", "newStr": "########"}))
-        self.bench.load(self.server, 1, self.write, seconds=WARM_SECONDS)
+        self.bench.load(self.server, 1, self.write, seconds=self.bench.warm)
         self.empty = rig.memory_mib(self.server.pid)
         self.alone = self.written(None)
         self.readers = Readers(self.server.port)
@@ -157,7 +157,7 @@ class Gateways(Curve):
             for index, gateway in enumerate(self.gateways):
                 own = arguments | {"name": arguments["name"].format(index)}
                 files.append(self.file((name, index), lambda: tool("notebook", own)))
-                self.bench.load(gateway, CONNECTIONS, files[-1], seconds=WARM_SECONDS)
+                self.bench.load(gateway, CONNECTIONS, files[-1], seconds=self.bench.warm)
             row = self.together(files)
             if size == 1:
                 self.first[name] = row

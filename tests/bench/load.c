@@ -227,7 +227,11 @@ static void connection_answered(struct load *load, struct connection *connection
     load->answered++;
     load->done++;
     if (connection->in_len > 9 && memcmp(connection->in + 9, "200", 3) != 0) {
-        load->status_other++;
+        if (load->status_other++ == 0) {
+            const char *body = memmem(connection->in, connection->in_len, "\r\n\r\n", 4);
+            fprintf(stderr, "load: %.3s %.300s\n", connection->in + 9,
+                    body != NULL ? body + 4 : "");
+        }
     }
     if (load->sample_count < SAMPLES_MAX) {
         load->samples[load->sample_count++] = (uint32_t)(took / 1000);

@@ -76,6 +76,7 @@ class Gateway:
         line = self.process.stdout.readline()
         match = re.search(r"http://([0-9.]+):(\d+)", line)
         if not match:
+            self.stop()
             raise SystemExit(f"the gateway did not start: {line!r}")
         self.port = int(match.group(2))
         self.pid = self.process.pid
@@ -130,7 +131,7 @@ def load(out, port, connections, seconds, file, pid, rate=None, **options):
     result = json.loads(done.stdout)
     result["cpu_us"] = (cpu_seconds(pid) - before) * 1e6 / max(1, result["answered"])
     if result["not_200"]:
-        raise SystemExit(f"{result['not_200']} answers were not 200 ({file})")
+        raise SystemExit(f"{result['not_200']} answers were not 200: {done.stderr.strip()}")
     return result
 
 
@@ -149,7 +150,7 @@ class Bare:
 def body_of(port, file):
     """The body of the answer to the request in the file."""
     with socket.create_connection(("127.0.0.1", port)) as connection, open(file, "rb") as request_file:
-        connection.sendall(request_file.read())
+        connection.sendall(request_file.read().replace(b"@@@@", b"0000"))
         response = http.client.HTTPResponse(connection)
         response.begin()
         return response.read()

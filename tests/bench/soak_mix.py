@@ -18,7 +18,7 @@ MADE_A_SECOND = 5
 
 
 def notes_below(folder):
-    """A folder of notes; and one for files that are edited."""
+    """A folder of notes, and one of files that are edited."""
     notes, files = os.path.join(folder, "notes"), os.path.join(folder, "files")
     for path in (notes, files):
         os.mkdir(path)
@@ -28,7 +28,7 @@ def notes_below(folder):
     for number in range(4):
         with open(os.path.join(files, f"file-{number:04}.txt"), "w") as file:
             file.write(TEXT + "number 00000000\n" + TEXT)
-    return notes
+    return notes, files
 
 
 class Load:
@@ -37,16 +37,18 @@ class Load:
     def __init__(self, name, connections, file, writes=False, most=None):
         self.name, self.connections, self.file, self.writes, self.most = name, connections, file, writes, most
         self.rate = 0.0
-        self.process = self.thread = None
-        self.rows, self.not_200, self.answered = [], 0, 0
+        self.process = self.thread = self.listener = None
+        self.rows, self.words, self.not_200, self.answered = [], [], 0, 0
 
     def start(self, out, port, seconds, rate=None, every=None):
-        self.rows, self.not_200, self.answered = [], 0, 0
+        self.rows, self.words, self.not_200, self.answered = [], [], 0, 0
         self.process = subprocess.Popen(
             rig.load_command(out, port, self.connections, seconds, self.file, rate, every=every), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
 
     def read(self):
         at = 0.0
@@ -57,8 +59,14 @@ class Load:
             self.not_200 += row["not_200"]
             self.answered += row["answered"]
 
+    def listen(self):
+        for line in self.process.stderr:
+            self.words.append(line.strip())
+
     def said(self):
-        return self.process.stderr.read().strip() or f"exit {self.process.returncode}"
+        """The first complaint: an answer that was not 200, or why it ended."""
+        self.listener.join()
+        return self.words[0] if self.words else f"exit {self.process.returncode}"
 
     def end(self, seconds=30):
         try:
@@ -70,7 +78,7 @@ class Load:
         code = self.process.returncode
         if code != 0:
             raise SystemExit(f"{self.name}: {self.said()}")
-        self.process.stderr.close()
+        self.listener.join()
 
     def close(self):
         """Whatever it does just now."""
@@ -80,9 +88,9 @@ class Load:
 
 
 class Mix:
-    def __init__(self, out, gateway, stack):
+    def __init__(self, out, gateway, files, stack):
         self.out, self.gateway = out, gateway
-        self.loads = self.prepared()
+        self.loads = self.prepared(files)
         for load in self.loads:
             stack.callback(os.unlink, load.file)
             stack.callback(load.close)
@@ -91,7 +99,7 @@ class Mix:
         answer = self.gateway.call("notebook_create", {"collection": "pages", "title": title, "content": TEXT, **more})
         return {"collection": "pages", "notebook_id": answer["result"]["notebook_id"]}
 
-    def prepared(self):
+    def prepared(self, files):
         """The kinds, and what they work on."""
         def rest(tool, arguments):
             return rig.request("/v1/tools/" + tool, arguments, ["X-Notegate-Agent: bench"])
@@ -102,7 +110,7 @@ class Mix:
         made = rest("notebook_create", {"collection": "pages", "title": "Page ########", "content": TEXT, "tags": ["soak"]})
         rig.load(self.out, self.gateway.port, 8, 60, made, self.gateway.pid, count=ENTRIES)
         write = {"mode": "create", "name": "agent-@@@@", "newStr": "########" + "y" * 184 + "########"}
-        file = {"command": "regex_replace", "path": "file-@@@@.txt", "pattern": "number [0-9]+", "new_str": "number ########"}
+        file = {"command": "regex_replace", "path": os.path.join(files, "file-@@@@.txt"), "pattern": "number [0-9]+", "new_str": "number ########"}
         return [
             Load("REST read", 8, rest("notebook", {"mode": "read", "name": "notes"})),
             Load("MCP read", 8, stateless_call("/mcp")),
@@ -125,7 +133,7 @@ class Mix:
             load.start(self.out, self.gateway.port, seconds, rate=load.most)
         for load in self.loads:
             load.end(seconds + 30)
-            load.rate = max(1.0, load.rows[-1]["rate"])
+            load.rate = max(1.0, load.rows[-1]["rate"] if load.rows else 0.0)
         return sum(load.rate for load in self.loads)
 
     def begin(self, seconds, share, every):
