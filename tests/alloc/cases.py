@@ -9,6 +9,8 @@ import json
 from urllib.parse import quote
 
 HEADER = {"X-Notegate-Space": "shared"}
+# Stays small: what a checkpoint costs depends on how much there is.
+SMALL = {"X-Notegate-Space": "~root"}
 CASES = []
 
 
@@ -23,10 +25,10 @@ def case(name, send, **more):
     CASES.append(Case(name, send, **more))
 
 
-def tool(label, name, arguments, **more):
+def tool(label, name, arguments, headers=None, **more):
     """A tool over REST; `arguments` may be a function of (world, mark)."""
     def send(world, mark):
-        return world.wire.tool(name, arguments(world, mark) if callable(arguments) else arguments, HEADER)
+        return world.wire.tool(name, arguments(world, mark) if callable(arguments) else arguments, headers or HEADER)
     case(label, send, **more)
 
 
@@ -112,11 +114,12 @@ tool("memory_recall", "memory_recall", {"query": "unforgettable", "limit": 3})
 tool("memory_timeline", "memory_timeline", {"limit": 2}, exact=False)
 tool("memory_summary", "memory_summary", {"mode": "read"}, exact=False)
 tool("memory_summary set", "memory_summary", lambda w, m: {"mode": "set", "text": m}, writes=True)
-tool("checkpoint_snapshot", "checkpoint_snapshot", lambda w, m: {"label": m}, writes=True, exact=False)
-tool("checkpoint_list", "checkpoint_list", {"limit": 2}, exact=False)
-tool("checkpoint_diff", "checkpoint_diff", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, exact=False)
-tool("checkpoint_restore", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]},
-     before=lambda w, m: w.must(w.wire.tool("notebook_update", page(content=m)(w, "page"), HEADER)), exact=False)
+tool("checkpoint_snapshot", "checkpoint_snapshot", lambda w, m: {"label": m}, SMALL, writes=True, exact=False)
+tool("checkpoint_list", "checkpoint_list", {"limit": 2}, SMALL, exact=False)
+tool("checkpoint_diff", "checkpoint_diff", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, SMALL, exact=False)
+tool("checkpoint_restore", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, SMALL,
+     before=lambda w, m: w.must(w.wire.tool("notebook_update", {
+         "collection": "pages", "notebook_id": w.ids["small"], "content": m}, SMALL)), exact=False)
 
 # ---- cells
 

@@ -9,13 +9,26 @@ import collections
 import time
 
 from cases import CASES
-from wire import Gone, Hangs, Wire
+from wire import Answer, Gone, Hangs, Wire
 from world import World
 
 # More than any request makes. One that goes on failing beyond has an endless loop.
 NUMBERS_MAX = 20000
 # A gateway that does not answer within this is asked no more.
 AGAIN = 3
+
+
+# Of a request that makes many, so many first ones fail, then only every so manyth.
+EACH = 250
+THEN_EVERY = 13
+
+
+NOTHING = Answer(500, "{}")
+
+
+def all_numbers():
+    yield from range(1, EACH)
+    yield from range(EACH, NUMBERS_MAX, THEN_EVERY)
 
 
 class Found(Exception):
@@ -35,7 +48,8 @@ class Sweep:
 
     def mark(self):
         self.marks += 1
-        return f"sweep{self.marks:06d}word"
+        self.current = f"sweep{self.marks:06d}word"
+        return self.current
 
     def baseline(self, case):
         """What it answers and writes when nothing fails."""
@@ -139,6 +153,14 @@ class Sweep:
         self.world.start()
         self.seq, _ = self.world.written(0)
 
+    def leave(self, case):
+        """What a request that was found out may have left."""
+        try:
+            if case.after:
+                case.after(self.world, self.current, NOTHING)
+        except (Gone, Hangs, AssertionError) as error:
+            self.tell(f"    and cannot be taken away: {error!r}")
+
     def run_case(self, case, numbers):
         """How many allocations it makes; numbers: which of them fail."""
         while True:
@@ -157,6 +179,7 @@ class Sweep:
             except (Found, Gone, Hangs, AssertionError, KeyError, ValueError) as error:
                 self.report(case, number, error if isinstance(error, Found) else repr(error))
                 self.restart()
+                self.leave(case)
                 if not self.failed:
                     return number
         return number
@@ -184,7 +207,7 @@ class Sweep:
             self.findings.append(("the end", 0, str(error), []))
             self.tell(f"FOUND at the end: {error}")
 
-    def run(self, chosen, numbers=lambda case: range(1, NUMBERS_MAX)):
+    def run(self, chosen, numbers=lambda case: all_numbers()):
         self.start()
         try:
             for case in chosen:

@@ -94,7 +94,10 @@ class World:
         self.must(self.wire.tool("notebook_update", {"collection": "pages", "notebook_id": self.ids["page"],
                                                      "append": "delta\n"}, shared))
         self.must(self.wire.tool("memory_log", {"content": "unforgettable", "tags": ["a"]}, shared))
-        kept = self.must(self.wire.tool("checkpoint_snapshot", {"label": "first"}, shared))
+        small = {"X-Notegate-Space": "~root"}
+        made = self.must(self.wire.tool("notebook_create", {"collection": "pages", "title": "small", "content": "x"}, small))
+        self.ids["small"] = self.first_id(made)
+        kept = self.must(self.wire.tool("checkpoint_snapshot", {"label": "first"}, small))
         self.ids["checkpoint"] = self.first_id(kept)
 
     @staticmethod
