@@ -62,7 +62,7 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
     rc = rc != NG_OK ? rc : call->host->revision_text(call, book.file.revision);
     return rc != NG_OK
                ? rc
-               : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cells%s",
+               : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
                                                    (int)path.len, path.data, cells,
                                                    attaching.active ? "; it is active" : ""));
 }

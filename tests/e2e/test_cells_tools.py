@@ -232,7 +232,7 @@ def test_lists_say_that_they_changed(gateway):
 
 def test_attached_is_each_agents_and_each_spaces_own(gateway):
     one, two = put(gateway, "one.ipynb", [code("one", "1")]), put(gateway, "two.ipynb", [code("two", "2")])
-    assert ok(gateway, "attachNotebook", {"notebook": "one.ipynb"}, who("anna")) == f"Attached {one} with 1 cells; it is active"
+    assert ok(gateway, "attachNotebook", {"notebook": "one.ipynb"}, who("anna")) == f"Attached {one} with 1 cell(s); it is active"
     ok(gateway, "attachNotebook", {"notebook": str(two)}, who("ben"))
     ok(gateway, "attachNotebook", {"notebook": "two.ipynb"}, who("anna", **{"X-Notegate-Space": "lab"}))
     assert "ID: one" in ok(gateway, "getNotebookCells", {}, who("anna"))
@@ -240,7 +240,7 @@ def test_attached_is_each_agents_and_each_spaces_own(gateway):
     assert "ID: two" in ok(gateway, "getNotebookCells", {}, who("anna", **{"X-Notegate-Space": "lab"}))
     refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("carl"))
     # One that is attached beside the active one; the last that is made active is.
-    assert ok(gateway, "attachNotebook", {"notebook": "two.ipynb", "active": False}, who("anna")) == f"Attached {two} with 1 cells"
+    assert ok(gateway, "attachNotebook", {"notebook": "two.ipynb", "active": False}, who("anna")) == f"Attached {two} with 1 cell(s)"
     assert "ID: one" in ok(gateway, "getNotebookCells", {}, who("anna"))
     ok(gateway, "attachNotebook", {"notebook": "two.ipynb"}, who("anna"))
     assert "ID: two" in ok(gateway, "getNotebookCells", {}, who("anna"))
