@@ -8,7 +8,7 @@
 
 #define BASE64_BLOCK 4096
 /* Characters of a line that can be written over: as of a terminal that is this wide. */
-#define LINE_MAX_CHARACTERS 65536
+#define LINE_MAX_CHARACTERS ((size_t)1 << 20)
 
 /* ---- what a terminal would leave ---- */
 

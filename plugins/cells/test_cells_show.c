@@ -84,7 +84,7 @@ static void test_clean_wide(void **state)
     (void)state;
     struct nb_text raw = {0};
     struct nb_text out = {0};
-    const size_t width = 65536;
+    const size_t width = (size_t)1 << 20;
     for (size_t i = 0; i < 3 * width + 2; i++) {
         nb_add(&raw, i % width == 0 ? "|" : "x", 1);
     }
