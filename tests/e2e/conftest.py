@@ -26,8 +26,8 @@ collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_clus
 # in the plain build, and the rest of the plugin in all.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
     collect_ignore += ["test_cells_kernels.py", "test_cells_bad_kernels.py"]
-    # Measures the plain build.
-    collect_ignore += ["test_bench.py"]
+    # Measures the plain build, and packs it.
+    collect_ignore += ["test_bench.py", "test_package.py"]
 
 START_SECONDS = 30
 STOP_SECONDS = 30
