@@ -109,6 +109,8 @@ int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
 /* "Selection: … | Execution: … | …". */
 void cells_status(struct cells *self, struct ng_call *call, const struct cells_book *book,
                   size_t index, struct nb_text *out);
+/* Is a run with this cell at work, whose outputs are not in the file yet? */
+bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;
