@@ -248,6 +248,11 @@ static void host_shield(struct ng_call *pub)
     atomic_store(&call_of(pub)->shielded, true);
 }
 
+static struct ng_str host_once(struct ng_call *pub)
+{
+    return idem_once(call_of(pub));
+}
+
 static bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
@@ -880,4 +885,5 @@ const struct ng_host call_host = {
     .fail_after = host_fail_after,
     .when_ended = host_when_ended,
     .shield = host_shield,
+    .once = host_once,
 };

@@ -315,7 +315,8 @@ AT(ng_host, change_as, 688);
 AT(ng_host, fail_after, 696);
 AT(ng_host, when_ended, 704);
 AT(ng_host, shield, 712);
-SIZE(ng_host, 720);
+AT(ng_host, once, 720);
+SIZE(ng_host, 728);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
