@@ -360,6 +360,10 @@ struct ng_host {
     /* From here on a cancellation comes too late: cancelled() is false, and changes are made.
      * Of work that was stopped and is to keep what it has; only what is quick comes after. */
     void (*shield)(struct ng_call *call);
+
+    /* How many revisions history() would give for this range without its limit. */
+    int (*history_count)(struct ng_call *call, const struct ng_key *key,
+                         const struct ng_range *range, uint64_t *ret_count);
 };
 
 /* ---- what a plugin declares
