@@ -19,6 +19,7 @@ class Case:
         self.name, self.send, self.before, self.after = name, send, before, after
         # slow: seconds for each; exact: two answers to it are the same, but for numbers and ids.
         self.writes, self.short, self.exact, self.slow, self.kernel = writes, short, exact, slow, False
+        self.codes = ()  # with which it may fail as well
 
 
 def case(name, send, **more):
@@ -177,6 +178,8 @@ def with_kernel(label, name, before=running, slow=False, **arguments):
     tool(label, name, lambda w, m: {"notebook": str(w.files / "kernel.ipynb"), **arguments}, before=before, exact=False,
          slow=slow)
     CASES[-1].kernel = True
+    # What fails between the gateway and the kernel is the kernel's failure.
+    CASES[-1].codes = ("CELL_FAILED", "KERNEL_FAILED")
 
 
 with_kernel("runNotebookCells", "runNotebookCells", cellIds=["one"])
