@@ -5,6 +5,7 @@ A case is `send(world, mark)`: one request, `mark` being a word that no other re
 what it needs, `after(world, mark, answer)` takes away what it left. A case that `writes` must leave nothing behind where it
 was refused, and all of it where it was not.
 """
+import datetime
 import json
 from urllib.parse import quote
 
@@ -20,6 +21,7 @@ class Case:
         # slow: seconds for each; exact: two answers to it are the same, but for numbers and ids.
         self.writes, self.short, self.exact, self.slow, self.kernel = writes, short, exact, slow, False
         self.codes = ()  # with which it may fail as well
+        self.busy = False  # what was interrupted is finished first, and until then it is told so
 
 
 def case(name, send, **more):
@@ -121,6 +123,7 @@ tool("checkpoint_diff", "checkpoint_diff", lambda w, m: {"checkpoint_id": w.ids[
 tool("checkpoint_restore", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, SMALL,
      before=lambda w, m: w.must(w.wire.tool("notebook_update", {
          "collection": "pages", "notebook_id": w.ids["small"], "content": m}, SMALL)), exact=False)
+CASES[-1].busy = True
 
 # ---- cells
 
@@ -271,7 +274,8 @@ notes("opennotes_edit section", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "replace_section", "section": "Part", "content": m}, before=note, writes=True)
 notes("opennotes_edit set", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "set", "data": {"status": "done", "more": [1, "two"]}}, before=note, writes=True)
-notes("opennotes_daily", "daily", lambda w, m: {"content": m}, writes=True, exact=False)
+notes("opennotes_daily", "daily", lambda w, m: {
+    "content": m, "date": (datetime.date(2000, 1, 1) + datetime.timedelta(int(m[5:11]))).isoformat()}, writes=True)
 notes("opennotes_views", "views", {}, exact=False)
 notes("opennotes_views today", "views", {"view": "today"}, exact=False)
 notes("opennotes_views kanban", "views", {"view": "kanban", "params": {"status": "todo,done"}}, exact=False)

@@ -5,7 +5,7 @@ import json
 import re
 import socket
 
-SECONDS = 20
+SECONDS = 60
 MODERN = "2026-07-28"
 OLDER = "2025-11-25"
 TASKS = "io.modelcontextprotocol/tasks"
