@@ -222,6 +222,7 @@ static void write_kernel(struct context *context, struct ng_writer *writer)
             host->json_name(writer, names[i][1]);
             host->json_string(writer, nb_text_str(&text));
         }
+        context->failed = context->failed || text.failed;
         nb_text_done(&text);
     }
 }
