@@ -394,6 +394,7 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
         walk.guarded = !any && !files_root_visible(call, &ret->roots->items[i]);
     }
     buf_init(&walk.at, (size_t)2 * FILES_PATH_MAX);
+    walk.at.starved = &call->arena.starved;
     int rc = walk_from_root(&walk, path);
     if (rc == NG_OK) {
         rc = walk_run(&walk);

@@ -13,6 +13,8 @@
 #define CHECKPOINT_STEP_ENTRIES (NG_CHANGES_MAX - 16)
 /* Bytes of text in one step. */
 #define CHECKPOINT_STEP_BYTES ((uint64_t)16 * 1024 * 1024)
+/* How often a restore that has begun goes on when there was no memory for a step. */
+#define CHECKPOINT_TRIES 16
 
 struct checkpoint_job {
     struct agent_notebook *self;
@@ -20,7 +22,8 @@ struct checkpoint_job {
     struct ng_deferred *deferred;
     struct checkpoint_intent intent;
     struct checkpoint_plan plan;
-    size_t next; /* step of the plan */
+    size_t next;    /* step of the plan */
+    unsigned tries; /* again, for want of memory */
     bool live;
     char names[]; /* of the intent */
 };
@@ -154,11 +157,16 @@ static int checkpoint_job_load(struct checkpoint_job *job, struct ng_call *call,
 {
     const struct checkpoint_intent *intent = &job->intent;
     struct ng_str json = {NULL, 0};
+    checkpoint_plan_free(&job->plan);
     int rc = checkpoint_get(call, intent->space, intent->checkpoint, &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, then);
     rc = rc != NG_OK ? rc : checkpoint_get(call, intent->space, intent->previous, &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, now);
-    return rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    rc = rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    if (rc != NG_OK) {
+        checkpoint_plan_free(&job->plan);
+    }
+    return rc;
 }
 
 static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call,
@@ -300,6 +308,7 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
     struct checkpoint_job *job = user;
     struct checkpoint_view then;
     struct checkpoint_view now;
+    size_t first = job->next;
     int rc = NG_OK;
     switch (job->intent.phase) {
     case CHECKPOINT_JOURNAL:
@@ -310,11 +319,15 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
             rc = checkpoint_job_load(job, call, &then, &now);
         }
         rc = rc != NG_OK ? rc : checkpoint_job_entries(job, call);
+        job->next = rc == NG_OK ? job->next : first;
         checkpoint_job_tell(job);
         break;
     default: /* nothing was changed yet: it never began */
         job->next = job->plan.count;
         break;
+    }
+    if (rc == NG_EINTERNAL && job->tries++ < CHECKPOINT_TRIES) {
+        return checkpoint_job_go_on(job, call); /* in a call that has memory, perhaps */
     }
     bool done = !job->intent.notebooks || job->next >= job->plan.count;
     if (rc == NG_OK && !done) {
@@ -416,12 +429,10 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     }
     if (rc == NG_OK) {
         rc = checkpoint_restore_begun(notebook, call, &intent, &done);
-        if (rc != NG_OK || done) {
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }
-    }
-    if (rc == NG_OK && !done) {
-        rc = checkpoint_job_start(notebook, call, &intent, true);
     }
     checkpoint_live_remove(notebook->checkpoint, intent.token);
     return rc;
