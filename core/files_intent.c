@@ -133,7 +133,10 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     /* These are used as C texts. */
     ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
     ret->action = arena_copy(&call->arena, member_text(root, "action"));
-    ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE;
+    const struct ng_value *happened = json_get(root, "happened");
+    ret->happened = happened != NULL && happened->type == NG_TYPE_TRUE;
+    /* What was built on it is undone first, and is higher up in the history already. */
+    ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
     ret->answer.scope = member_text(root, "scope");
     ret->answer.body_hash = member_text(root, "body_hash");
@@ -180,6 +183,25 @@ static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     return record->peek(call_of(call), record, present, record->peek_user);
 }
 
+/* Another gateway's intent, whose save this change is built on. */
+static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    const struct file_record *record = user;
+    struct call *self = call_of(call);
+    struct file_record there;
+    if (present->revision == 0 || present->deleted || present->json.len == 0 ||
+        files_record_parse(self, present->json, present->text, &there) != NG_OK ||
+        there.happened || strcmp(there.after, record->before) != 0) {
+        return NG_OK;
+    }
+    struct ng_str text = present->text.data != NULL ? present->text : ng_str_of("");
+    struct ng_str json = arena_printf(&self->arena, "%.*s,\"happened\":true}",
+                                      (int)present->json.len - 1, present->json.data);
+    int rc = json.data == NULL ? fail_memory(self) : store_draft_json(next, json);
+    return rc == NG_OK ? store_draft_text(next, &text, 1) : rc;
+}
+
 static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
 {
@@ -211,6 +233,10 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
     }
     set_change(&changes[count++], FILES_INTENTS, record->intents, record->real, intent_fn,
                record);
+    for (size_t i = 0; i < record->mark_count; i++) {
+        set_change(&changes[count++], FILES_INTENTS, record->marks[i], record->real, mark_fn,
+                   record);
+    }
     return count;
 }
 

@@ -91,8 +91,9 @@ static int left_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-static int left_find(struct files *files, struct call *call, struct ng_str real,
-                     struct left *ret)
+/* The open intents of other gateways for this file. */
+static int left_query(struct files *files, struct call *call, struct ng_str real,
+                      ng_row_fn *row, void *user)
 {
     struct ng_str *spaces = NULL;
     struct ng_term term = {
@@ -107,7 +108,6 @@ static int left_find(struct files *files, struct call *call, struct ng_str real,
         .term_count = 1,
         .with_text = true,
     };
-    *ret = (struct left){.call = call};
     query.space_count = cluster_peers(call->gateway->cluster, call, &spaces);
     for (size_t i = 0; i < query.space_count; i++) {
         spaces[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)spaces[i].len,
@@ -118,8 +118,49 @@ static int left_find(struct files *files, struct call *call, struct ng_str real,
     }
     query.spaces = spaces;
     query.limit = (uint32_t)query.space_count;
-    int rc = store_query(files->store, call, &query, left_row, ret, NULL);
+    return store_query(files->store, call, &query, row, user, NULL);
+}
+
+static int left_find(struct files *files, struct call *call, struct ng_str real,
+                     struct left *ret)
+{
+    *ret = (struct left){.call = call};
+    int rc = left_query(files, call, real, left_row, ret);
     return rc != NG_OK ? rc : ret->rc;
+}
+
+struct building {
+    struct call *call;
+    struct file_record *record;
+};
+
+static int building_row(void *user, const struct ng_doc *row)
+{
+    struct building *building = user;
+    struct call *call = building->call;
+    struct file_record *record = building->record;
+    struct file_record there;
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    struct ng_str space = arena_copy(&call->arena, row->key.space);
+    struct result before = call->work;
+    if (json.data == NULL || space.data == NULL ||
+        files_record_parse(call, json, row->text, &there) != NG_OK) {
+        call->work = before;
+        return 0;
+    }
+    if (!there.happened && strcmp(there.after, record->before) == 0) {
+        record->marks[record->mark_count++] = space;
+    }
+    return record->mark_count == FILES_MARKS_MAX;
+}
+
+int files_left_built_on(struct files *files, struct call *call, struct file_record *record)
+{
+    struct building building = {call, record};
+    record->mark_count = 0;
+    return store_is_shared(files->store) && record->before[0] != '\0'
+               ? left_query(files, call, record->real, building_row, &building)
+               : NG_OK;
 }
 
 static int left_busy(struct call *call, struct ng_str real)

@@ -285,6 +285,10 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return rc;
     }
     struct result before = op->call->work;
+    rc = files_left_built_on(op->files, op->call, &op->record);
+    if (rc != NG_OK) {
+        return rc;
+    }
     bool was_open = op->intent_open;
     op->save = save;
     op->step = op_after_intent;

@@ -92,7 +92,8 @@ static int settle_one_place(struct files *files, struct call *call,
             record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
         *ret_done = removes ? !scene.place.exists
                             : scene.now[0] != '\0' && strcmp(scene.now, record->after) == 0;
-        if (*ret_done && is_foreign(&scene)) {
+        *ret_done = *ret_done || record->happened;
+        if (*ret_done && !record->happened && is_foreign(&scene)) {
             scene_give_back(&scene);
             *ret_done = false;
         }

@@ -192,6 +192,9 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
 
 /* ---- a change as its intent tells it: files_intent.c */
 
+/* Unfinished saves of other gateways that one change can find itself built on. */
+#define FILES_MARKS_MAX 2
+
 struct file_record {
     struct ng_str op;      /* names this change: 16 hex digits */
     struct ng_str intents; /* the space of its intent */
@@ -207,6 +210,9 @@ struct file_record {
     struct file_history carried; /* of a move: found under `real`, for `to` */
     bool has_answer;             /* read back from an intent: the answer to a repeated call */
     struct ng_answer answer;
+    bool happened; /* read back: another gateway has built on what it saved */
+    struct ng_str marks[FILES_MARKS_MAX]; /* spaces of intents to be marked so */
+    size_t mark_count;
     const struct result *sealed; /* what the call answers, should the store ask again */
     struct ng_str stale;         /* out: JSON and text of an older intent in the way */
     struct ng_str stale_text;
@@ -220,8 +226,8 @@ struct file_record {
 #define FILES_CHANGES_MAX 5
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
-/* The change that leaves the intent (count 1, or 2 with peek). A stale one in the way:
- * NG_ECONFLICT with record->stale set. */
+/* The change that leaves the intent (the last of up to FILES_CHANGES_MAX). A stale one in the
+ * way: NG_ECONFLICT with record->stale set. */
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes);
 size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 /* Event, history and the intent's removal. */
@@ -258,6 +264,9 @@ int files_left_check(struct files *files, struct call *call, const struct ng_str
 /* What a change comes to that fails with rc: it may have met what another gateway made of the
  * same call a moment ago. */
 int files_left_end(struct files *files, struct call *call, int rc);
+/* The file as it was read is what another gateway saved and could not complete yet: that is to
+ * be marked with this change's intent, as the file will no longer tell. */
+int files_left_built_on(struct files *files, struct call *call, struct file_record *record);
 /* Takes the stored answer of the call's key, if there is one. */
 int files_left_answer(struct call *call, bool *ret_answered);
 

@@ -204,8 +204,10 @@ int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *
         if (root_fd >= 0) {
             (void)close(root_fd);
         }
-        return ng_fail(call, ON_ENOTEBOOK, "The notebook's folder %s cannot be opened: %s.",
-                       path, strerrordesc_np(error));
+        bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM;
+        return ng_fail(call, lacks ? NG_EBUSY : ON_ENOTEBOOK,
+                       "The notebook's folder %s cannot be opened: %s.", path,
+                       strerrordesc_np(error));
     }
     bool used = false;
     struct on_index *stale = NULL;

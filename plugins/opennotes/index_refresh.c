@@ -174,6 +174,11 @@ static int find_all(struct work *work)
         return rc == NG_ECANCELLED
                    ? ng_fail(work->call, rc,
                              "The call was cancelled while notes were looked for.")
+               : rc == NG_EBUSY
+                   ? ng_fail(
+                         work->call, rc,
+                         "The notes cannot be looked for: too many files are open, or memory "
+                         "is out. Try again in a moment.")
                : rc == NG_ENOTFOUND
                    ? ng_fail(work->call, ON_ENOTEBOOK, "The folder of the notebook is gone: %s",
                              index->path)

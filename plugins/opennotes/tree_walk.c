@@ -135,6 +135,9 @@ static int read_folder(const struct on_tree_walk *walk, struct on_tree *tree, si
     int fd =
         on_tree_open(walk->root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
     struct stat found;
+    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM) {
+        return NG_EBUSY; /* it is there: without it, its notes would look deleted */
+    }
     if (fd < 0 || fstat(fd, &found) != 0) {
         if (fd >= 0) {
             (void)close(fd);

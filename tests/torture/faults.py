@@ -28,8 +28,10 @@ STARTLESS = DISK_KINDS + PROCESS_KINDS
 
 
 class Faults:
-    def __init__(self, system, rng):
-        self.system, self.rng = system, rng
+    """only: the kinds that may come, where that is not all that the system can have."""
+
+    def __init__(self, system, rng, only=None):
+        self.system, self.rng, self.only = system, rng, only
         self.active = []       # (kind, gateway or None, end)
         self.counts = {}
         self.seen = set()      # kinds that were there in this round
@@ -43,7 +45,7 @@ class Faults:
             kinds = [kind for kind in kinds if kind not in ("kill", "term", "size")]
         if self.system.databases:
             kinds = list(PROCESS_KINDS + MAIN_KINDS + ("full", "write", "name") + 2 * DATABASE_KINDS)
-        return kinds
+        return [kind for kind in kinds if self.only is None or kind in self.only]
 
     def begin(self):
         """One more fault: its kind."""

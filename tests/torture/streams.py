@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The torture rig: client processes write, the gateway is killed again and again, then everything is counted.
+"""Rounds of kills alone: client processes write, the gateway is killed again and again, then everything is counted.
 
     client.py    agents that write over REST and MCP of both eras, each with a bearer key that changes now and then
     tasker.py    an agent that makes MCP tasks and looks what became of them
