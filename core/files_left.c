@@ -42,12 +42,6 @@ static int left_look(struct ng_call *call, const struct ng_doc *present, struct 
                : left_keep(left, present->json, present->text);
 }
 
-static void left_looked(void *user, int rc)
-{
-    (void)user;
-    (void)rc; /* nothing was to be written */
-}
-
 /* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
 static int left_settle_own(struct files *files, struct call *call, struct ng_str real,
                            bool *ret_found)
@@ -60,7 +54,8 @@ static int left_settle_own(struct files *files, struct call *call, struct ng_str
         .fn = left_look,
         .user = &left,
     };
-    int rc = store_write(files->store, call, &look, 1, left_looked, NULL);
+    /* Waits, as the store may look once more in the database. */
+    int rc = store_write_wait(files->store, call, &look, 1);
     if (rc != NG_OK || left.json.data == NULL) {
         return rc;
     }
