@@ -133,8 +133,8 @@ class Wire:
         except BROKEN:
             self.close()
             raise Gone
-        if answer.status == 429 or answer.status >= 500:
-            raise Gone
+        if answer.status == 429 or answer.status >= 500 or not text:
+            raise Gone  # nothing came of it, or only a part of the headers
         assert answer.status == 200 and session, (answer.status, text)
         status, _ = self.request("POST", "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"},
                                  {**version, "Mcp-Session-Id": session})
