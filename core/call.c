@@ -305,6 +305,18 @@ int call_fail(struct call *call, int code, const char *format, ...)
     return code;
 }
 
+int call_no_memory(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL,
+                     "out of memory, or over what one call may use (%zu bytes)",
+                     CALL_MEMORY_MAX);
+}
+
+bool call_lacks_memory(const struct call *call)
+{
+    return call->arena.failed || (call->reply_open && call->reply_buf.rc != NG_OK);
+}
+
 void call_fail_later(struct call *call, int code, const char *sentence)
 {
     int none = 0;

@@ -58,16 +58,16 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
 {
-    int read = cells_attachments_read(call, self->attachments);
-    if (read != NG_OK) {
-        return read;
-    }
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }
+    int rc = cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
     *ret_path = cells_active(self, call);
     if (ret_path->len == 0) {
-        int rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
         call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
         return rc;
     }
@@ -219,12 +219,30 @@ static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_st
     return count > 0;
 }
 
+/* The words of the seed's tools. */
+static const char *unknown_words(struct ng_str tool)
+{
+    static const char *const words[][2] = {
+        {"runNotebookCells", "No cells found with IDs: "},
+        {"getNotebookCells", "No cells found with the specified IDs: "},
+        {"updateNotebookCell", "Failed to update cell: Cell not found: "},
+        {"getCellOutputs", "Failed to get outputs: Cell not found: "},
+    };
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (tool.len == strlen(words[i][0]) && memcmp(tool.data, words[i][0], tool.len) == 0) {
+            return words[i][1];
+        }
+    }
+    return "Cell not found: ";
+}
+
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
 {
     if (fail_doubled(call, nb, names)) {
         return NG_ECONFLICT;
     }
-    int rc = ng_fail(call, CELLS_ENOCELL, "Cell not found: %.*s", (int)names.len, names.data);
+    int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
+                     names.data);
     call->host->hint(call,
                      "getNotebookCells tells the ids of its %zu cells; a cell without an id "
                      "is named index:N",
@@ -241,6 +259,10 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     struct nb_text unknown = {0};
     struct ng_str doubled = {NULL, 0};
     size_t kept = 0;
+    if (count > CELLS_CHOSEN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
+                       CELLS_CHOSEN_MAX);
+    }
     if (chosen == NULL) {
         return cells_no_memory(call);
     }

@@ -89,6 +89,7 @@ static int context_open(struct context *context)
 {
     struct ng_str path;
     int rc = cells_path(context->self, context->call, &path);
+    cells_see_selection(context->self, context->call);
     rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->book);
     if (rc != NG_OK) {
         return rc;

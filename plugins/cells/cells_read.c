@@ -51,6 +51,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     char head[96];
     (void)args;
     int rc = cells_path(self, call, &path);
+    cells_see_selection(self, call);
     rc = rc != NG_OK ? rc : cells_open(call, path, &book);
     if (rc != NG_OK) {
         return rc;

@@ -59,7 +59,7 @@ static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run
     struct nb_text json = {0};
     size_t index = find_cell(nb, cell);
     if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
-        add_note(note, "meanwhile there is no longer a code cell ", cell->handle);
+        add_note(note, "there is no longer a code cell ", cell->handle);
         return;
     }
     outputs_json(&cell->outputs, nb->style.one_string, &json);
@@ -150,9 +150,9 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
             put_patch(&edit, &nb, patch);
         }
     }
-    int rc = cells_draft(call, next, &nb, &edit);
-    nb_edit_done(&edit);
     nb_done(&nb);
+    int rc = cells_draft(call, next, present->data, &edit);
+    nb_edit_done(&edit);
     return rc;
 }
 

@@ -111,7 +111,7 @@ bool nb_walk_element(struct nb_walk *walk, struct nb_span *ret_value);
  * take it. */
 struct nb_span nb_member(struct ng_str bytes, struct nb_span object, const char *name);
 struct ng_str nb_bytes(struct ng_str bytes, struct nb_span span);
-/* Is the string (with its quotes) this plain ASCII word? */
+/* Is the string (with its quotes) this plain ASCII word, however it is spelled? */
 bool nb_is_word(struct ng_str bytes, struct nb_span string, const char *word);
 /* A whole number of up to 18 digits. */
 bool nb_integer(struct ng_str bytes, struct nb_span number, int64_t *ret);

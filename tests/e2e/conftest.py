@@ -22,6 +22,9 @@ from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
+if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
+    collect_ignore += ["test_bench.py"]  # measures the plain build
+
 START_SECONDS = 30
 STOP_SECONDS = 30
 LISTENING = re.compile(r"listening on (https?://\S+)")
@@ -55,6 +58,11 @@ def eventually(condition, seconds=10.0, what="the condition"):
         if time.monotonic() > end:
             pytest.fail(f"{what} did not become true within {seconds} s")
         time.sleep(0.02)
+
+
+def whole(ask, seconds):
+    """The answer of ask() once it has no `backlog`: recall and timeline tell so what has not come to the journal yet."""
+    return eventually(lambda: (lambda told: None if "backlog" in told else told)(ask()), seconds, "an answer without a backlog")
 
 
 class Gateway:

@@ -424,7 +424,7 @@ def test_a_cell_is_deleted_meanwhile(book):
     del notebook["cells"][0]
     one.path.write_text(json.dumps(notebook, indent=1) + "\n")
     said = one.wait_over(handle).json()["result"]
-    assert "Not all outputs were saved: meanwhile there is no longer a code cell a" in said and "here" in said
+    assert "Not all outputs were saved: there is no longer a code cell a" in said and "here" in said
     assert one.outputs("b")[0]["data"]["text/plain"] == ["2"]
 
 
@@ -440,7 +440,7 @@ def test_the_file_goes_meanwhile(book):
 def test_unknown_cells_run_nothing(book):
     one = book(("a", "1"))
     answer = one.call("runNotebookCells", cellIds=["a", "nope", "index:7"])
-    assert answer.status_code == 404 and "Cell not found: nope, index:7" in answer.text
+    assert answer.status_code == 404 and "No cells found with IDs: nope, index:7" in answer.text
     assert one.outputs("a") == []
 
 
