@@ -63,6 +63,9 @@ void cells_close(struct cells_book *book);
  * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret);
+/* May another program be in the middle of writing such a file? Then it is read again, a few
+ * times. reads: 0 at first. */
+bool cells_reads_again(enum nb_fault fault, unsigned *reads);
 /* The handle of a cell: its id, else "index:N". NUL at the end. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
 /* SIZE_MAX: there is none. */
@@ -106,6 +109,8 @@ int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
 /* "Selection: … | Execution: … | …". */
 void cells_status(struct cells *self, struct ng_call *call, const struct cells_book *book,
                   size_t index, struct nb_text *out);
+/* Is a run with this cell at work, whose outputs are not in the file yet? */
+bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;

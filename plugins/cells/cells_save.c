@@ -124,8 +124,9 @@ static bool put_after(struct nb_edit *edit, const struct nb *nb, const struct ru
 
 /* What there is to write into this file. Without one, `note` says why. */
 static int put_outputs(struct ng_call *call, const struct ng_file *present,
-                       struct ng_draft *next, const struct run *run, struct nb_text *note)
+                       struct ng_draft *next, struct cells_run *cells_run, struct nb_text *note)
 {
+    const struct run *run = cells_run->run;
     struct nb nb;
     struct nb_error error;
     struct nb_edit edit = {0};
@@ -133,7 +134,11 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
         add_note(note, "the file is gone", "");
         return NG_OK;
     }
-    if (nb_index(present->data, &nb, &error) != NB_FINE) {
+    enum nb_fault fault = nb_index(present->data, &nb, &error);
+    if (cells_reads_again(fault, &cells_run->reads)) {
+        return NG_EWOULDBLOCK;
+    }
+    if (fault != NB_FINE) {
         add_note(note, "the file cannot be used any more: ", error.text);
         return NG_OK;
     }
@@ -193,7 +198,7 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
 {
     struct cells_run *run = user;
     struct nb_text note = {0};
-    int rc = put_outputs(call, present, next, run->run, &note);
+    int rc = put_outputs(call, present, next, run, &note);
     rc = rc != NG_OK ? rc : answer(call, run, &note);
     nb_text_done(&note);
     return rc;

@@ -166,6 +166,9 @@ void run_patches_done(struct run_patches *patches);
  * running; NULL: none. */
 const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
                                     const char *handle);
+/* With the lock held: has a run that is there for this notebook this cell, in whatever state?
+ * What it puts out is not in the file yet. */
+bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle);
 
 /* What is there for this notebook: false: nothing. */
 bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret);

@@ -58,6 +58,20 @@ const struct run_cell *kernels_cell(struct kernels *kernels, const char *noteboo
     return found;
 }
 
+bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle)
+{
+    const struct kernel *kernel = kernels_find(kernels, notebook);
+    const struct run *run = kernel == NULL ? NULL : kernel->first;
+    for (; run != NULL; run = run->next) {
+        for (size_t i = 0; i < run->cell_count; i++) {
+            if (strcmp(run->cells[i].handle, handle) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static const char *state_word(const struct kernel *kernel)
 {
     switch (kernel->state) {

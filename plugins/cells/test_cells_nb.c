@@ -338,7 +338,8 @@ static void test_malformed(void **state)
 {
     (void)state;
     static const struct bad bads[] = {
-        {"", NB_EMPTY, "it is empty (line 1, column 1)"}, {" \n\t", NB_EMPTY, "it is empty"},
+        {"", NB_EMPTY, "it is empty (line 1, column 1)"},
+        {" \n\t", NB_EMPTY, "it is empty"},
         {"\xef\xbb\xbf", NB_EMPTY, "it is empty"},
         {"{\"cells\": [", NB_NOT_JSON,
          "it is cut short: its JSON does not end (line 1, column 12)"},
@@ -355,20 +356,174 @@ static void test_malformed(void **state)
         {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing behind the point"},
         {"{\"a\": 1e}", NB_NOT_JSON, "digits are missing in the exponent"},
         {"{} {}", NB_NOT_JSON, "something follows the end of its JSON (line 1, column 4)"},
-        {
-            "{\n        cmocka_unit_test(test_strings),
-            cmocka_unit_test(test_odd_file),
-            cmocka_unit_test(test_empty_lists),
-            cmocka_unit_test(test_lines),
-            cmocka_unit_test(test_missing_members),
-            cmocka_unit_test(test_outputs_behind_others),
-            cmocka_unit_test(test_patch_output),
-            cmocka_unit_test(test_ids),
-            cmocka_unit_test(test_escaped_words),
-            cmocka_unit_test(test_malformed),
-            cmocka_unit_test(test_deep),
-            cmocka_unit_test(test_cut_short),
-            cmocka_unit_test(test_new_file),
-        };
+        {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
+         "marks of a merge with conflicts: settle them first (line "
+         "2, column 1)"},
+        {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
+        {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
+        {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
+        {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
+        {"[]", NB_NO_NOTEBOOK, "it is JSON, but no object"},
+        {"{}", NB_NO_NOTEBOOK, "it has neither nbformat nor cells"},
+        {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or no whole number"},
+        {"{\"cells\": [], \"nbformat\": \"4\"}", NB_NO_NOTEBOOK, "its nbformat is missing"},
+        {"{\"cells\": [], \"nbformat\": 4, \"nbformat_minor\": 1.5}", NB_NO_NOTEBOOK,
+         "its nbformat_minor is no whole number"},
+        {"{\"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+        {"{\"cells\": {}, \"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+        {"{\"cells\": [], \"metadata\": [], \"nbformat\": 4}", NB_NO_NOTEBOOK,
+         "its metadata are no object"},
+        {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION,
+         "its nbformat is older than 4"},
+        {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
+        {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
+         "cell 0 is no object (line 1, column 12)"},
+        {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
+         "cell 0 has no cell_type (line 2, column 1)"},
+        {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL,
+         "has no source"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": 1}], \"nbformat\": 4}",
+         NB_BAD_CELL, "has a source that is no text"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": [1]}], \"nbformat\": 4}",
+         NB_BAD_CELL, "has a source that is no text"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": {}}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has outputs that are no list"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": [1]}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has an output that is no object"},
+        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"metadata\": 1}], "
+         "\"nbformat\": 4}",
+         NB_BAD_CELL, "has metadata that are no object"},
+    };
+    for (size_t i = 0; i < NG_COUNT(bads); i++) {
+        struct nb nb;
+        struct nb_error error;
+        enum nb_fault fault = nb_index(str(bads[i].bytes), &nb, &error);
+        if (fault != bads[i].fault || strstr(error.text, bads[i].text) == NULL) {
+            fail_msg("%s: %d, %s", bads[i].bytes, (int)fault, error.text);
+        }
+    }
+}
+
+static void test_deep(void **state)
+{
+    (void)state;
+    struct nb_text text = {0};
+    struct nb nb;
+    struct nb_error error;
+    nb_add_word(&text, "{\"nbformat\":4,\"cells\":[],\"x\":");
+    for (int i = 0; i < 100000; i++) {
+        nb_add_word(&text, "[");
+    }
+    assert_int_equal(nb_index(nb_text_str(&text), &nb, &error), NB_DEEP);
+    nb_text_done(&text);
+    /* What a kernel sends in as deep a form as is let in can be read where it was put. */
+    nb_add_word(&text, "{\"nbformat\":4,\"cells\":[{\"cell_type\":\"code\",\"source\":[],"
+                       "\"outputs\":[{\"data\":{\"x\":");
+    size_t before = text.len;
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "[");
+    }
+    for (int i = 0; i < NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "]");
+    }
+    struct ng_str inner = {text.data + before, text.len - before};
+    assert_true(nb_check(inner));
+    nb_add_word(&text, "}}]}]}");
+    index_good(nb_text_str(&text), &nb);
+    nb_done(&nb);
+    nb_text_done(&text);
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "[");
+    }
+    for (int i = 0; i <= NB_DEPTH_MAX - NB_DEPTH_AROUND; i++) {
+        nb_add_word(&text, "]");
+    }
+    assert_false(nb_check(nb_text_str(&text)));
+    nb_text_done(&text);
+    assert_true(nb_check(str(" [NaN, -Infinity, \"\\ud800\", 1e999] ")));
+    assert_false(nb_check(str("[1] 2")));
+    assert_false(nb_check(str("")));
+    assert_false(nb_check(str("[-NaN]")));
+}
+
+/* Cut at every byte: never a notebook, never a crash. */
+static void test_cut_short(void **state)
+{
+    (void)state;
+    size_t end = strlen(odd) - strlen("  \n\n");
+    for (size_t len = 0; len < end; len++) {
+        struct nb nb;
+        struct nb_error error;
+        char *copy = malloc(len + 1); /* of its own size, for the sanitizer */
+        assert_non_null(copy);
+        memcpy(copy, odd, len);
+        struct ng_str bytes = {copy, len};
+        enum nb_fault fault = nb_index(bytes, &nb, &error);
+        assert_true(fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8);
+        free(copy);
+    }
+}
+
+static void test_new_file(void **state)
+{
+    (void)state;
+    struct nb_text out = {0};
+    nb_new_file(&out, str("{\"display_name\":\"P\",\"language\":\"python\",\"name\":\"p\"}"),
+                str("abc"));
+    equal(nb_text_str(&out),
+          str("{\n \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"execution_count\": "
+              "null,\n"
+              "   \"id\": \"abc\",\n   \"metadata\": {},\n   \"outputs\": [],\n   \"source\": "
+              "[]\n"
+              "  }\n ],\n \"metadata\": {\n  \"kernelspec\": {\n   \"display_name\": \"P\",\n"
+              "   \"language\": \"python\",\n   \"name\": \"p\"\n  }\n },\n \"nbformat\": 4,\n"
+              " \"nbformat_minor\": 5\n}\n"));
+    nb_text_done(&out);
+    nb_new_file(&out, str(""), str(""));
+    equal(nb_text_str(&out), str("{\n \"cells\": [],\n \"metadata\": {},\n \"nbformat\": 4,\n"
+                                 " \"nbformat_minor\": 5\n}\n"));
+    nb_text_done(&out);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    struct nb_text out = {0};
+    const char *json = "\"\\b\\f\\n\\r\\t\\\"\\\\\\/\\u0041\\uD83D\\ude00\\ud83dx\\udc00\"";
+    struct nb_span whole = {0, strlen(json)};
+    nb_decode(&out, str(json), whole);
+    equal(nb_text_str(&out), str("\b\f\n\r\t\"\\/A\xf0\x9f\x98\x80\xef\xbf\xbdx\xef\xbf\xbd"));
+    nb_text_done(&out);
+    nb_encode(&out, str("\b\f\n\r\t\"\\/\x01\x7f\xc3\xa9\xf0\x9f\x98\x80\xff"), true);
+    equal(nb_text_str(&out),
+          str("\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0001\\u007f\\u00e9\\ud83d\\ude00\\ufffd\""));
+    nb_text_done(&out);
+    nb_encode(&out, str("\x7f\xc3\xa9\xc3"), false);
+    equal(nb_text_str(&out), str("\"\x7f\xc3\xa9\xef\xbf\xbd\""));
+    nb_text_done(&out);
+    nb_encode_lines(&out, str("a\r\nb\n\nc\rd\n"), false);
+    equal(nb_text_str(&out), str("[\"a\\r\\n\",\"b\\n\",\"\\n\",\"c\\rd\\n\"]"));
+    nb_text_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_odd_file),
+        cmocka_unit_test(test_empty_lists),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_missing_members),
+        cmocka_unit_test(test_patch_output),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_escaped_words),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_new_file),
+        cmocka_unit_test(test_outputs_behind_others),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

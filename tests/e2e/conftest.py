@@ -22,8 +22,9 @@ from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
+# They measure the plain build, and pack it.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["test_bench.py"]  # measures the plain build
+    collect_ignore += ["test_bench.py", "test_package.py"]
 
 START_SECONDS = 30
 STOP_SECONDS = 30

@@ -385,6 +385,24 @@ def test_background_runs_are_polled(book):
     assert answer.status_code == 404 and answer.json()["code"] == "RUN_NOT_FOUND"
 
 
+def test_outputs_of_cells_in_a_run_at_work(book):
+    """They are not in the file yet; what is there is not taken for them."""
+    before = [{"name": "stdout", "output_type": "stream", "text": "before\n"}]
+    one = book(("a", "print('now')"), ("b", "import os, time\nwhile not os.path.exists('run-at-work.go'):\n    time.sleep(0.05)"),
+               code("c", "3", outputs=before))
+    handle = one.start("a", "b", "c")
+
+    def said(cell):
+        return one.call("getCellOutputs", cellId=cell).json()["result"]
+
+    eventually(lambda: "Cell a: success" in one.look(handle).text, RUN_SECONDS, "the first cell to be over")
+    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is at work")
+    assert "before" in said("c") and "These are of an earlier run. A run of this cell is at work" in said("c")
+    (one.path.parent / "run-at-work.go").touch()
+    one.wait_over(handle)
+    assert "now" in said("a") and "at work" not in said("a") + said("b") + said("c")
+
+
 # ---- the file meanwhile ----
 
 
