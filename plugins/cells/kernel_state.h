@@ -34,6 +34,7 @@ struct execution {
     bool error_told; /* on iopub */
     /* 0: not yet. done: reply and idle have come; heard: output came after that. */
     int64_t replied_ms, done_ms, heard_ms;
+    int64_t idle_ms, interrupted_ms;
     struct nb_text error; /* the content of a reply that says error */
 };
 

@@ -123,8 +123,10 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
     bool ours = execution->active && message->parent_id.len == strlen(execution->id) &&
                 memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
     if (is_type(message, "status")) {
-        execution->idle =
-            execution->idle || (ours && is_word(message->content, "execution_state", "idle"));
+        if (ours && !execution->idle && is_word(message->content, "execution_state", "idle")) {
+            execution->idle = true;
+            execution->idle_ms = kernel_now_ms();
+        }
     } else if (is_type(message, "execute_input")) {
         if (ours) {
             execution->begun = true;
@@ -225,6 +227,7 @@ static bool wants_message(const struct kernelspec *spec)
 
 void kernel_interrupt(struct kernel *kernel)
 {
+    kernel->execution.interrupted_ms = kernel_now_ms();
     if (wants_message(&kernel->spec)) {
         (void)kernel_send(kernel, CHANNEL_CONTROL, "interrupt_request", ng_str_of("{}"), NULL);
     } else {

@@ -167,6 +167,15 @@ def test_a_question_at_once_waits_for_its_channel(bad):
     assert "answered ''" in one.run("c0")
 
 
+def test_an_interrupt_that_takes_the_reply_with_it(bad):
+    """ipykernel has such a moment, just before the code runs."""
+    one = bad([["busy"], ["input"], ["stream", "x\n"], ["swallow"], ["idle"]], GOOD)
+    said = one.fail("c0", status=504, code="TIMEOUT", timeout=2)
+    assert said.startswith("Cell c0 was interrupted: it ran longer than 2 s (timeout).")
+    assert one.text("c0") == "x\n"
+    assert "hi" in one.run("c1") and one.cell("c1")["execution_count"] == 2
+
+
 def test_an_interrupt_by_message(bad):
     one = bad([["busy"], ["sleep", 3], ["reply"], ["idle"]], kernel="messages")
     assert "TIMEOUT" in one.call("runNotebookCells", cellIds=["c0"], timeout=1).text
