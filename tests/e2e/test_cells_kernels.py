@@ -576,11 +576,11 @@ def test_progress_comes_while_a_cell_runs(book, gateway, modern):
     client.close()
 
 
-def test_an_mcp_cancellation_interrupts(book, gateway):
-    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+def test_an_mcp_cancellation_interrupts(book, gateway, tmp_path):
+    one = book(("a", f"import time\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, False)
     for message in client.messages():
-        if "Cell a is running" in message.get("params", {}).get("message", ""):
+        if "Cell a is running" in message.get("params", {}).get("message", "") and (tmp_path / "begun").exists():
             client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
             break
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
@@ -620,11 +620,11 @@ def test_cancelling_a_task_interrupts(book, gateway, tmp_path):
     assert one.text("a") == "begun\n" and one.outputs("b") == []
 
 
-def test_closing_a_stateless_stream_interrupts(book, gateway):
-    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+def test_closing_a_stateless_stream_interrupts(book, gateway, tmp_path):
+    one = book(("a", f"import time\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, True)
     for message in client.messages():
-        if "Cell a is running" in message.get("params", {}).get("message", ""):
+        if "Cell a is running" in message.get("params", {}).get("message", "") and (tmp_path / "begun").exists():
             break
     client.close()
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
