@@ -86,6 +86,8 @@ struct call *call_new(struct gateway *gateway)
     call->caller.mode = NG_MODE_AGENT;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
+    call->reply_buf.starved = &call->arena.starved;
+    call->details_buf.starved = &call->arena.starved;
     return call;
 }
 
@@ -314,7 +316,8 @@ int call_no_memory(struct call *call)
 
 bool call_lacks_memory(const struct call *call)
 {
-    return call->arena.failed || (call->reply_open && call->reply_buf.rc != NG_OK);
+    return call->arena.failed || call->arena.starved ||
+           (call->reply_open && call->reply_buf.rc != NG_OK);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

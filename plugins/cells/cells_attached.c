@@ -69,10 +69,19 @@ struct cells_owner *cells_owner_new(struct ng_str key)
     return owner;
 }
 
-/* With the lock held: where the owner is, or the end of the list. */
+static uint64_t hash_of(struct ng_str key)
+{
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (size_t i = 0; i < key.len; i++) {
+        hash = (hash ^ (unsigned char)key.data[i]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* With the lock held: where the owner is, or the end of its list. */
 static struct cells_owner **owner_place(struct cells_attachments *all, struct ng_str key)
 {
-    struct cells_owner **at = &all->first;
+    struct cells_owner **at = &all->owners[hash_of(key) % CELLS_OWNER_LISTS];
     while (*at != NULL && !same((*at)->key, key)) {
         at = &(*at)->next;
     }
@@ -141,11 +150,10 @@ bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fr
             *at = old->next;
         }
         if (fresh->count > 0) {
-            fresh->next = all->first;
-            all->first = fresh;
+            fresh->next = *at;
+            *at = fresh;
         } else {
-            free(fresh->key);
-            free(fresh);
+            cells_owner_free(fresh);
         }
     }
     (void)pthread_mutex_unlock(&all->lock);
@@ -166,10 +174,12 @@ void cells_attachments_close(struct cells_attachments *all)
     if (all == NULL) {
         return;
     }
-    while (all->first != NULL) {
-        struct cells_owner *owner = all->first;
-        all->first = owner->next;
-        cells_owner_free(owner);
+    for (size_t i = 0; i < CELLS_OWNER_LISTS; i++) {
+        while (all->owners[i] != NULL) {
+            struct cells_owner *owner = all->owners[i];
+            all->owners[i] = owner->next;
+            cells_owner_free(owner);
+        }
     }
     for (size_t i = 0; i < CELLS_ASKED_MAX; i++) {
         free(all->asked[i].key);
@@ -226,14 +236,10 @@ static int64_t now_ms(void)
 /* Notes that the owner's document is to be looked at, if that was not done just now. */
 static bool ask_for(struct cells_attachments *all, struct ng_str key)
 {
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (size_t i = 0; i < key.len; i++) {
-        hash = (hash ^ (unsigned char)key.data[i]) * 1099511628211u;
-    }
     int64_t now = now_ms();
     bool asks = false;
     (void)pthread_mutex_lock(&all->lock);
-    struct cells_asked *asked = &all->asked[hash % CELLS_ASKED_MAX];
+    struct cells_asked *asked = &all->asked[hash_of(key) % CELLS_ASKED_MAX];
     if (asked->at_ms == 0 || now - asked->at_ms >= CELLS_LISTED_MS) {
         char *copy = cells_copy(key);
         if (copy != NULL) {

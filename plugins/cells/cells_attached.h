@@ -11,6 +11,8 @@
 #define CELLS_LISTED_MS 2000
 /* Owners whose lists were asked for lately that are remembered. */
 #define CELLS_ASKED_MAX 256
+/* Owners are found by the hash of their key. */
+#define CELLS_OWNER_LISTS 1024
 
 struct cells_attached {
     char *real;      /* its identity: links resolved */
@@ -37,7 +39,7 @@ struct cells_asked {
  * I/O. */
 struct cells_attachments {
     pthread_mutex_t lock;
-    struct cells_owner *first; /* each with something attached */
+    struct cells_owner *owners[CELLS_OWNER_LISTS]; /* each with something attached */
     uint64_t tickets;
     struct cells_asked asked[CELLS_ASKED_MAX];
 };

@@ -92,6 +92,11 @@ static bool looks_half_written(enum nb_fault fault)
     return fault == NB_NOT_JSON || fault == NB_EMPTY;
 }
 
+bool cells_reads_again(enum nb_fault fault, unsigned *reads)
+{
+    return looks_half_written(fault) && ++*reads < READS_MAX;
+}
+
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret)
 {
@@ -104,9 +109,8 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
     if (fault == NB_FINE) {
         return NG_OK;
     }
-    return looks_half_written(fault) && ++*reads < READS_MAX
-               ? NG_EWOULDBLOCK
-               : fail_malformed(call, file, &error);
+    return cells_reads_again(fault, reads) ? NG_EWOULDBLOCK
+                                           : fail_malformed(call, file, &error);
 }
 
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
@@ -114,7 +118,8 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
     ret->path = path;
-    for (int reads = 0; reads < READS_MAX; reads++) {
+    unsigned reads = 0;
+    for (;;) {
         ret->file.size = sizeof(ret->file);
         int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
         if (rc != NG_OK) {
@@ -124,13 +129,12 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
         if (fault == NB_FINE) {
             return NG_OK;
         }
-        if (!looks_half_written(fault) || reads + 1 == READS_MAX) {
-            break;
+        if (!cells_reads_again(fault, &reads)) {
+            return fail_malformed(call, &ret->file, &error);
         }
         const struct timespec again = {0, READ_AGAIN_NS};
         (void)nanosleep(&again, NULL);
     }
-    return fail_malformed(call, &ret->file, &error);
 }
 
 void cells_close(struct cells_book *book)

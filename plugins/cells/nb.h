@@ -178,6 +178,9 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 /* outputs: a JSON array; count: -1 = null. Of a code cell only. */
 void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count);
+/* Behind those that the cell has. outputs: a JSON array. */
+void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
+                       struct ng_str outputs);
 void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index);
 /* What one output of a cell shows (a display) is replaced; data, metadata: JSON objects. False:
  * there is no such output, or it is no display. */

@@ -194,6 +194,34 @@ static void change_outputs(struct nb_edit *edit, const struct nb *nb)
                    str("[{\"output_type\":\"stream\",\"name\":\"stdout\",\"text\":[]}]"), 7);
 }
 
+static void change_append(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_append_outputs(edit, nb, 0, str("[{\"a\":1},{\"b\":[]}]"));
+}
+
+#define APPEND_HEAD "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"1\""
+#define APPEND_TAIL "}], \"nbformat\": 4}"
+
+static void test_outputs_behind_others(void **state)
+{
+    (void)state;
+    becomes(APPEND_HEAD APPEND_TAIL, change_append,
+            APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_append,
+            APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    /* What is there stays as it is written. */
+    becomes(APPEND_HEAD ", \"outputs\": [ {\"odd\":1e999 } ]" APPEND_TAIL, change_append,
+            APPEND_HEAD
+            ", \"outputs\": [ {\"odd\":1e999 }, {\"a\": 1}, {\"b\": []} ]" APPEND_TAIL);
+    becomes("{\"cells\":[\r\n {\r\n  \"cell_type\":\"code\",\r\n  \"outputs\":[\r\n   {},\r\n  "
+            " {}\r\n  ],\r\n"
+            "  \"source\":\"1\"\r\n }\r\n],\"nbformat\":4}",
+            change_append,
+            "{\"cells\":[\r\n {\r\n  \"cell_type\":\"code\",\r\n  \"outputs\":[\r\n   {},\r\n"
+            "   {},\r\n   {\"a\":1},\r\n   {\"b\":[]}\r\n  ],\r\n"
+            "  \"source\":\"1\"\r\n }\r\n],\"nbformat\":4}");
+}
+
 static void change_clear(struct nb_edit *edit, const struct nb *nb)
 {
     nb_clear_outputs(edit, nb, 0);
@@ -495,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_new_file),
+        cmocka_unit_test(test_outputs_behind_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@ A case is `send(world, mark)`: one request, `mark` being a word that no other re
 what it needs, `after(world, mark, answer)` takes away what it left. A case that `writes` must leave nothing behind where it
 was refused, and all of it where it was not.
 """
+import datetime
 import json
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ class Case:
         self.name, self.send, self.before, self.after = name, send, before, after
         # slow: seconds for each; exact: two answers to it are the same, but for numbers and ids.
         self.writes, self.short, self.exact, self.slow, self.kernel = writes, short, exact, slow, False
+        self.codes = ()  # with which it may fail as well
+        self.busy = False  # what was interrupted is finished first, and until then it is told so
 
 
 def case(name, send, **more):
@@ -120,6 +123,7 @@ tool("checkpoint_diff", "checkpoint_diff", lambda w, m: {"checkpoint_id": w.ids[
 tool("checkpoint_restore", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, SMALL,
      before=lambda w, m: w.must(w.wire.tool("notebook_update", {
          "collection": "pages", "notebook_id": w.ids["small"], "content": m}, SMALL)), exact=False)
+CASES[-1].busy = True
 
 # ---- cells
 
@@ -177,6 +181,8 @@ def with_kernel(label, name, before=running, slow=False, **arguments):
     tool(label, name, lambda w, m: {"notebook": str(w.files / "kernel.ipynb"), **arguments}, before=before, exact=False,
          slow=slow)
     CASES[-1].kernel = True
+    # What fails between the gateway and the kernel is the kernel's failure.
+    CASES[-1].codes = ("CELL_FAILED", "KERNEL_FAILED")
 
 
 with_kernel("runNotebookCells", "runNotebookCells", cellIds=["one"])
@@ -268,7 +274,8 @@ notes("opennotes_edit section", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "replace_section", "section": "Part", "content": m}, before=note, writes=True)
 notes("opennotes_edit set", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "set", "data": {"status": "done", "more": [1, "two"]}}, before=note, writes=True)
-notes("opennotes_daily", "daily", lambda w, m: {"content": m}, writes=True, exact=False)
+notes("opennotes_daily", "daily", lambda w, m: {
+    "content": m, "date": (datetime.date(2000, 1, 1) + datetime.timedelta(int(m[5:11]))).isoformat()}, writes=True)
 notes("opennotes_views", "views", {}, exact=False)
 notes("opennotes_views today", "views", {"view": "today"}, exact=False)
 notes("opennotes_views kanban", "views", {"view": "kanban", "params": {"status": "todo,done"}}, exact=False)

@@ -5,7 +5,7 @@ import json
 import re
 import socket
 
-SECONDS = 20
+SECONDS = 60
 MODERN = "2026-07-28"
 OLDER = "2025-11-25"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -51,11 +51,11 @@ class Answer:
 def rest_answer(status, text, headers):
     answer = Answer(status, text, headers)
     answer.ok = 200 <= status < 300
-    if status >= 500:
+    if status >= 400:
         try:
             body = answer.json()
             answer.code = body["code"]
-            answer.failed = bool(body["message"])
+            answer.failed = status >= 500 and bool(body["message"])
         except (ValueError, KeyError, TypeError):
             answer.failed = False
     return answer

@@ -17,7 +17,7 @@ START_SECONDS = 120
 STOP_SECONDS = 120
 PLUGINS = "plugins=+conformance"
 # Collections that the gateway keeps for itself, at times of its own.
-OWN = ("gateways", "keys_seen")
+OWN = ("gateways", "notebook_openings")
 LEFT_BEHIND = re.compile(r"\.notegate-|\.tmp$|~$")
 
 

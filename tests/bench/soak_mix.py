@@ -12,6 +12,8 @@ from curves_team import Readers
 STREAMS = 50
 NOTES = 100
 ENTRIES = 500
+# More than the gateway's cache of documents holds, so that it is full when the time begins.
+MEMORIES, FEW = 20000, 100
 TEXT = "A line about what an agent has found, long enough to be one.\n" * 8
 # Most of what is made anew, calls a second: searches get dearer with what there is, which is not what a soak looks for.
 MADE_A_SECOND = 5
@@ -88,9 +90,9 @@ class Load:
 
 
 class Mix:
-    def __init__(self, out, gateway, files, stack):
+    def __init__(self, out, gateway, files, stack, memories=MEMORIES):
         self.out, self.gateway = out, gateway
-        self.loads = self.prepared(files)
+        self.loads = self.prepared(files, memories)
         for load in self.loads:
             stack.callback(os.unlink, load.file)
             stack.callback(load.close)
@@ -99,7 +101,7 @@ class Mix:
         answer = self.gateway.call("notebook_create", {"collection": "pages", "title": title, "content": TEXT, **more})
         return {"collection": "pages", "notebook_id": answer["result"]["notebook_id"]}
 
-    def prepared(self, files):
+    def prepared(self, files, memories):
         """The kinds, and what they work on."""
         def rest(tool, arguments):
             return rig.request("/v1/tools/" + tool, arguments, ["X-Notegate-Agent: bench"])
@@ -109,8 +111,11 @@ class Mix:
             self.create(f"Zanzibar {number}")
         made = rest("notebook_create", {"collection": "pages", "title": "Page ########", "content": TEXT, "tags": ["soak"]})
         rig.load(self.out, self.gateway.port, 8, 60, made, self.gateway.pid, count=ENTRIES)
+        thought = rest("memory_log", {"content": "Thought ########"})
+        rig.load(self.out, self.gateway.port, 16, 600, thought, self.gateway.pid, count=memories)
         write = {"mode": "create", "name": "agent-@@@@", "newStr": "########" + "y" * 184 + "########"}
-        file = {"command": "regex_replace", "path": os.path.join(files, "file-@@@@.txt"), "pattern": "number [0-9]+", "new_str": "number ########"}
+        file = {"command": "regex_replace", "path": os.path.join(files, "file-@@@@.txt"), "pattern": "number [0-9]+",
+                "new_str": "number ########"}
         return [
             Load("REST read", 8, rest("notebook", {"mode": "read", "name": "notes"})),
             Load("MCP read", 8, stateless_call("/mcp")),
@@ -121,7 +126,7 @@ class Mix:
             Load("entry search", 1, rest("notebook_search", {"query": "zanzibar", "limit": 10})),
             Load("entry list", 1, rest("notebook_list", {"limit": 10})),
             Load("entry create", 2, made, writes=True, most=MADE_A_SECOND),
-            Load("memory", 1, rest("memory_log", {"content": "Thought ########"}), writes=True, most=MADE_A_SECOND),
+            Load("memory", 1, thought, writes=True, most=MADE_A_SECOND),
             Load("file edit", 2, rest("fileEditor", file), writes=True),
             Load("note read", 2, rest("opennotes_get", {"path": "note-007.md"})),
             Load("note search", 1, rest("opennotes_search", {"query": "agent", "limit": 10})),

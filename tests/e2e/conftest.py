@@ -22,11 +22,8 @@ from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
-# libzmq is not instrumented, so what its threads hand over looks like a race, and its floods take minutes: kernels run
-# in the plain build, and the rest of the plugin in all.
+# They measure the plain build, and pack it.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["test_cells_kernels.py", "test_cells_bad_kernels.py"]
-    # Measures the plain build, and packs it.
     collect_ignore += ["test_bench.py", "test_package.py"]
 
 START_SECONDS = 30

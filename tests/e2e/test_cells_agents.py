@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import threading
+import time
 
 import httpx
 import nbformat
@@ -168,6 +169,33 @@ def test_agents_in_the_same_cell(gateway):
     assert sorted(found) == sorted(["begin"] + [f"{number} line {count}" for number in range(AGENTS) for count in range(lines)])
     for number in range(AGENTS):
         assert [line for line in found if line.startswith(f"{number} ")] == [f"{number} line {count}" for count in range(lines)]
+
+
+def test_two_gateways_in_one_folder(tmp_path):
+    """Each with a data directory of its own: what either acknowledged is there."""
+    root = tmp_path / "root"
+    root.mkdir()
+    path = root / "n.ipynb"
+    write_notebook(path, [(f"c{number}", "begin") for number in range(4)])
+    made = []
+    try:
+        for number in range(2):
+            made.append(Gateway(tmp_path / f"gateway{number}", SETS, ["--root", str(root)]))
+
+        def work(number):
+            caller = Rest(made[number % 2], {"X-Notegate-Agent": f"two{number}"})
+            for count in range(EDITS):
+                insist(caller, "updateNotebookCell", {"notebook": str(path), "cellId": f"c{number}", "content": f"{number} {count}"})
+                insist(caller, "addNotebookCell", {"notebook": str(path), "type": "raw", "index": -1, "content": f"{number}+{count}"})
+
+        together(4, work)
+        wanted = [f"{number}+{count}" for number in range(4) for count in range(EDITS)]
+        assert sources(path)[:4] == [f"{number} {EDITS - 1}" for number in range(4)]
+        assert sorted(sources(path)[4:]) == sorted(wanted)
+        assert [entry.name for entry in root.iterdir()] == ["n.ipynb"]
+    finally:
+        for gateway in made:
+            assert gateway.stop() == 0, gateway.errors
 
 
 def test_the_last_of_those_who_do_not_ask_stays(gateway):
@@ -395,3 +423,39 @@ def test_status_and_context_after_a_run(gateway):
         assert cells[name]["lastExecutionDuration"] >= 0 and cells[name]["lastRunEndTime"] > 1_600_000_000_000
     assert set(cells["new"]) == {"id", "index", "type", "content", "hasOutput", "selectionStatus", "executionStatus"}
     assert set(cells["m"]) == {"id", "index", "type", "content", "hasOutput", "selectionStatus"}
+
+
+TRUNCATES = """
+import os
+with open({path!r}, "r+b") as file:
+    file.truncate({size})
+print("done")
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="kernels run in the plain build")
+def test_outputs_are_kept_though_the_file_is_being_written(gateway):
+    """Another program that writes in place, and is in the middle of it when the run ends."""
+    need("python3")
+    path = folder(gateway) / "writing.ipynb"
+    for _ in range(40):
+        write_notebook(path, [("cut", TRUNCATES.format(path=str(path), size=300)), ("more", "x" * 300)])
+        whole = path.read_bytes()
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(gateway.client.post(
+            "/v1/tools/runNotebookCells", json={"notebook": path.name, "cellIds": ["cut"]}, timeout=DEADLINE)))
+        thread.start()
+        while path.stat().st_size != 300 and not answers:
+            time.sleep(0.001)
+        cut = path.stat().st_mtime
+        time.sleep(0.04)
+        with open(path, "r+b") as file:
+            file.write(whole)
+        in_time = time.time() - cut < 0.1  # it waits no longer
+        thread.join()
+        if in_time:
+            break
+    else:
+        pytest.fail("this machine is too slow to write a file in time")
+    assert answers[0].status_code == 200 and "Not all outputs were saved" not in answers[0].text, answers[0].text
+    assert json.loads(path.read_text())["cells"][0]["outputs"][0]["text"] == ["done\n"]

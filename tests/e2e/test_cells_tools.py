@@ -486,6 +486,20 @@ def test_changes_as_text(gateway):
     assert path.read_bytes() == before
 
 
+def test_writes_and_runs_of_another_revision(gateway):
+    path = put(gateway, "older.ipynb", [code("a", "1"), markdown("b", "2")])
+    read = gateway.call("getNotebookCells", {"notebook": "older.ipynb"}).json()["revision"]
+    changed = gateway.call("updateNotebookCell", {"notebook": "older.ipynb", "cellId": "a", "content": "2", "expectedRevision": read})
+    now = changed.json()["revision"]
+    before = path.read_bytes()
+    for tool, arguments in (("runNotebookCells", {"cellIds": ["a"]}), ("addNotebookCell", {"type": "code", "index": 0, "content": ""}),
+                            ("updateNotebookCell", {"cellId": "a", "content": ""}), ("deleteNotebookCells", {"cellIds": ["a"]}),
+                            ("moveNotebookCell", {"cellId": "a", "index": 1}), ("clearCellOutputs", {})):
+        error = refused(gateway, tool, {"notebook": "older.ipynb", "expectedRevision": read, **arguments}, "CONFLICT")
+        assert error["details"] == {"currentRevision": now}
+    assert path.read_bytes() == before
+
+
 def test_outputs_stay_with_an_update_and_go_when_cleared(gateway):
     output = {"output_type": "stream", "name": "stdout", "text": ["1\n"]}
     path = put(gateway, "outputs.ipynb", [code("a", "1", execution_count=1, outputs=[output]), code("b", "2"),

@@ -33,6 +33,7 @@ class Faults:
         self.active = []       # (kind, gateway or None, end)
         self.counts = {}
         self.seen = set()      # kinds that were there in this round
+        self.recent = set()    # since the last step began: a process may take a while to end
 
     def kinds(self):
         kinds = list(DISK_KINDS + PROCESS_KINDS + MAIN_KINDS)
@@ -57,6 +58,7 @@ class Faults:
         self.active.append((kind, gateway, end))
         self.counts[kind] = self.counts.get(kind, 0) + 1
         self.seen.add(kind)
+        self.recent.add(kind)
         return kind
 
     @staticmethod
@@ -79,7 +81,7 @@ class Faults:
 
     def may_end(self, gateway, code):
         """May this process have ended so, with what is wrong just now?"""
-        kinds = {kind for kind, _, _ in self.active}
+        kinds = self.recent
         if gateway.port is None and code == 1 and kinds & set(STARTLESS + DATABASE_KINDS):
             return True
         return any(code in FATAL.get(kind, ()) for kind in kinds)

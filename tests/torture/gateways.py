@@ -22,7 +22,7 @@ import servers  # noqa: E402
 PATIENCE = 150
 DISK = "96M"
 LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
-# As in support/faulty_system.c.
+# As in faulty_system.c.
 KINDS = ("write", "short", "sync", "name", "alloc")
 CONTROL_SIZE, KIND, CLOCK, PATH_PART = 4096, struct.Struct("IiII"), struct.Struct("q"), struct.Struct("64s")
 
@@ -34,7 +34,7 @@ def default_binary():
 def build_shim(folder):
     shim = os.path.join(folder, "faulty_system.so")
     subprocess.run(["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", shim,
-                    os.path.join(SOURCE, "tests", "support", "faulty_system.c")], check=True)
+                    os.path.join(HERE, "faulty_system.c")], check=True)
     return shim
 
 

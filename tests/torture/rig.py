@@ -128,6 +128,7 @@ class Round:
     def torture(self):
         for _ in range(self.rng.randint(*STEPS[self.kind])):
             self.go_on()
+            self.faults.recent.clear()
             for _ in range(self.rng.choice([1, 1, 2, 3])):
                 self.tell("begins:", self.faults.begin(), [kind for kind, _, _ in self.faults.active])
             self.go_on()

@@ -101,6 +101,9 @@ class Wire:
         answer = self.start(method, path, body, headers)
         try:
             text = answer.read()
+            # A line that was cut within the headers looks like their end.
+            if answer.length is None and not answer.chunked and not text:
+                raise http.client.IncompleteRead(text)
             if answer.headers.get("Content-Type", "").startswith("text/event-stream"):
                 found = [message for message in messages(text.decode().split("\n")) if "id" in message]
                 return answer.status, found[-1]

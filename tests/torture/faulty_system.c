@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * faulty_system.c - preloaded into a gateway under test: its disk, memory and clock fail as the
- * control file says, which FAULTY_SYSTEM names and tests/torture/faults.py writes while the
+ * control file says, which FAULTY_SYSTEM names and gateways.py writes while the
  * gateway runs.
  */
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ enum {
     CONTROL_SIZE = 4096,
 };
 
-/* The order is that of CONTROL in faults.py. `every` 0: nothing fails; N: each Nth call that
+/* The order is that of KINDS in gateways.py. `every` 0: nothing fails; N: each Nth call that
  * fits. */
 enum {
     WRITE,
