@@ -13,6 +13,7 @@
 #define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
+static int op_leave(struct file_op *op, int rc);
 static int op_abandon(struct file_op *op, int rc);
 static int op_abandoned(struct file_op *op);
 
@@ -46,7 +47,7 @@ static int op_drive(struct file_op *op)
         rc = files_left_end(op->files, op->call, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op_abandon(op, rc);
+        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -308,14 +309,21 @@ static int op_abandoned(struct file_op *op)
     return op->kept_rc;
 }
 
+/* It failed when the file was changed already, or nobody knows: the intent stays, and is
+ * settled by what the file is then. */
+static int op_leave(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    atomic_store(&op->files->unsettled, true);
+    return rc;
+}
+
 static int op_abandon(struct file_op *op, int rc)
 {
     op->intent_open = false;
     op->kept_rc = rc;
     op->kept = op->call->work;
     op->step = op_abandoned;
-    op->call->arena.failed = false; /* of what is given up */
-    op->call->arena.starved = false;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
@@ -331,14 +339,13 @@ static int op_seal(struct file_op *op)
 {
     struct call *call = op->call;
     if (call->reply_open && call->reply_writer.complete && call->reply_buf.rc == NG_OK) {
-        struct ng_str text = arena_copy(&call->arena, buf_str(&call->reply_buf));
-        if (text.data == NULL) {
-            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
-        }
-        call->work.text = text;
+        call->work.text = arena_copy(&call->arena, buf_str(&call->reply_buf));
         call->work.is_json = true;
         call->work.has_text = true;
         call->reply_open = false;
+        if (call->work.text.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
+        }
     }
     op->kept = call->work;
     op->record.sealed = &op->kept;
@@ -356,36 +363,26 @@ static void op_ended(void *user, int rc, struct ng_str message)
     }
 }
 
-static int op_record(struct file_op *op, const char *revision)
-{
-    struct call *call = op->call;
-    int rc = NG_OK;
-    call->arena.failed = false; /* what lacked memory before the save stopped it there */
-    call->arena.starved = false;
-    if (revision[0] != '\0') {
-        rc = call->pub.host->revision_text(&call->pub, ng_str_of(revision));
-    }
-    if (rc == NG_OK) {
-        rc = op_seal(op);
-    }
-    size_t count = files_completion_changes(&op->record, op->changes);
-    return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
-}
-
-/* The file is changed: a full queue or want of memory must not make that a failure. */
 int files_op_complete(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    struct result before = call->work;
+    int rc = NG_OK;
     op->intent_open = false; /* it goes with the completion, or is settled later */
+    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+        call->work.revision_kind = REVISION_TEXT;
+        call->work.revision_text = ng_str_of(revision);
+    }
     (void)call->pub.host->when_ended(&call->pub, op_ended, op);
-    int rc = op_record(op, revision);
-    for (unsigned tries = 1;
-         (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
-        struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
-        (void)nanosleep(&pause, NULL);
-        call->work = op->record.sealed != NULL ? op->kept : before;
-        rc = op_record(op, revision);
+    rc = op_seal(op);
+    size_t count = files_completion_changes(&op->record, op->changes);
+    for (unsigned tries = 0; rc == NG_OK && tries < FILES_QUEUE_TRIES; tries++) {
+        rc = store_change(op->files->store, call, op->changes, count);
+        if (rc == NG_EBUSY) {
+            struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
+            (void)nanosleep(&pause, NULL);
+            call->work = op->kept;
+            rc = tries + 1 < FILES_QUEUE_TRIES ? NG_OK : NG_EBUSY;
+        }
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
         call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */
