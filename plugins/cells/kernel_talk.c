@@ -34,6 +34,12 @@ bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char 
     return good;
 }
 
+bool kernel_may_ask(struct kernel *kernel)
+{
+    zmq_pollitem_t item = {.socket = kernel->sockets[CHANNEL_STDIN], .events = ZMQ_POLLOUT};
+    return kernel->kernels->zmq.poll(&item, 1, 0) == 1;
+}
+
 static bool is_type(const struct wire_message *message, const char *type)
 {
     return message->type.len == strlen(type) &&
