@@ -324,6 +324,8 @@ static int op_abandon(struct file_op *op, int rc)
     op->kept_rc = rc;
     op->kept = op->call->work;
     op->step = op_abandoned;
+    op->call->arena.failed = false; /* of what is given up */
+    op->call->arena.starved = false;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
@@ -339,13 +341,14 @@ static int op_seal(struct file_op *op)
 {
     struct call *call = op->call;
     if (call->reply_open && call->reply_writer.complete && call->reply_buf.rc == NG_OK) {
-        call->work.text = arena_copy(&call->arena, buf_str(&call->reply_buf));
+        struct ng_str text = arena_copy(&call->arena, buf_str(&call->reply_buf));
+        if (text.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
+        }
+        call->work.text = text;
         call->work.is_json = true;
         call->work.has_text = true;
         call->reply_open = false;
-        if (call->work.text.data == NULL) {
-            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
-        }
     }
     op->kept = call->work;
     op->record.sealed = &op->kept;
@@ -363,26 +366,34 @@ static void op_ended(void *user, int rc, struct ng_str message)
     }
 }
 
-int files_op_complete(struct file_op *op, const char *revision)
+static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    int rc = NG_OK;
-    op->intent_open = false; /* it goes with the completion, or is settled later */
+    call->arena.failed = false; /* what lacked memory before the save stopped it there */
+    call->arena.starved = false;
     if (revision[0] != '\0') { /* of the op, which is there as long as the call */
         call->work.revision_kind = REVISION_TEXT;
         call->work.revision_text = ng_str_of(revision);
     }
-    (void)call->pub.host->when_ended(&call->pub, op_ended, op);
-    rc = op_seal(op);
+    int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
-    for (unsigned tries = 0; rc == NG_OK && tries < FILES_QUEUE_TRIES; tries++) {
-        rc = store_change(op->files->store, call, op->changes, count);
-        if (rc == NG_EBUSY) {
-            struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
-            (void)nanosleep(&pause, NULL);
-            call->work = op->kept;
-            rc = tries + 1 < FILES_QUEUE_TRIES ? NG_OK : NG_EBUSY;
-        }
+    return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
+}
+
+/* The file is changed: a full queue or want of memory must not make that a failure. */
+int files_op_complete(struct file_op *op, const char *revision)
+{
+    struct call *call = op->call;
+    struct result before = call->work;
+    op->intent_open = false; /* it goes with the completion, or is settled later */
+    (void)call->pub.host->when_ended(&call->pub, op_ended, op);
+    int rc = op_record(op, revision);
+    for (unsigned tries = 1;
+         (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
+        struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
+        (void)nanosleep(&pause, NULL);
+        call->work = op->record.sealed != NULL ? op->kept : before;
+        rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
         call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */

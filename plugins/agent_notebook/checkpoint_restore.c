@@ -429,9 +429,7 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     }
     if (rc == NG_OK) {
         rc = checkpoint_restore_begun(notebook, call, &intent, &done);
-        if (rc == NG_OK && !done) {
-            rc = checkpoint_job_start(notebook, call, &intent, true);
-        }
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
         if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }
