@@ -490,6 +490,7 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
         *ret = parser.root;
         return NG_OK;
     }
+    arena->starved = arena->starved || parser.fault.code == NG_EINTERNAL;
     if (error != NULL) {
         *error = parser.fault;
         locate(error, text);

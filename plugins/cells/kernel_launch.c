@@ -169,6 +169,7 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     struct kernels *kernels = kernel->kernels;
     int ports[PORTS];
+    kernel_disconnect(kernel);
     if (!has_descriptors()) {
         return fail(why, "Too few file descriptors are free for a kernel: raise the limit "
                          "(ulimit -n), or close some connections.");
@@ -177,9 +178,9 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
         return false;
     }
     kernel->id = ++kernels->last_id;
-    int len = snprintf(kernel->connection_file, sizeof(kernel->connection_file),
-                       "%s/kernel-%d-%u.json", kernels->options.runtime_folder, (int)getpid(),
-                       (unsigned)kernel->id);
+    int len =
+        snprintf(kernel->connection_file, sizeof(kernel->connection_file),
+                 "%s/kernel-%d-%u.json", kernels->folder, (int)getpid(), (unsigned)kernel->id);
     if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(ports) ||
         len < 0 || (size_t)len >= sizeof(kernel->connection_file)) {
         return fail(why, "The kernel `%s` could not be started: no free ports.",
@@ -197,7 +198,6 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     kernel->asked_ms = 0;
     kernel->started_ms = kernel_now_ms();
     kernel->starts++;
-    kernel->pid = 0;
     kernel->place_count = 0;
     if (!connect_all(kernel, ports)) {
         kernel_disconnect(kernel);
@@ -208,7 +208,6 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
         kernel_disconnect(kernel);
         return false;
     }
-    kernel->state = KERNEL_STARTING;
     return true;
 }
 

@@ -114,10 +114,7 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
 {
     struct execution *execution = &kernel->execution;
     kernel->iopub_seen = true;
-    if (!execution->active) {
-        return; /* of a run that is over, from a thread that goes on: nobody waits for it */
-    }
-    bool ours = message->parent_id.len == strlen(execution->id) &&
+    bool ours = execution->active && message->parent_id.len == strlen(execution->id) &&
                 memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
     if (is_type(message, "status")) {
         execution->idle =
@@ -128,7 +125,6 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
             take_count(kernel, message->content);
         }
     } else {
-        /* Kernels disagree about whose output that of a thread is: it goes where we are. */
         kernel_take_output(kernel, message);
     }
 }

@@ -315,8 +315,9 @@ AT(ng_host, change_as, 688);
 AT(ng_host, fail_after, 696);
 AT(ng_host, when_ended, 704);
 AT(ng_host, shield, 712);
-AT(ng_host, history_count, 720);
-SIZE(ng_host, 728);
+AT(ng_host, once, 720);
+AT(ng_host, history_count, 728);
+SIZE(ng_host, 736);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

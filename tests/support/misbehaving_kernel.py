@@ -27,7 +27,7 @@ class Kernel:
         self.iopub = self._bind(context, zmq.PUB, "iopub")
         self.count = 0
         self.who = []
-        self.parent = {}
+        self.parent = self.before = self.latest = {}
 
     def _bind(self, context, kind, name):
         socket = context.socket(kind)
@@ -83,6 +83,12 @@ class Kernel:
     def do_foreign(self, text):
         self.publish("stream", {"name": "stdout", "text": text}, parent={"msg_id": "nobody's"})
 
+    def do_stale(self, text):
+        self.publish("stream", {"name": "stdout", "text": text}, parent=self.before)
+
+    def do_orphan(self, text):
+        self.publish("stream", {"name": "stdout", "text": text}, parent={})
+
     def do_unknown(self):
         self.publish("never_heard_of", {"a": [1, 2]})
         self.publish("comm_open", {"comm_id": "c", "target_name": "t", "data": {}})
@@ -126,6 +132,7 @@ class Kernel:
 
     def execute(self, content):
         self.count += 1
+        self.before, self.latest = self.latest, self.parent
         for action, *arguments in json.loads(content["code"])["do"]:
             getattr(self, "do_" + action)(*arguments)
 
