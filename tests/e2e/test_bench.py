@@ -3,6 +3,7 @@
 
 import html.parser
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -15,6 +16,11 @@ from cells_support import need
 from conftest import SOURCE, binary
 
 BENCH = SOURCE / "tests" / "bench"
+sys.path.insert(0, str(BENCH))
+import rig  # noqa: E402
+
+# The cache of documents, full, and what waits to be written; several times as much where it piles up.
+READS, READS_MIB = 80000, 160
 BUILD = pathlib.Path(binary()).parent.parent
 WAIT = 300
 CURVES = ("clients", "documents", "revisions", "streams")
@@ -102,6 +108,22 @@ def test_the_soak_runs_and_is_drawn(tmp_path):
     for what in ("answers that were not 200", "event streams that ended", "the gateway's exit code", "reports of sanitizers", "verify"):
         assert rows[what]["verdict"] == "met", (rows[what], done.stdout, done.stderr)
     assert len(well_formed(page.read_text())) >= 6
+
+
+def test_readers_that_are_faster_than_the_disk_wait(tmp_path):
+    """Each reading of an entry is written down a little later: what waits for that stays small, and nobody is refused."""
+    out = rig.build(None)
+    gateway = rig.Gateway(binary(), data=str(tmp_path / "data"))
+    try:
+        page = {"collection": "pages", "title": "read by all", "content": "a line\n" * 40}
+        where = {"collection": "pages", "notebook_id": gateway.call("notebook_create", page)["result"]["notebook_id"]}
+        file = rig.request("/v1/tools/notebook_read", where, ["X-Notegate-Agent: bench"])
+        row = rig.load(out, gateway.port, 16, WAIT, file, gateway.pid, count=READS)
+        assert (row["answered"], row["not_200"]) == (READS, 0)
+        assert rig.memory_mib(gateway.pid) < READS_MIB
+    finally:
+        assert gateway.stop() == 0
+    os.unlink(file)
 
 
 @pytest.mark.parametrize("program", ["run", "soak"])
