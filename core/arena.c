@@ -58,6 +58,8 @@ void arena_init(struct arena *arena, size_t max)
     arena->used = 0;
     arena->max = max;
     arena->first = 0;
+    arena->failed = false;
+    arena->starved = false;
 }
 
 void arena_done(struct arena *arena)
@@ -70,6 +72,8 @@ void arena_done(struct arena *arena)
     }
     arena->blocks = NULL;
     arena->used = 0;
+    arena->failed = false;
+    arena->starved = false;
 }
 
 void arena_reset(struct arena *arena)
@@ -90,6 +94,8 @@ void arena_reset(struct arena *arena)
     }
     arena->blocks = keep;
     arena->used = 0;
+    arena->failed = false;
+    arena->starved = false;
 }
 
 static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
@@ -104,6 +110,7 @@ static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
     }
     struct arena_block *block = alloc_bytes(sizeof(*block) + size);
     if (block == NULL) {
+        arena->starved = true;
         return NULL;
     }
     block->next = arena->blocks;
@@ -113,7 +120,7 @@ static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+static void *arena_take(struct arena *arena, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2) {
         return NULL;
@@ -135,6 +142,13 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     void *memory = (char *)block->data + block->used;
     block->used += need;
     arena->used += need;
+    return memory;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    void *memory = arena_take(arena, bytes);
+    arena->failed = arena->failed || memory == NULL;
     return memory;
 }
 
@@ -174,6 +188,7 @@ struct ng_str arena_printf(struct arena *arena, const char *format, ...)
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     char *data = len < 0 ? NULL : arena_alloc(arena, (size_t)len + 1);
+    arena->failed = arena->failed || data == NULL;
     if (data != NULL) {
         (void)vsnprintf(data, (size_t)len + 1, format, again);
         text.data = data;

@@ -41,6 +41,9 @@ static int buf_grow(struct buf *buf, size_t need)
     char *data = alloc_resize(buf->data, cap);
     if (data == NULL) {
         buf->rc = NG_EINTERNAL;
+        if (buf->starved != NULL) {
+            *buf->starved = true;
+        }
         return buf->rc;
     }
     buf->data = data;

@@ -15,6 +15,7 @@ struct buf {
     size_t max;
     int rc; /* NG_OK, NG_ETOOLARGE (over max) or NG_EINTERNAL (out of memory); then nothing more
                is added */
+    bool *starved; /* set where there was no memory for it; NULL: nobody asks */
 };
 
 void buf_init(struct buf *buf, size_t max);

@@ -86,6 +86,8 @@ struct call *call_new(struct gateway *gateway)
     call->caller.mode = NG_MODE_AGENT;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
+    call->reply_buf.starved = &call->arena.starved;
+    call->details_buf.starved = &call->arena.starved;
     return call;
 }
 
@@ -303,6 +305,19 @@ int call_fail(struct call *call, int code, const char *format, ...)
     call_vfail(call, code, format, args);
     va_end(args);
     return code;
+}
+
+int call_no_memory(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL,
+                     "out of memory, or over what one call may use (%zu bytes)",
+                     CALL_MEMORY_MAX);
+}
+
+bool call_lacks_memory(const struct call *call)
+{
+    return call->arena.failed || call->arena.starved ||
+           (call->reply_open && call->reply_buf.rc != NG_OK);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

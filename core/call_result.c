@@ -49,7 +49,9 @@ static void result_check_output(struct call *call)
     if (rc == NG_OK) {
         rc = schema_check(call->tool->result, value, &call->arena, &found);
     }
-    if (rc != NG_OK) {
+    /* What it did is done, and its answer is complete: that it cannot be checked for want of
+     * memory is no reason to withhold it. */
+    if (rc != NG_OK && rc != NG_EINTERNAL && !call->arena.failed) {
         struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
         call_fail(call, NG_EINTERNAL,
                   "the answer of `%s` is not of the form it declares (at \"%.*s\")",
@@ -101,6 +103,12 @@ void call_complete_result(struct call *call)
     } else if (work->rc == NG_OK && call->after_rc < 0) {
         call_fail(call, call->after_rc, "%s", "");
         work->message = call->after_text;
+    }
+    /* What it failed with instead, not found or too large, may only be what that looked like.
+     */
+    if ((work->rc == NG_OK && call_lacks_memory(call)) ||
+        (work->rc < 0 && call->arena.starved)) {
+        call_no_memory(call);
     }
     result_check_asks(call);
     if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {

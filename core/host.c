@@ -34,17 +34,13 @@ static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
     buf_init(&text, CALL_MEMORY_MAX);
     if (buf_vprintf(&text, format, args) == NG_OK) {
         result = arena_copy(&call_of(pub)->arena, str_make(buf_cstr(&text), text.len));
+    } else {
+        call_of(pub)->arena.failed = true;
+        call_of(pub)->arena.starved |= text.rc == NG_EINTERNAL;
     }
     va_end(args);
     buf_done(&text);
     return result;
-}
-
-static int host_no_memory(struct call *call)
-{
-    return call_fail(call, NG_EINTERNAL,
-                     "out of memory, or over what one call may use (%zu bytes)",
-                     CALL_MEMORY_MAX);
 }
 
 static int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t count)
@@ -56,7 +52,7 @@ static int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, si
     }
     char *text = arena_alloc(&call->arena, size + 1);
     if (text == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -110,12 +106,12 @@ static int host_reply_media(struct ng_call *pub, const char *kind, const char *m
     bool audio = strcmp(kind, "audio") == 0;
     struct part *part = host_add_part(call, audio ? PART_AUDIO : PART_IMAGE);
     if (part == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, bytes);
     bool good = part->data.data != NULL && (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : host_no_memory(call);
+    return good ? NG_OK : call_no_memory(call);
 }
 
 static int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -124,7 +120,7 @@ static int host_reply_resource(struct ng_call *pub, struct ng_str uri, const cha
     struct call *call = call_of(pub);
     struct part *part = host_add_part(call, PART_RESOURCE);
     if (part == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     part->uri = arena_copy(&call->arena, uri);
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
@@ -132,7 +128,7 @@ static int host_reply_resource(struct ng_call *pub, struct ng_str uri, const cha
     part->is_text = is_text;
     bool good = part->data.data != NULL && part->uri.data != NULL &&
                 (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : host_no_memory(call);
+    return good ? NG_OK : call_no_memory(call);
 }
 
 static int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
@@ -141,14 +137,14 @@ static int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str
     struct call *call = call_of(pub);
     struct part *part = host_add_part(call, PART_LINK);
     if (part == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     part->uri = arena_copy(&call->arena, uri);
     part->name = arena_copy(&call->arena, name);
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     bool good = part->uri.data != NULL && (name.data == NULL || part->name.data != NULL) &&
                 (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : host_no_memory(call);
+    return good ? NG_OK : call_no_memory(call);
 }
 
 static int host_revision_number(struct ng_call *pub, uint64_t revision)
@@ -164,7 +160,7 @@ static int host_revision_text(struct ng_call *pub, struct ng_str revision)
     struct call *call = call_of(pub);
     call->work.revision_kind = REVISION_TEXT;
     call->work.revision_text = arena_copy(&call->arena, revision);
-    return call->work.revision_text.data == NULL ? host_no_memory(call) : NG_OK;
+    return call->work.revision_text.data == NULL ? call_no_memory(call) : NG_OK;
 }
 
 static int host_fail(struct ng_call *pub, int code, const char *format, ...)
@@ -204,7 +200,7 @@ static int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user)
     struct call *call = call_of(pub);
     struct call_end *end = arena_alloc(&call->arena, sizeof(*end));
     if (end == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     *end = (struct call_end){ended, user, call->ends};
     call->ends = end;
@@ -250,6 +246,11 @@ static void host_progress(struct ng_call *pub, double done, double total, struct
 static void host_shield(struct ng_call *pub)
 {
     atomic_store(&call_of(pub)->shielded, true);
+}
+
+static struct ng_str host_once(struct ng_call *pub)
+{
+    return idem_once(call_of(pub));
 }
 
 static bool host_cancelled(struct ng_call *pub)
@@ -452,7 +453,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     struct call *call = call_of(pub);
     struct call *background = call_new(call->gateway);
     if (background == NULL) {
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     struct ng_str space = {NULL, 0};
     if (call->caller.space_named) {
@@ -466,7 +467,7 @@ static int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     }
     if (rc != NG_OK) {
         call_unref(background);
-        return host_no_memory(call);
+        return call_no_memory(call);
     }
     key_ref(call->key);
     background->key = call->key;
@@ -575,6 +576,7 @@ static struct ng_writer *host_json_writer(struct ng_call *pub)
         return NULL;
     }
     buf_init(&memory->buf, CALL_MEMORY_MAX);
+    memory->buf.starved = &call->arena.starved;
     json_writer_init(&memory->writer, &memory->buf);
     return call_pin(call, host_memory_writer_done, memory) == NG_OK ? &memory->writer : NULL;
 }
@@ -638,6 +640,13 @@ static int host_history(struct ng_call *pub, const struct ng_key *key,
                         const struct ng_range *range, ng_row_fn *row, void *user)
 {
     return store_history(call_of(pub)->gateway->store, call_of(pub), key, range, row, user);
+}
+
+static int host_history_count(struct ng_call *pub, const struct ng_key *key,
+                              const struct ng_range *range, uint64_t *ret_count)
+{
+    return store_history_count(call_of(pub)->gateway->store, call_of(pub), key, range,
+                               ret_count);
 }
 
 static int host_changes(struct ng_call *pub, uint64_t since, uint32_t limit, ng_event_fn *event,
@@ -884,4 +893,6 @@ const struct ng_host call_host = {
     .fail_after = host_fail_after,
     .when_ended = host_when_ended,
     .shield = host_shield,
+    .once = host_once,
+    .history_count = host_history_count,
 };

@@ -358,6 +358,8 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
         rc = journal_restore_tree(user, call, space, dump);
     } else if (rc == NG_EJSON) {
         rc = journal_damaged(call, "it is not JSON");
+    } else if (tree.starved) {
+        rc = call_no_memory(call);
     } else {
         rc = call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
                        json.len);
@@ -415,6 +417,7 @@ static int journal_checkpoint_head(struct call *call, struct ng_str json, struct
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
+    call->arena.starved |= tree.starved;
     if (rc != NG_OK && rc != NG_EJSON) {
         rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
                        json.len);

@@ -515,6 +515,7 @@ static int parser_parse(struct parser *parser, struct ng_str text, const struct 
         *ret = parser->root;
         return NG_OK;
     }
+    parser->arena->starved = parser->arena->starved || parser->fault.code == NG_EINTERNAL;
     if (error != NULL) {
         *error = parser->fault;
         locate(error, text);

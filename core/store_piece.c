@@ -196,7 +196,9 @@ int piece_run(struct operation *op, struct piece *piece)
         return rc < 0 ? rc
                       : call_fail(op->call, NG_EINTERNAL, "a change function returned %d", rc);
     }
-    if (piece->draft.rc != NG_OK) {
+    /* A call that has failed already only puts right what it had begun. */
+    if (piece->draft.rc != NG_OK ||
+        (op->call->work.rc == NG_OK && call_lacks_memory(op->call))) {
         return operation_no_memory(op->call);
     }
     if (!draft_touched(&piece->draft) ||

@@ -149,6 +149,8 @@ struct db_collection {
       "SELECT revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action "  \
       "FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 "                    \
       "ORDER BY revision DESC")                                                                \
+    X(LOG_COUNT, "SELECT count(*) FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 "    \
+                 "AND kind>0")                                                                 \
     X(CHANGES, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"   \
                "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "      \
                "s.shelf=d.shelf WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")
@@ -350,6 +352,8 @@ void txn_free(struct txn *txn);
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
 int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
              ng_row_fn *row, void *user);
+int read_history_count(void *self, struct ng_call *call, const struct ng_key *key,
+                       const struct ng_range *range, uint64_t *ret_count);
 int read_history(void *self, struct ng_call *call, const struct ng_key *key,
                  const struct ng_range *range, ng_row_fn *row, void *user);
 int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,

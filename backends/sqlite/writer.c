@@ -4,6 +4,7 @@
 #include "db.h"
 
 #include <stdio.h>
+#include <time.h>
 
 /* Buckets of the documents that a transaction touches. */
 #define TOUCHED_BUCKETS 256
@@ -11,6 +12,10 @@
 #define CHAIN_SLACK 256
 /* Authors up to this long are compared with the one before; any agent's name fits. */
 #define AUTHOR_MAX 128
+
+/* How often a transaction is tried that lacks memory, and the pause before each. */
+#define MEMORY_TRIES 20
+#define MEMORY_PAUSE_NS 10000000L
 
 /* A document inside the transaction. */
 struct touched {
@@ -543,9 +548,17 @@ static int settle_log(struct db *db, bool *ret_settled)
     return rc == SQLITE_BUSY ? SQLITE_OK : rc;
 }
 
-/* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. */
-static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
-                           char *error, size_t error_max)
+/* Nothing is wrong with the file or the batch: there was no memory, ours or SQLite's. */
+static bool lacks_memory(struct db *db)
+{
+    int code = sqlite3_errcode(db->writer->sql);
+    return code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE ||
+           code == SQLITE_NOMEM;
+}
+
+/* ret_again: it failed for want of memory, and nothing of it happened. */
+static int try_transaction(struct db *db, struct job *jobs, const struct job *until,
+                           char *error, bool *ret_again)
 {
     struct txn *txn = txn_new(db);
     bool settled = false;
@@ -568,7 +581,8 @@ static int run_transaction(struct db *db, struct job *jobs, const struct job *un
         rc = NG_EINTERNAL;
     }
     if (rc != NG_OK) {
-        rc = conn_error(db->writer, "the commit", error, error_max);
+        *ret_again = rc == NG_EINTERNAL && !committing && lacks_memory(db);
+        rc = conn_error(db->writer, "the commit", error, DB_ERROR_MAX);
         if (!sqlite3_get_autocommit(db->writer->sql)) {
             (void)conn_exec(db->writer, STMT_ROLLBACK);
         }
@@ -580,6 +594,22 @@ static int run_transaction(struct db *db, struct job *jobs, const struct job *un
         atomic_fetch_add(&db->stat_transactions, 1);
     }
     txn_free(txn);
+    return rc;
+}
+
+/* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. What is
+ * committed may record what was done already: a moment without memory must not lose it. */
+static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
+                           char *error)
+{
+    const struct timespec pause = {0, MEMORY_PAUSE_NS};
+    bool again = false;
+    int rc = try_transaction(db, jobs, until, error, &again);
+    for (int tries = 1; again && tries < MEMORY_TRIES; tries++) {
+        (void)nanosleep(&pause, NULL);
+        again = false;
+        rc = try_transaction(db, jobs, until, error, &again);
+    }
     return rc;
 }
 
@@ -597,7 +627,7 @@ static void commit_singly(struct db *db, struct job *jobs)
 {
     char error[DB_ERROR_MAX];
     for (struct job *job = jobs; job != NULL; job = job->next) {
-        int rc = run_transaction(db, job, job->next, error, sizeof(error));
+        int rc = run_transaction(db, job, job->next, error);
         if (rc != NG_OK) {
             fail_all(job, job->next, rc, error);
         }
@@ -616,7 +646,7 @@ void writer_commit(struct db *db, struct job *jobs)
     }
     turn_take(db);
     gate_enter_writer(db);
-    int rc = run_transaction(db, jobs, NULL, error, sizeof(error));
+    int rc = run_transaction(db, jobs, NULL, error);
     if (rc != NG_OK && jobs != NULL) {
         bool whole_store = rc == NG_EFULL || rc == NG_EUNAVAILABLE;
         if (whole_store || jobs->next == NULL) {

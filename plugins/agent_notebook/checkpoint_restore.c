@@ -13,6 +13,8 @@
 #define CHECKPOINT_STEP_ENTRIES (NG_CHANGES_MAX - 16)
 /* Bytes of text in one step. */
 #define CHECKPOINT_STEP_BYTES ((uint64_t)16 * 1024 * 1024)
+/* How often a restore that has begun goes on when there was no memory for a step. */
+#define CHECKPOINT_TRIES 16
 
 struct checkpoint_job {
     struct agent_notebook *self;
@@ -20,7 +22,8 @@ struct checkpoint_job {
     struct ng_deferred *deferred;
     struct checkpoint_intent intent;
     struct checkpoint_plan plan;
-    size_t next; /* step of the plan */
+    size_t next;    /* step of the plan */
+    unsigned tries; /* again, for want of memory */
     bool live;
     char names[]; /* of the intent */
 };
@@ -117,7 +120,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                          const struct checkpoint_intent *intent, bool answer)
 {
     size_t bytes = intent->space.len + intent->checkpoint.len + intent->previous.len +
-                   intent->owner.len + intent->token.len;
+                   intent->owner.len + intent->token.len + intent->once.len;
     struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
     if (job == NULL) {
         return memory_no_room(call);
@@ -130,6 +133,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
     job->intent.previous = checkpoint_keep(&at, intent->previous);
     job->intent.owner = checkpoint_keep(&at, intent->owner);
     job->intent.token = checkpoint_keep(&at, intent->token);
+    job->intent.once = checkpoint_keep(&at, intent->once);
     int rc = checkpoint_live_add(self->checkpoint, call, job->intent.token);
     job->live = rc == NG_OK;
     if (rc == NG_OK && answer) {
@@ -153,11 +157,16 @@ static int checkpoint_job_load(struct checkpoint_job *job, struct ng_call *call,
 {
     const struct checkpoint_intent *intent = &job->intent;
     struct ng_str json = {NULL, 0};
+    checkpoint_plan_free(&job->plan);
     int rc = checkpoint_get(call, intent->space, intent->checkpoint, &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, then);
     rc = rc != NG_OK ? rc : checkpoint_get(call, intent->space, intent->previous, &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, now);
-    return rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    rc = rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    if (rc != NG_OK) {
+        checkpoint_plan_free(&job->plan);
+    }
+    return rc;
 }
 
 static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call,
@@ -167,6 +176,22 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
     struct ng_change change = checkpoint_intent_change(call, &job->intent);
     return change.user == NULL ? memory_no_room(call)
                                : call->host->change_wait(call, &change, 1);
+}
+
+/* The record goes. With it, where a key names the call, it is written that it was done: a
+ * repeat must not restore once more, over what was remembered since. */
+static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *call, int rc)
+{
+    bool did = rc == NG_OK && job->intent.phase != CHECKPOINT_BEGUN;
+    size_t count = 1;
+    job->intent.phase = CHECKPOINT_FINISHED;
+    struct ng_change changes[2] = {checkpoint_intent_change(call, &job->intent)};
+    if (did && job->intent.once.len > 0) {
+        changes[count++] = checkpoint_done_change(call, &job->intent);
+    }
+    return changes[0].user == NULL || changes[count - 1].user == NULL
+               ? memory_no_room(call)
+               : call->host->change_wait(call, changes, count);
 }
 
 static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *call)
@@ -283,6 +308,7 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
     struct checkpoint_job *job = user;
     struct checkpoint_view then;
     struct checkpoint_view now;
+    size_t first = job->next;
     int rc = NG_OK;
     switch (job->intent.phase) {
     case CHECKPOINT_JOURNAL:
@@ -293,18 +319,22 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
             rc = checkpoint_job_load(job, call, &then, &now);
         }
         rc = rc != NG_OK ? rc : checkpoint_job_entries(job, call);
+        job->next = rc == NG_OK ? job->next : first;
         checkpoint_job_tell(job);
         break;
     default: /* nothing was changed yet: it never began */
         job->next = job->plan.count;
         break;
     }
+    if (rc == NG_EINTERNAL && job->tries++ < CHECKPOINT_TRIES) {
+        return checkpoint_job_go_on(job, call); /* in a call that has memory, perhaps */
+    }
     bool done = !job->intent.notebooks || job->next >= job->plan.count;
     if (rc == NG_OK && !done) {
         return checkpoint_job_go_on(job, call);
     }
     if (rc == NG_OK || !checkpoint_may_mend(rc)) {
-        int finished = checkpoint_job_phase(job, call, CHECKPOINT_FINISHED);
+        int finished = checkpoint_job_finish(job, call, rc);
         rc = rc != NG_OK ? rc : finished;
     }
     return checkpoint_job_end(job, rc);
@@ -341,6 +371,33 @@ static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_inte
     }
 }
 
+/* The answer of a restore that was done before. */
+static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *call,
+                                   const struct checkpoint_intent *done)
+{
+    struct checkpoint_view then;
+    struct checkpoint_view now;
+    struct checkpoint_job job = {.self = self, .caller = call, .intent = *done};
+    int rc = checkpoint_job_load(&job, call, &then, &now);
+    rc = rc != NG_OK ? rc : checkpoint_job_answer(&job);
+    checkpoint_plan_free(&job.plan);
+    return rc;
+}
+
+/* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
+ * same call has, and its answer is this one's. */
+static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
+                                    struct checkpoint_intent *intent, bool *ret_done)
+{
+    struct checkpoint_intent before = *intent;
+    int rc = checkpoint_done_find(call, &before, ret_done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return *ret_done ? checkpoint_restore_told(self, call, &before)
+                     : checkpoint_restore_keep(call, intent);
+}
+
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct agent_notebook *notebook = self;
@@ -352,9 +409,11 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         .checkpoint = ng_arg_text(call, "checkpoint_id"),
         .owner = checkpoint_owner(notebook->checkpoint),
         .token = memory_uuid(call),
+        .once = host->once(call),
         .phase = CHECKPOINT_BEGUN,
         .notebooks = host->json_type(ng_arg(call, "notebooks")) == NG_TYPE_TRUE,
     };
+    bool done = false;
     (void)args;
     int rc = intent.token.data == NULL
                  ? NG_EINTERNAL
@@ -369,13 +428,11 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         (void)checkpoint_recover_soon(notebook, call);
     }
     if (rc == NG_OK) {
-        rc = checkpoint_restore_keep(call, &intent);
-        if (rc != NG_OK) {
+        rc = checkpoint_restore_begun(notebook, call, &intent, &done);
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }
-    }
-    if (rc == NG_OK) {
-        rc = checkpoint_job_start(notebook, call, &intent, true);
     }
     checkpoint_live_remove(notebook->checkpoint, intent.token);
     return rc;

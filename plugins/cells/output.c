@@ -13,6 +13,12 @@ void outputs_begin(struct outputs *outputs, size_t cap)
     outputs->cap = cap;
 }
 
+void outputs_begin_after(struct outputs *outputs, const struct outputs *before)
+{
+    outputs_begin(outputs, before->cap);
+    outputs->bytes = before->bytes;
+}
+
 static void output_done(struct output *output)
 {
     nb_text_done(&output->text);
@@ -28,6 +34,7 @@ static void outputs_clear(struct outputs *outputs)
     outputs->bytes = 0;
     outputs->dropped = 0;
     outputs->clear_on_next = false;
+    outputs->cleared = true;
 }
 
 void outputs_done(struct outputs *outputs)
@@ -125,22 +132,24 @@ static void take_display_id(struct ng_str content, char id[OUTPUT_DISPLAY_ID_MAX
     }
 }
 
-static void add_object(struct nb_text *out, struct ng_str json, struct nb_span value)
+/* The object, or an empty one instead of what is none. */
+static struct ng_str object_of(struct ng_str json, struct nb_span value)
 {
-    nb_add_str(out, is_object(json, value) ? nb_bytes(json, value) : ng_str_of("{}"));
+    return is_object(json, value) ? nb_bytes(json, value) : ng_str_of("{}");
 }
 
 static void add_display(struct outputs *outputs, enum output_kind kind, struct ng_str content)
 {
-    struct nb_span data = nb_member(content, whole_of(content), "data");
-    struct nb_span metadata = nb_member(content, whole_of(content), "metadata");
+    struct ng_str data = object_of(content, nb_member(content, whole_of(content), "data"));
+    struct ng_str metadata =
+        object_of(content, nb_member(content, whole_of(content), "metadata"));
     struct nb_span count = nb_member(content, whole_of(content), "execution_count");
     struct output *output = output_add(outputs, kind, data.len + metadata.len);
     if (output == NULL) {
         return;
     }
-    add_object(&output->text, content, data);
-    add_object(&output->metadata, content, metadata);
+    nb_add_str(&output->text, data);
+    nb_add_str(&output->metadata, metadata);
     take_display_id(content, output->display_id);
     if (!nb_integer(content, count, &output->count)) {
         output->count = -1;
@@ -185,8 +194,9 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         if (strcmp(output->display_id, id) != 0) {
             continue;
         }
-        struct nb_span data = nb_member(content, whole_of(content), "data");
-        struct nb_span metadata = nb_member(content, whole_of(content), "metadata");
+        struct ng_str data = object_of(content, nb_member(content, whole_of(content), "data"));
+        struct ng_str metadata =
+            object_of(content, nb_member(content, whole_of(content), "metadata"));
         size_t before = output->text.len + output->metadata.len;
         size_t after = data.len + metadata.len;
         if (after > before && after - before > outputs->cap - outputs->bytes) {
@@ -195,8 +205,8 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         }
         outputs->bytes = outputs->bytes - before + after;
         output_done(output);
-        add_object(&output->text, content, data);
-        add_object(&output->metadata, content, metadata);
+        nb_add_str(&output->text, data);
+        nb_add_str(&output->metadata, metadata);
         outputs->failed = outputs->failed || output->text.failed || output->metadata.failed;
     }
 }
@@ -250,8 +260,9 @@ bool output_update_of(const struct wire_message *message, struct output_update *
     if (ret->display_id[0] == '\0') {
         return false;
     }
-    add_object(&ret->data, content, nb_member(content, whole_of(content), "data"));
-    add_object(&ret->metadata, content, nb_member(content, whole_of(content), "metadata"));
+    nb_add_str(&ret->data, object_of(content, nb_member(content, whole_of(content), "data")));
+    nb_add_str(&ret->metadata,
+               object_of(content, nb_member(content, whole_of(content), "metadata")));
     if (ret->data.failed || ret->metadata.failed) {
         output_update_done(ret);
         return false;

@@ -144,6 +144,9 @@ static bool try_cut(struct on_answer *answer, const struct cut *cut,
 {
     on_buf_clear(cut->out);
     cut_value(cut, value, true);
+    if (cut->out->rc == NG_EINTERNAL) {
+        answer->json.rc = NG_EINTERNAL;
+    }
     return fits(answer, cut->out);
 }
 
@@ -186,6 +189,10 @@ static void shrink_item(struct on_answer *answer)
 
 bool on_answer_add(struct on_answer *answer)
 {
+    if (answer->item.rc == NG_EINTERNAL) {
+        answer->json.rc = NG_EINTERNAL; /* it may have held anything */
+        return false;
+    }
     if (!fits(answer, &answer->item)) {
         if (answer->returned > 0) {
             answer->full = true;
