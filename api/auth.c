@@ -266,6 +266,11 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       "keys yet",
                       headers->proxied);
     }
+    if (connection->is_unknown) {
+        return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
+                      "The gateway could not ask the system which user is calling, as it is short "
+                      "of file descriptors or memory");
+    }
     if (!connection->is_own_user) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "While this gateway has no keys it answers only programs of the user it "

@@ -18,6 +18,7 @@ struct auth_connection {
     bool is_socket;   /* the Unix socket in the data directory: the owner */
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
+    bool is_unknown;  /* the kernel could not be asked whose it is */
 };
 
 /* What of a request's headers decides. All lent; absent = {NULL, 0}. */

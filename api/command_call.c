@@ -15,6 +15,9 @@
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
 #define CALL_ERROR_MAX ((size_t)64 * 1024)
 #define CALL_READ_BYTES 65536
+/* Arguments that no tool takes: what is answered is why the call is refused before them. */
+#define CALL_NO_ARGS "null"
+#define CALL_NOT_FOUND 404
 
 /* What a call is about. */
 struct call_job {
@@ -186,7 +189,9 @@ static struct ng_str call_path(struct command_line *line, const char *tool)
     return copy;
 }
 
-/* Asks the gateway for the tool's schema and types the words by it. */
+/* Asks the gateway for the tool's schema and types the words by it. A tool that this caller
+ * does not get to see is called all the same: the gateway's refusal says why, and what would
+ * help. */
 static int call_type_there(struct call_job *job, struct ng_str path)
 {
     struct target_answer answer;
@@ -201,7 +206,10 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         arena_done(&arena);
         return rc;
     }
-    if (answer.status != 200) {
+    if (answer.status == CALL_NOT_FOUND) {
+        buf_add_c(&job->args, CALL_NO_ARGS);
+        rc = COMMAND_OK;
+    } else if (answer.status != 200) {
         rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
     } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
                NG_OK) {

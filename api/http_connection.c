@@ -112,9 +112,13 @@ void http_connection_identify(struct http_connection *connection)
     address_text(&connection->local, connection->local_text);
     connection->auth.is_loopback =
         auth_peer_is_loopback(&connection->peer) && auth_peer_is_loopback(&connection->local);
-    uid_t uid = 0;
-    if (connection->auth.is_loopback &&
-        auth_peer_find(&connection->peer, &connection->local, &uid) == NG_OK) {
-        connection->auth.is_own_user = uid == geteuid();
+    if (!connection->auth.is_loopback) {
+        return;
     }
+    uid_t uid = 0;
+    int rc = auth_peer_find(&connection->peer, &connection->local, &uid);
+    connection->auth.is_own_user = rc == NG_OK && uid == geteuid();
+    /* Then the next request asks again. */
+    connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
+    connection->auth_known = !connection->auth.is_unknown;
 }

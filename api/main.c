@@ -10,6 +10,8 @@ int main(int argc, char **argv)
     struct command_line line;
     /* A reader that left is an error of that write, not the end of the process. */
     (void)signal(SIGPIPE, SIG_IGN);
+    /* So is a file that has reached the process's limit: errno says EFBIG. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     int rc = command_parse(argc, argv, &line);
     if (rc == COMMAND_OK) {
         if (line.help_man) {

@@ -61,7 +61,8 @@ int rest_tools_show(struct http_request *request)
     if (call == NULL) {
         return NG_OK;
     }
-    if (tool == NULL || !dispatch_allows(call, tool)) {
+    /* Also one that is not listed now (no notebook attached): it may be called all the same. */
+    if (tool == NULL || !dispatch_may(call, tool)) {
         struct ng_str near = registry_nearest(registry, request->param);
         const struct tool *meant = near.data == NULL ? NULL : registry_find(registry, near);
         bool hints = tool == NULL && meant != NULL && dispatch_allows(call, meant);

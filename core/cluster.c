@@ -152,6 +152,26 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     return !looks || now - seen < lease;
 }
 
+size_t cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret)
+{
+    struct ng_str *ids =
+        cluster == NULL || !cluster->shared
+            ? NULL
+            : arena_alloc(&call->arena, CLUSTER_PEERS_MAX * sizeof(struct ng_str));
+    size_t count = 0;
+    if (ids == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < cluster->peer_count; i++) {
+        ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
+        count += ids[count].data != NULL ? 1 : 0;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    *ret = ids;
+    return count;
+}
+
 bool cluster_in_touch(struct cluster *cluster)
 {
     if (cluster == NULL || !cluster->shared) {

@@ -35,6 +35,8 @@ void cluster_free(struct cluster *cluster);
 struct ng_str cluster_id(const struct cluster *cluster);
 /* May that gateway still be at work? This one is. */
 bool cluster_is_alive(struct cluster *cluster, struct ng_str id);
+/* The ids of the other gateways, living or not, in memory of the call; how many. NULL: 0. */
+size_t cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret);
 /* Do the others know that this one lives? Else it must not go on with what only one may do. */
 bool cluster_in_touch(struct cluster *cluster);
 

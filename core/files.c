@@ -253,6 +253,18 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     return files_open_roots(files, call, texts, count, ret);
 }
 
+/* With the database away later: files_settle_rest(). */
+static int files_settle_if_there(struct files *files, struct call *call)
+{
+    int rc = files_settle_all(files, call);
+    if (store_is_shared(files->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call);
+        atomic_store(&files->unsettled, true);
+        rc = NG_OK;
+    }
+    return rc;
+}
+
 int files_add_folder(struct files *files, struct call *call, struct ng_str folder)
 {
     const struct plugin *owner = call_plugin(call);
@@ -272,7 +284,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     }
     if (rc == NG_OK) {
         files_publish_roots(files, fresh);
-        rc = files_settle_all(files, call);
+        rc = files_settle_if_there(files, call);
     }
     return rc;
 }
@@ -295,12 +307,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         rc = files_open_roots(files, call, roots, count, &files->roots);
     }
     if (rc == NG_OK) {
-        rc = files_settle_all(files, call);
-    }
-    if (store_is_shared(store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        call_reset_result(call); /* the database is away: files_settle_rest() */
-        atomic_store(&files->unsettled, true);
-        rc = NG_OK;
+        rc = files_settle_if_there(files, call);
     }
     if (rc != NG_OK) {
         files_close(files);

@@ -13,7 +13,9 @@
 #define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
+static int op_leave(struct file_op *op, int rc);
 static int op_abandon(struct file_op *op, int rc);
+static int op_abandoned(struct file_op *op);
 
 static void op_close_files(struct file_op *op)
 {
@@ -41,8 +43,11 @@ static void op_unlock(struct file_op *op)
 static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
+    if (rc < NG_OK && op->step != op_abandoned) {
+        rc = files_left_end(op->files, op->call, rc);
+    }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op_abandon(op, rc);
+        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -139,8 +144,10 @@ int files_op_lock(struct file_op *op)
         }
         op->locks_held++;
     }
+    bool answered = false;
     op->step = op->locked;
-    return op->locked(op);
+    int rc = files_left_settle(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    return rc != NG_OK || answered ? rc : op->locked(op);
 }
 
 int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
@@ -232,14 +239,40 @@ static void op_committed(void *user, int rc)
     pool_resume(op->call->gateway->pool, &op->task);
 }
 
+/* A save that could not be recorded when it was made: that comes first. */
+static int op_settle_stale(struct file_op *op)
+{
+    bool answered = false;
+    struct file_record *record = &op->record;
+    int rc =
+        files_settle(op->files, op->call, record->intents, record->stale, record->stale_text);
+    if (rc == NG_OK && op->call->idem != NULL) {
+        rc = files_left_answer(op->call, &answered);
+    }
+    return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
+}
+
 static int op_after_intent(struct file_op *op)
 {
+    bool answered = false;
     if (op->commit_rc != NG_OK) {
         op->intent_open = false;
-        return op->commit_rc;
+        if (op->commit_rc != NG_ECONFLICT || op->record.stale.data == NULL) {
+            return op->commit_rc;
+        }
+        /* Memory did not know of it, the database does. */
+        call_reset_result(op->call);
+        return op_settle_stale(op);
     }
     int rc = files_check_cancelled(op->call);
-    return rc == NG_OK ? op->save(op) : rc;
+    if (rc == NG_OK) {
+        struct result before = op->call->work;
+        rc = files_left_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
+        if (rc == NG_OK && !answered) {
+            op->call->work = before;
+        }
+    }
+    return rc != NG_OK || answered ? rc : op->save(op);
 }
 
 int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
@@ -264,10 +297,8 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     }
     op->intent_open = was_open;
     if (op->record.stale.data != NULL) {
-        /* A save that could not be recorded when it was made: that comes first. */
         op->call->work = before;
-        rc = files_settle(op->files, op->call, op->record.stale, op->record.stale_text);
-        return rc == NG_OK ? files_op_again(op, op->locked) : rc;
+        return op_settle_stale(op);
     }
     return rc;
 }
@@ -276,6 +307,15 @@ static int op_abandoned(struct file_op *op)
 {
     op->call->work = op->kept;
     return op->kept_rc;
+}
+
+/* It failed when the file was changed already, or nobody knows: the intent stays, and is
+ * settled by what the file is then. */
+static int op_leave(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    atomic_store(&op->files->unsettled, true);
+    return rc;
 }
 
 static int op_abandon(struct file_op *op, int rc)
@@ -315,18 +355,27 @@ static int op_seal(struct file_op *op)
     return NG_OK;
 }
 
+/* What could not be completed is settled by the thread that looks after shared documents; else
+ * by the next change of the file, or the next start. */
+static void op_ended(void *user, int rc, struct ng_str message)
+{
+    struct file_op *op = user;
+    (void)message;
+    if (rc < NG_OK) {
+        atomic_store(&op->files->unsettled, true);
+    }
+}
+
 static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    int rc = NG_OK;
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
     call->arena.starved = false;
-    if (revision[0] != '\0') {
-        rc = call->pub.host->revision_text(&call->pub, ng_str_of(revision));
+    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+        call->work.revision_kind = REVISION_TEXT;
+        call->work.revision_text = ng_str_of(revision);
     }
-    if (rc == NG_OK) {
-        rc = op_seal(op);
-    }
+    int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
     return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
 }
@@ -337,6 +386,7 @@ int files_op_complete(struct file_op *op, const char *revision)
     struct call *call = op->call;
     struct result before = call->work;
     op->intent_open = false; /* it goes with the completion, or is settled later */
+    (void)call->pub.host->when_ended(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
     for (unsigned tries = 1;
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {

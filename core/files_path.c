@@ -264,7 +264,8 @@ static int walk_missing(struct walk *walk, struct ng_str part)
                          next.data);
     }
     if (rc == NG_OK && deeper.rc != NG_OK) {
-        rc = files_fail_os(walk->call, ENAMETOOLONG, "open", walk->place->path);
+        rc = files_fail_os(walk->call, deeper.rc == NG_ETOOLARGE ? ENAMETOOLONG : ENOMEM,
+                           "open", walk->place->path);
     }
     if (rc == NG_OK) {
         rc = walk_end(walk, part, buf_str(&deeper));
@@ -341,7 +342,10 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         fd = -1;
         rc = buf_printf(&walk->at, "%s%.*s", walk->at.len > 0 ? "/" : "", (int)name.len,
                         name.data);
-        rc = rc == NG_OK ? NG_OK : files_fail_os(call, ENAMETOOLONG, "open", place->path);
+        if (rc != NG_OK) {
+            rc = files_fail_os(call, rc == NG_ETOOLARGE ? ENAMETOOLONG : ENOMEM, "open",
+                               place->path);
+        }
     }
     if (fd >= 0) {
         (void)close(fd);

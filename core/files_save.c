@@ -13,7 +13,8 @@
 #include "log.h"
 #include "str.h"
 
-#define FILES_SWAPS_MAX 64 /* while other programs replace the file faster than we swap */
+#define FILES_SWAPS_MAX 64   /* while other programs replace the file faster than we swap */
+#define FILES_COMPARED 16384 /* bytes at a time, on the stack */
 #define FILES_XATTRS_MAX 4096
 #define FILES_XATTR_VALUE_MAX 65536
 
@@ -178,17 +179,54 @@ static bool same_identity(struct identity a, struct identity b)
     return a.dev == b.dev && a.ino == b.ino;
 }
 
-/* Is `name` the open file `fd`, with the content of this hash? */
+/* Compared without any memory that could be missing just now. */
+static bool same_content(int fd, struct ng_str expected)
+{
+    char block[FILES_COMPARED];
+    size_t at = 0;
+    ssize_t got = 1;
+    while (got != 0) {
+        got = pread(fd, block, sizeof(block), (off_t)at);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 || (size_t)got > expected.len - at ||
+            memcmp(block, expected.data + at, (size_t)got) != 0) {
+            return false;
+        }
+        at += (size_t)got;
+    }
+    return at == expected.len;
+}
+
+/* Is `name` the open file `fd`, with this content? Where that is not in memory, with this hash.
+ */
 static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
-                         const char *expected)
+                         struct ng_str content, const char *expected)
 {
     struct identity named;
     struct stat st;
     char hash[FILES_HASH_SIZE];
-    return identify(dir, name, &named) && fstat(fd, &st) == 0 &&
-           same_identity(named, (struct identity){st.st_dev, st.st_ino}) &&
-           files_hash_fd(op->call, op->place.path, fd, hash) == NG_OK &&
+    if (!identify(dir, name, &named) || fstat(fd, &st) != 0 ||
+        !same_identity(named, (struct identity){st.st_dev, st.st_ino})) {
+        return false;
+    }
+    if (content.data != NULL) {
+        return same_content(fd, content);
+    }
+    return files_hash_fd(op->call, op->place.path, fd, hash) == NG_OK &&
            strcmp(hash, expected) == 0;
+}
+
+/* The file as it was read, and as it shall be; absent where an op does not load it. */
+static struct ng_str content_before(const struct file_op *op)
+{
+    return op->present.data;
+}
+
+static struct ng_str content_after(const struct file_op *op)
+{
+    return op->copy ? str_make(NULL, 0) : op->next;
 }
 
 /* ---- in place of a file */
@@ -223,7 +261,8 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
         }
         if (identify(place->dir, temp, &out) && same_identity(out, expected) &&
             (out.ino != ours.st_ino || out.dev != ours.st_dev ||
-             is_unchanged(op, place->dir, temp, op->temp, op->record.after))) {
+             is_unchanged(op, place->dir, temp, op->temp, content_after(op),
+                          op->record.after))) {
             return NG_OK;
         }
         expected = putting;
@@ -237,7 +276,8 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
 static int replace_compared(struct file_op *op, struct file_place *place, const char *temp,
                             enum file_saved *ret)
 {
-    if (!is_unchanged(op, place->dir, place->name.data, op->fd, op->record.before)) {
+    if (!is_unchanged(op, place->dir, place->name.data, op->fd, content_before(op),
+                      op->record.before)) {
         *ret = FILE_AGAIN;
         return NG_OK;
     }
@@ -259,7 +299,7 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
                    ? replace_compared(op, place, temp, ret)
                    : files_fail_os(op->call, errno, "save", place->path);
     }
-    if (is_unchanged(op, place->dir, temp, op->fd, op->record.before)) {
+    if (is_unchanged(op, place->dir, temp, op->fd, content_before(op), op->record.before)) {
         return NG_OK;
     }
     *ret = FILE_AGAIN;
@@ -341,8 +381,10 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     if (rc != NG_OK) {
         return rc;
     }
+    op->in_place = true;
     rc = place->exists ? replace(op, place, complete.data, ret)
                        : put_new(op, place, complete.data, ret);
+    op->in_place = rc != NG_OK || *ret == FILE_SAVED;
     drop_temp(op, place, complete.data, rc);
     if (rc == NG_OK && *ret == FILE_SAVED && files_sync_folder(place->dir, op->temp) != 0) {
         rc = files_fail_os(call, errno, "save", place->path);
@@ -360,19 +402,23 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     if (temp.data == NULL) {
         return fail_memory(call);
     }
+    op->in_place = true;
     if (rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
         if (errno == ENOENT) {
+            op->in_place = false;
             *ret = FILE_AGAIN;
             return NG_OK;
         }
         return files_fail_os(call, errno, "remove", place->path);
     }
-    if (!is_unchanged(op, place->dir, temp.data, op->fd, op->record.before)) {
+    if (!is_unchanged(op, place->dir, temp.data, op->fd, content_before(op),
+                      op->record.before)) {
         *ret = FILE_AGAIN;
         if (rename_new(place->dir, temp.data, place->dir, place->name.data) != 0 &&
             errno != EEXIST) {
             return files_fail_os(call, errno, "put back", place->path);
         }
+        op->in_place = false;
     }
     (void)unlinkat(place->dir, temp.data, 0);
     if (*ret == FILE_SAVED && files_sync_folder(place->dir, op->fd) != 0) {
@@ -394,7 +440,10 @@ static int move_across(struct file_op *op, enum file_saved *ret)
         return rc;
     }
     rc = files_remove(op, &op->place, &removed);
-    if (rc != NG_OK || removed == FILE_AGAIN) {
+    /* Not where the old one has gone, whatever failed then: the copy is all there is. */
+    struct identity old;
+    if ((rc != NG_OK && identify(op->place.dir, op->place.name.data, &old)) ||
+        removed == FILE_AGAIN) {
         (void)unlinkat(op->target.dir, op->target.name.data, 0);
     }
     *ret = removed;
@@ -409,23 +458,27 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     if (rc != NG_OK) {
         return rc;
     }
+    op->in_place = true;
     if (rename_new(op->place.dir, op->place.name.data, op->target.dir, op->target.name.data) !=
         0) {
         if (errno == EXDEV) {
             return move_across(op, ret);
         }
         if (errno == EEXIST || errno == ENOENT) {
+            op->in_place = false;
             *ret = FILE_AGAIN;
             return NG_OK;
         }
         return files_fail_os(call, errno, "move", op->place.path);
     }
-    if (!is_unchanged(op, op->target.dir, op->target.name.data, op->fd, op->record.before)) {
+    if (!is_unchanged(op, op->target.dir, op->target.name.data, op->fd, content_before(op),
+                      op->record.before)) {
         *ret = FILE_AGAIN; /* it goes back, to be looked at again */
         if (rename_new(op->target.dir, op->target.name.data, op->place.dir,
                        op->place.name.data) != 0) {
             return files_fail_os(call, errno, "move", op->place.path);
         }
+        op->in_place = false;
         return NG_OK;
     }
     if (files_sync_folder(op->target.dir, op->fd) != 0 ||

@@ -125,7 +125,8 @@ static int settle_move(struct files *files, struct call *call, const struct file
     return rc;
 }
 
-int files_settle(struct files *files, struct call *call, struct ng_str json, struct ng_str text)
+int files_settle(struct files *files, struct call *call, struct ng_str space,
+                 struct ng_str json, struct ng_str text)
 {
     struct file_record record;
     struct ng_change changes[FILES_CHANGES_MAX];
@@ -134,6 +135,7 @@ int files_settle(struct files *files, struct call *call, struct ng_str json, str
     if (rc != NG_OK) {
         return rc;
     }
+    record.intents = space;
     rc = record.to.len > 0 ? settle_move(files, call, &record, &done)
                            : settle_one_place(files, call, &record, &done);
     if (rc != NG_OK) {
@@ -183,9 +185,8 @@ static int collect(void *user, const struct ng_doc *row)
     return collecting->failed;
 }
 
-/* Whether another gateway that shares the disk is in the middle of this very save. */
-static bool in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
-                              int *ret_fd)
+bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                             int *ret_fd)
 {
     struct file_place place;
     bool busy = false;
@@ -200,20 +201,21 @@ static bool in_work_elsewhere(struct files *files, struct call *call, struct ng_
     return busy;
 }
 
-static void settle_listed(struct files *files, struct call *call, const struct intent *intent)
+static void settle_listed(struct files *files, struct call *call, struct ng_str space,
+                          const struct intent *intent)
 {
     int fd = -1;
     if (!files_try_lock(files, intent->id)) {
+        atomic_store(&files->unsettled, true); /* in work, or left by what is in work */
         return;
     }
-    if (!in_work_elsewhere(files, call, intent->id, &fd)) {
-        const struct ng_key key = {ng_str_of(FILES_INTENTS), ng_str_of(FILES_INTENT_SPACE),
-                                   intent->id};
+    if (!files_in_work_elsewhere(files, call, intent->id, &fd)) {
+        const struct ng_key key = {ng_str_of(FILES_INTENTS), space, intent->id};
         const struct ng_doc *doc = NULL;
         /* Calls may run meanwhile: the save may have ended since it was listed. */
         int rc = store_get(files->store, call, &key, 0, &doc);
         if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
-            rc = files_settle(files, call, doc->json, doc->text);
+            rc = files_settle(files, call, space, doc->json, doc->text);
         }
         if (rc == NG_EOUTSIDE) {
             /* Of a root that is gone, or of a plugin's folder that is not added yet. */
@@ -222,6 +224,7 @@ static void settle_listed(struct files *files, struct call *call, const struct i
                       (int)intent->id.len, intent->id.data);
             call_reset_result(call);
         } else if (rc != NG_OK) {
+            atomic_store(&files->unsettled, true);
             log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
                       (int)intent->id.len, intent->id.data, (int)call->work.message.len,
                       call->work.message.data);
@@ -271,7 +274,7 @@ int files_settle_all(struct files *files, struct call *call)
     } while (collecting.count - before == SETTLE_PAGE);
     for (const struct intent *intent = collecting.first; intent != NULL;
          intent = intent->next) {
-        settle_listed(files, call, intent);
+        settle_listed(files, call, space, intent);
     }
     return NG_OK;
 }
@@ -281,9 +284,10 @@ int files_settle_rest(struct files *files, struct call *call)
     if (files == NULL || !atomic_load(&files->unsettled)) {
         return NG_OK;
     }
+    atomic_store(&files->unsettled, false);
     int rc = files_settle_all(files, call);
-    if (rc == NG_OK) {
-        atomic_store(&files->unsettled, false);
+    if (rc != NG_OK) {
+        atomic_store(&files->unsettled, true);
     }
     return rc;
 }

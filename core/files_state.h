@@ -237,9 +237,29 @@ int files_intent_add_idem(struct call *call, const struct file_record *record, s
 int files_settle_all(struct files *files, struct call *call);
 /* Where the intents of this gateway are. Memory of the call. */
 struct ng_str files_intent_space(struct call *call);
-/* One intent, the file's lock held. Waits for the commit. */
-int files_settle(struct files *files, struct call *call, struct ng_str json,
-                 struct ng_str text);
+/* One intent of that space, the file's lock held. Waits for the commit. */
+int files_settle(struct files *files, struct call *call, struct ng_str space,
+                 struct ng_str json, struct ng_str text);
+/* Whether another gateway that shares the disk is in the middle of a save of this file.
+ * *ret_fd: the file, locked, until the caller closes it; -1: it is not there. */
+bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                             int *ret_fd);
+
+/* ---- a call that comes again: files_left.c */
+
+/* Settles what an earlier call with this one's idempotency key left at these files, their locks
+ * held. *ret_answered: that call had happened, and its answer is this one's now. */
+int files_left_settle(struct files *files, struct call *call, const struct ng_str *names,
+                      size_t count, bool *ret_answered);
+/* With this call's intent committed: does another gateway do the same just now (NG_EBUSY), or
+ * has it done so (*ret_answered)? */
+int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
+                     size_t count, bool *ret_answered);
+/* What a change comes to that fails with rc: it may have met what another gateway made of the
+ * same call a moment ago. */
+int files_left_end(struct files *files, struct call *call, int rc);
+/* Takes the stored answer of the call's key, if there is one. */
+int files_left_answer(struct call *call, bool *ret_answered);
 
 /* ---- locks: files_lock.c */
 
@@ -269,6 +289,7 @@ struct file_op {
     int (*save)(struct file_op *op);   /* first step with the intent committed */
     int commit_rc;
     bool intent_open; /* an intent of ours is (or may be) committed */
+    bool in_place;    /* what was saved is (or may be) in place */
     int kept_rc;      /* what the call fails with when the intent is gone */
     struct result kept;
     struct file_waiter waiter;

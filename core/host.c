@@ -249,6 +249,11 @@ static void host_shield(struct ng_call *pub)
     atomic_store(&call_of(pub)->shielded, true);
 }
 
+static struct ng_str host_once(struct ng_call *pub)
+{
+    return idem_once(call_of(pub));
+}
+
 static bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
@@ -638,6 +643,13 @@ static int host_history(struct ng_call *pub, const struct ng_key *key,
     return store_history(call_of(pub)->gateway->store, call_of(pub), key, range, row, user);
 }
 
+static int host_history_count(struct ng_call *pub, const struct ng_key *key,
+                              const struct ng_range *range, uint64_t *ret_count)
+{
+    return store_history_count(call_of(pub)->gateway->store, call_of(pub), key, range,
+                               ret_count);
+}
+
 static int host_changes(struct ng_call *pub, uint64_t since, uint32_t limit, ng_event_fn *event,
                         void *user)
 {
@@ -882,4 +894,6 @@ const struct ng_host call_host = {
     .fail_after = host_fail_after,
     .when_ended = host_when_ended,
     .shield = host_shield,
+    .once = host_once,
+    .history_count = host_history_count,
 };

@@ -45,18 +45,15 @@ void idem_free(struct idem_table *table)
     }
 }
 
-static struct ng_str idem_hash(struct call *call)
+/* In hexadecimal; {NULL, 0}: out of memory. */
+static struct ng_str idem_digest(struct call *call, struct buf *text)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[EVP_MAX_MD_SIZE];
     unsigned len = 0;
     struct ng_str none = {NULL, 0};
-    struct buf text;
-    buf_init(&text, CALL_MEMORY_MAX);
-    json_print(&text, call->pub.args);
-    bool good = text.rc == NG_OK &&
-                EVP_Digest(text.data, text.len, hash, &len, EVP_sha256(), NULL) == 1;
-    buf_done(&text);
+    bool good = text->rc == NG_OK &&
+                EVP_Digest(text->data, text->len, hash, &len, EVP_sha256(), NULL) == 1;
     char *hex = good ? arena_alloc(&call->arena, (size_t)IDEM_HASH_BYTES * 2 + 1) : NULL;
     if (hex == NULL) {
         return none;
@@ -67,6 +64,16 @@ static struct ng_str idem_hash(struct call *call)
     }
     hex[2 * IDEM_HASH_BYTES] = '\0';
     return str_make(hex, (size_t)IDEM_HASH_BYTES * 2);
+}
+
+static struct ng_str idem_hash(struct call *call)
+{
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    json_print(&text, call->pub.args);
+    struct ng_str hash = idem_digest(call, &text);
+    buf_done(&text);
+    return hash;
 }
 
 /* Agent, space, tool and key, one per line; only the key may hold a line feed, and it is last.
@@ -312,6 +319,26 @@ static enum idem_state idem_stored(struct call *call, const struct idem *idem)
     }
     call->work.rc = rc;
     return IDEM_ANSWERED;
+}
+
+struct ng_str idem_scope_of(const struct call *call)
+{
+    return call->idem->scope;
+}
+
+struct ng_str idem_once(struct call *call)
+{
+    struct buf text;
+    struct ng_str none = {NULL, 0};
+    if (call->idem == NULL) {
+        return none;
+    }
+    buf_init(&text, CALL_MEMORY_MAX);
+    buf_add_str(&text, call->idem->hash); /* of one length */
+    buf_add_str(&text, call->idem->scope);
+    struct ng_str once = idem_digest(call, &text);
+    buf_done(&text);
+    return once;
 }
 
 int idem_adopt(struct call *call)

@@ -34,6 +34,12 @@ enum idem_state idem_begin(struct call *call);
 /* The change of the call was refused because another gateway did it meanwhile: that one's
  * answer becomes this call's. NG_ENOTFOUND: there is none any more. May block. */
 int idem_adopt(struct call *call);
+/* Agent, space, tool and key, as answers are stored under. Lent for the call, which holds one.
+ */
+struct ng_str idem_scope_of(const struct call *call);
+/* A name for what the call makes: the same for each repeat of it. {NULL, 0}: it has no key, or
+ * memory is out. */
+struct ng_str idem_once(struct call *call);
 /* The call ended: waiting repeats go on. */
 void idem_end(struct call *call);
 /* The answer to store with the call's change, made of what was replied so far. Memory of the

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_documents.c - the journal kept in documents: delivering, timeline, recall, summary.
- */
+/* journal_documents.c - the journal kept in documents: timeline, recall, summary. */
 #include "journal_documents.h"
 
 #include <stdlib.h>
@@ -9,12 +8,7 @@
 #include "journal_entry.h"
 #include "str.h"
 
-/* Entries of one change: each makes two documents, the pointer is held beside them. Half of
- * what is allowed: every document of a change is locked meanwhile. */
-#define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
 #define JOURNAL_SUMMARY "summary"
-/* A restore by another gateway moves what is written to: so often it is looked up again. */
-#define JOURNAL_TRIES 8
 
 int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
                            struct journal_documents **ret)
@@ -48,116 +42,6 @@ void journal_documents_close(struct journal_documents *journal)
 static void journal_close_documents(void *journal)
 {
     journal_documents_close(journal);
-}
-
-/* ---- delivering ---- */
-
-/* What one change delivers: entries of one space, each document once. */
-struct journal_chunk {
-    struct ng_change changes[NG_CHANGES_MAX];
-    const struct ng_entry *places[NG_CHANGES_MAX]; /* the entry of a place, else NULL */
-    size_t count;
-};
-
-/* The earlier change of the same document in this chunk; SIZE_MAX: none. */
-static size_t journal_chunk_find(const struct journal_chunk *chunk, const struct ng_key *key)
-{
-    for (size_t i = 1; i < chunk->count; i++) {
-        const struct ng_key *there = &chunk->changes[i].key;
-        if (str_equal(there->id, key->id) && str_equal(there->collection, key->collection)) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
-static int journal_chunk_add(struct call *call, struct journal_chunk *chunk,
-                             enum journal_place place, uint64_t generation, struct ng_str date,
-                             const struct ng_entry *entry)
-{
-    struct ng_change change;
-    int rc = journal_put(call, place, generation, date, entry, &change);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    size_t at = journal_chunk_find(chunk, &change.key);
-    if (at == SIZE_MAX) {
-        at = chunk->count++;
-    } else if (place != JOURNAL_IN_REFERENCES ||
-               !journal_entry_later(entry, chunk->places[at]->version,
-                                    chunk->places[at]->seq)) {
-        return NG_OK;
-    }
-    chunk->changes[at] = change;
-    chunk->places[at] = entry;
-    return NG_OK;
-}
-
-/* Delivers the entries of one space at the beginning of `entries`; *ret_done: how many. */
-static int journal_deliver_chunk(struct journal_documents *journal, struct call *call,
-                                 const struct ng_entry *entries, size_t count, size_t *ret_done)
-{
-    struct journal_chunk *chunk = arena_alloc(&call->arena, sizeof(*chunk));
-    struct journal_generation generation;
-    if (chunk == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
-    }
-    int rc = journal_generation_get(journal, call, entries[0].space, &generation);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = journal_generation_hold(call, entries[0].space, &generation, &chunk->changes[0]);
-    chunk->count = 1;
-    size_t done = 0;
-    while (rc == NG_OK && done < count && done < JOURNAL_CHUNK &&
-           str_equal(entries[done].space, entries[0].space)) {
-        const struct ng_entry *entry = &entries[done++];
-        char *date = arena_alloc(&call->arena, ZONE_DATE_SIZE);
-        if (date == NULL) {
-            return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
-        }
-        zone_date(journal->zone, entry->time_ms, date);
-        enum journal_place place =
-            entry->kind == NG_ENTRY_MEMORY ? JOURNAL_IN_MEMORY : JOURNAL_IN_REFERENCES;
-        rc = journal_chunk_add(call, chunk, JOURNAL_IN_DAY, generation.number, ng_str_of(date),
-                               entry);
-        rc = rc != NG_OK ? rc
-                         : journal_chunk_add(call, chunk, place, generation.number,
-                                             str_make(NULL, 0), entry);
-    }
-    *ret_done = done;
-    return rc != NG_OK ? rc
-                       : store_write_wait(journal->store, call, chunk->changes, chunk->count);
-}
-
-static int journal_deliver(void *user, struct ng_call *pub, const struct ng_entry *entries,
-                           size_t count)
-{
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
-    if (count > NG_DELIVERY_MAX) {
-        return call_fail(call, NG_EINVAL, "%zu entries are too many for one delivery (%d)",
-                         count, NG_DELIVERY_MAX);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (entries[i].event_id.len == 0 || entries[i].space.len == 0) {
-            return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
-        }
-    }
-    int rc = NG_OK;
-    int tries = 0;
-    for (size_t at = 0; rc == NG_OK && at < count;) {
-        size_t done = 0;
-        rc = atomic_load(&call->cancelled)
-                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
-                 : journal_deliver_chunk(journal, call, entries + at, count - at, &done);
-        at += rc == NG_OK ? done : 0;
-        if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
-            call_reset_result(call);
-            rc = NG_OK;
-        }
-    }
-    return rc;
 }
 
 /* ---- reading ---- */
@@ -456,7 +340,7 @@ static const struct ng_journal journal_functions = {
     .name = "documents",
     .version = NOTEGATE_VERSION,
     .close = journal_close_documents,
-    .deliver = journal_deliver,
+    .deliver = journal_documents_deliver,
     .timeline = journal_timeline,
     .recall = journal_recall,
     .summary = journal_summary,

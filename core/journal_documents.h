@@ -47,6 +47,13 @@ void journal_documents_close(struct journal_documents *journal);
 /* Its functions; the handle is the struct journal_documents. */
 const struct ng_journal *journal_documents_vtable(void);
 
+/* A restore by another gateway moves what is written to: so often it is looked up again. */
+#define JOURNAL_TRIES 8
+
+/* journal_deliver.c: see struct ng_journal. */
+int journal_documents_deliver(void *journal, struct ng_call *call,
+                              const struct ng_entry *entries, size_t count);
+
 /* ---- between journal_documents.c and journal_snapshot.c ---- */
 
 /* The collections as they are declared. */

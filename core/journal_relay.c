@@ -21,6 +21,9 @@
  * doubled from the first to the last while nothing comes. */
 #define RELAY_POLL_FIRST_MS 50
 #define RELAY_POLL_LAST_MS 2000
+/* From the beginning of one round to that of the next at least, while events come steadily:
+ * what came meanwhile is delivered, and committed, in one. */
+#define RELAY_PACE_MS 20
 /* Events that are counted at most to say how many wait. */
 #define RELAY_COUNT_MAX 100000
 /* Events that the stored cursor may lag behind where none of them is for the journal. */
@@ -59,7 +62,8 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
             wake = true;
         }
     }
-    if (wake || (!front->shared && front->seen - front->stored > RELAY_LAG_MAX)) {
+    wake = wake || (!front->shared && front->seen - front->stored > RELAY_LAG_MAX);
+    if (wake && front->asleep) {
         pthread_cond_signal(&front->wake);
     }
     pthread_mutex_unlock(&front->lock);
@@ -448,19 +452,30 @@ static void relay_back_off(struct journal_front *front, int64_t wait_ms)
     }
 }
 
+/* With the lock held: until it is time for a round, which a flush asks for at once. */
+static void relay_pace(struct journal_front *front, int64_t begun_ns)
+{
+    int64_t until = begun_ns + (int64_t)RELAY_PACE_MS * 1000000;
+    while (!front->stopping && !relay_flush_due(front) &&
+           relay_wait_until(&front->wake, &front->lock, until)) {
+    }
+}
+
 /* With the lock held. */
 static void relay_sleep(struct journal_front *front)
 {
     int64_t until = clock_monotonic_ns() + front->poll_ms * 1000000;
     front->poll_ms =
         front->poll_ms * 2 > RELAY_POLL_LAST_MS ? RELAY_POLL_LAST_MS : front->poll_ms * 2;
+    front->asleep = true;
     while (!front->stopping && relay_idle(front)) {
         if (!front->shared && !front->remote) {
             pthread_cond_wait(&front->wake, &front->lock);
         } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
-            return;
+            break;
         }
     }
+    front->asleep = false;
 }
 
 static void *relay_run(void *user)
@@ -483,6 +498,7 @@ static void *relay_run(void *user)
             front->poll_ms = RELAY_POLL_FIRST_MS;
         }
         front->poll = false;
+        int64_t begun_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&front->lock);
         int rc = relay_step(front, &more);
         pthread_mutex_lock(&front->lock);
@@ -494,6 +510,7 @@ static void *relay_run(void *user)
         wait_ms = RELAY_WAIT_FIRST_MS;
         if (!more) {
             relay_sleep(front);
+            relay_pace(front, begun_ns);
         }
     }
     pthread_mutex_unlock(&front->lock);

@@ -48,7 +48,8 @@ struct journal_front {
 
     uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
     size_t pin_count;
-    bool poll; /* shared: this gateway has committed something for the journal */
+    bool poll;   /* shared: this gateway has committed something for the journal */
+    bool asleep; /* the relay has nothing to do: an event wakes it */
     /* Of the relay's thread: */
     int64_t poll_ms;  /* shared: the wait until the next look */
     bool follows;     /* shared: another gateway delivers */

@@ -46,7 +46,11 @@ int json_print(struct buf *buf, const struct ng_value *value)
         break;
     case NG_TYPE_ARRAY:
     case NG_TYPE_OBJECT:
-        print_container(buf, value);
+        if (value->printed) {
+            buf_add_str(buf, value->text);
+        } else {
+            print_container(buf, value);
+        }
         break;
     default:
         buf_add_c(buf, "null");
@@ -190,12 +194,39 @@ void json_int(struct ng_writer *writer, int64_t number)
     json_raw(writer, str_make(text, (size_t)len));
 }
 
+/* Numbers of at most three decimals, as scores are, without the search for their digits. 0: it
+ * is none, or one that is written with an exponent. */
+static int print_thousandths(double number, char text[NUMBER_TEXT_MAX])
+{
+    double size = fabs(number);
+    if (!(size >= 0.001 && size < 1e11)) {
+        return 0;
+    }
+    int64_t whole = (int64_t)(size * 1000 + 0.5);
+    double back = (double)whole / 1000;
+    if (back < size || back > size) {
+        return 0;
+    }
+    const char *sign = number < 0 ? "-" : "";
+    int len = snprintf(text, NUMBER_TEXT_MAX, "%s%lld.%03d", sign, (long long)(whole / 1000),
+                       (int)(whole % 1000));
+    while (text[len - 1] == '0') {
+        len--;
+    }
+    return text[len - 1] == '.' ? len - 1 : len;
+}
+
 void json_number(struct ng_writer *writer, double number)
 {
     char text[NUMBER_TEXT_MAX];
     int len = 0;
     if (!isfinite(number)) {
         json_null(writer);
+        return;
+    }
+    len = print_thousandths(number, text);
+    if (len > 0) {
+        json_raw(writer, str_make(text, (size_t)len));
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {

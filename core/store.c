@@ -414,6 +414,36 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
                        : store->backend->history(store->db, &call->pub, key, range, row, user);
 }
 
+static int store_count_row(void *user, const struct ng_doc *row)
+{
+    (void)row;
+    ++*(uint64_t *)user;
+    return 0;
+}
+
+int store_history_count(struct store *store, struct call *call, const struct ng_key *key,
+                        const struct ng_range *range, uint64_t *ret_count)
+{
+    struct ng_range all = {
+        .size = sizeof(all), .from = range->from, .to = range->to, .limit = UINT32_MAX};
+    int rc = store_check_key(store, call, key);
+    if (rc == NG_OK) {
+        rc = store_needs_worker(store, call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    uint64_t count = 0;
+    rc = store->backend->history_count != NULL
+             ? store->backend->history_count(store->db, &call->pub, key, &all, &count)
+             : store->backend->history(store->db, &call->pub, key, &all, store_count_row,
+                                       &count);
+    if (rc == NG_OK) {
+        *ret_count = count;
+    }
+    return rc;
+}
+
 int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
                   ng_event_fn *event, void *user)
 {

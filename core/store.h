@@ -53,6 +53,8 @@ int store_query(struct store *store, struct call *call, const struct ng_query *q
                 ng_row_fn *row, void *user, uint64_t *ret_total);
 int store_search(struct store *store, struct call *call, const struct ng_search *search,
                  ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine);
+int store_history_count(struct store *store, struct call *call, const struct ng_key *key,
+                        const struct ng_range *range, uint64_t *ret_count);
 int store_history(struct store *store, struct call *call, const struct ng_key *key,
                   const struct ng_range *range, ng_row_fn *row, void *user);
 int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,

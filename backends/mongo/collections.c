@@ -25,7 +25,7 @@ void collections_free(struct mongo *db)
     }
 }
 
-const struct db_collection *collection_find(struct mongo *db, struct ng_str name)
+static struct db_collection *find_declared(struct mongo *db, struct ng_str name)
 {
     pthread_mutex_lock(&db->collections_lock);
     struct db_collection *found = db->collections; /* the newest declaration comes first */
@@ -34,6 +34,11 @@ const struct db_collection *collection_find(struct mongo *db, struct ng_str name
     }
     pthread_mutex_unlock(&db->collections_lock);
     return found;
+}
+
+const struct db_collection *collection_find(struct mongo *db, struct ng_str name)
+{
+    return find_declared(db, name);
 }
 
 struct db_collection **collections_list(struct mongo *db, size_t *ret_count)
@@ -282,7 +287,48 @@ static bool prepare_own(struct mongo *db, struct fault *fault)
     return good;
 }
 
-/* Only the relay's thread calls this. */
+static bool prepare_all_own(struct mongo *db, struct fault *fault)
+{
+    bool good = prepare_own(db, fault);
+    atomic_store(&db->own_refused, !good && fault->answered);
+    if (good) {
+        atomic_store(&db->own_ready, true);
+    }
+    return good;
+}
+
+static bool prepare_one(struct mongo *db, struct db_collection *collection, struct fault *fault)
+{
+    bool good = make_plain(db, collection, fault);
+    if (good && is_searchable(collection)) {
+        bool made = make_text(db, collection, fault);
+        atomic_store(&collection->text_index, made);
+        good = made || fault->answered;
+    }
+    atomic_store(&collection->refused, !good && fault->answered);
+    if (good) {
+        atomic_store(&collection->ready, true);
+    }
+    return good;
+}
+
+void collection_prepare(struct mongo *db, const char *name)
+{
+    struct fault fault; /* a server that is away tells the write so, too */
+    if (strncmp(name, OWN_PREFIX, sizeof(OWN_PREFIX) - 1) == 0) {
+        if (!atomic_load(&db->own_ready) && !atomic_load(&db->own_refused)) {
+            (void)prepare_all_own(db, &fault);
+        }
+        return;
+    }
+    struct db_collection *collection = find_declared(db, ng_str_of(name));
+    if (collection != NULL && !atomic_load(&collection->ready) &&
+        !atomic_load(&collection->refused)) {
+        (void)prepare_one(db, collection, &fault);
+    }
+}
+
+/* Only the relay's thread calls this: it also tries again what was refused. */
 void collections_prepare(struct mongo *db)
 {
     size_t count = 0;
@@ -293,21 +339,14 @@ void collections_prepare(struct mongo *db)
     }
     bool good = true;
     if (!atomic_load(&db->own_ready)) {
-        good = prepare_own(db, &fault);
-        atomic_store(&db->own_ready, good);
+        good = prepare_all_own(db, &fault);
     }
     for (size_t i = 0; i < count && good; i++) {
         struct db_collection *collection = list[i];
         if (atomic_load(&collection->ready)) {
             continue;
         }
-        good = make_plain(db, collection, &fault);
-        if (good && is_searchable(collection)) {
-            bool made = make_text(db, collection, &fault);
-            atomic_store(&collection->text_index, made);
-            good = made || fault.answered;
-        }
-        atomic_store(&collection->ready, good);
+        good = prepare_one(db, collection, &fault);
     }
     free(list);
 }

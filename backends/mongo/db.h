@@ -85,6 +85,7 @@ struct db_collection {
     bool is_entry;           /* its documents have the shape of the agent notebook's */
     const char *text_member; /* where the document's text lies: "text", "content", "code" */
     atomic_bool ready;       /* indexes are made */
+    atomic_bool refused;     /* the server answered that it does not make them */
     atomic_bool text_index;  /* ... one for text among them */
 };
 
@@ -151,6 +152,7 @@ struct mongo {
     atomic_uint_fast64_t last_batch;
     atomic_uint_fast64_t last_seq;
     atomic_bool own_ready;        /* the indexes of our own collections are made */
+    atomic_bool own_refused;      /* the server answered that it does not make them */
     atomic_uint_fast64_t backlog; /* documents whose outbox was not empty at the last scan */
 
     pthread_mutex_t collections_lock;
@@ -306,6 +308,11 @@ int collection_declare(struct mongo *db, struct ng_call *call,
 const struct db_collection *collection_find(struct mongo *db, struct ng_str name);
 /* Makes the indexes of what is not ready yet. */
 void collections_prepare(struct mongo *db);
+
+/* Before a write that may be the collection's first: its indexes, unless they are there or the
+ * server refused them. An index is free while there is nothing in it, and a server need not
+ * make the same collection for an insert and for an index at the same time. */
+void collection_prepare(struct mongo *db, const char *name);
 void collections_free(struct mongo *db);
 /* The declared collections, newest declaration of each; free() the list. */
 struct db_collection **collections_list(struct mongo *db, size_t *ret_count);

@@ -42,6 +42,7 @@ static bool op_end(struct op *op, struct mongo *db, bool good, struct fault *fau
 bool op_insert(struct mongo *db, const char *collection, const bson_t *doc, struct fault *fault)
 {
     struct op op;
+    collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;
     }
@@ -58,6 +59,7 @@ bool op_insert_many(struct mongo *db, const char *collection, const bson_t **doc
         memset(fault, 0, sizeof(*fault));
         return true;
     }
+    collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;
     }
@@ -104,6 +106,7 @@ bool op_upsert(struct mongo *db, const char *collection, const bson_t *filter,
                const bson_t *update, struct fault *fault)
 {
     struct op op;
+    collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;
     }

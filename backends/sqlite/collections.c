@@ -144,6 +144,10 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
         collection_free(collection);
         return rc;
     }
+    /* What waits since before the start, or as its table was made just now, is not known by
+     * collection. */
+    atomic_init(&collection->dirty, true);
+    atomic_store(&db->dirty, true);
     pthread_mutex_lock(&db->collections_lock);
     collection->next = db->collections;
     db->collections = collection;

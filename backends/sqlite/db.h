@@ -84,6 +84,7 @@ struct db_collection {
     size_t field_count;
     int columns; /* of the search table; 0: not searchable. The document's text is the last */
     bool text_column;
+    atomic_bool dirty; /* something of it may wait for the search index */
 };
 
 #define STATEMENTS(X)                                                                          \
@@ -148,6 +149,8 @@ struct db_collection {
       "SELECT revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action "  \
       "FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 "                    \
       "ORDER BY revision DESC")                                                                \
+    X(LOG_COUNT, "SELECT count(*) FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 "    \
+                 "AND kind>0")                                                                 \
     X(CHANGES, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"   \
                "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "      \
                "s.shelf=d.shelf WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")
@@ -212,7 +215,7 @@ struct db {
     struct job *first, *last;
     size_t queue_batches, queue_bytes;
     bool closing;
-    atomic_bool dirty; /* something may wait for the search index */
+    atomic_bool dirty; /* something of any collection may wait for the search index */
 
     pthread_mutex_t collections_lock;
     struct db_collection *collections;
@@ -263,6 +266,11 @@ void turn_give(struct db *db);
  * can be done again. */
 int work_begin(struct db *db, bool durable);
 int work_end(struct db *db, bool keep);
+/* The same in parts: with the turn, work_open() and work_close() surround one transaction. */
+void work_enter(struct db *db);
+int work_open(struct db *db, bool durable);
+int work_close(struct db *db, bool keep);
+void work_leave(struct db *db);
 /* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
  * a transaction, with the turn. */
 int work_sync(struct db *db);
@@ -344,6 +352,8 @@ void txn_free(struct txn *txn);
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
 int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
              ng_row_fn *row, void *user);
+int read_history_count(void *self, struct ng_call *call, const struct ng_key *key,
+                       const struct ng_range *range, uint64_t *ret_count);
 int read_history(void *self, struct ng_call *call, const struct ng_key *key,
                  const struct ng_range *range, ng_row_fn *row, void *user);
 int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
@@ -413,6 +423,8 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
                void *user, uint64_t *ret_total);
 
 /* fts.c */
+/* Something of this collection waits for the index from here on. With the turn. */
+void fts_mark(struct db *db, const struct db_collection *collection);
 int fts_table(struct conn *conn, const struct db_collection *collection);
 /* Indexes up to a bounded amount of what waits (collection 0: of any). *ret_more: some is left.
  */

@@ -8,6 +8,8 @@
 /* One step indexes at most so many documents and bytes. */
 #define STEP_DOCS 64
 #define STEP_BYTES ((size_t)256 * 1024)
+/* Collections that one step can finish. */
+#define STEP_COLLECTIONS 16
 
 static int run_sql(struct conn *conn, const struct sql *text)
 {
@@ -22,6 +24,46 @@ static int run_sql(struct conn *conn, const struct sql *text)
     int end = sqlite3_finalize(stmt);
     return (rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK ? NG_OK : NG_EINTERNAL;
 }
+
+/* ---- what waits ---- */
+
+/* A collection that was declared anew has several records: all of them are marked. */
+static void mark(struct db *db, int64_t collection, bool dirty)
+{
+    pthread_mutex_lock(&db->collections_lock);
+    for (struct db_collection *at = db->collections; at != NULL; at = at->next) {
+        if (at->id == collection) {
+            atomic_store(&at->dirty, dirty);
+        }
+    }
+    pthread_mutex_unlock(&db->collections_lock);
+}
+
+void fts_mark(struct db *db, const struct db_collection *collection)
+{
+    if (!atomic_load(&collection->dirty)) {
+        mark(db, collection->id, true);
+    }
+    atomic_store(&db->dirty, true);
+}
+
+/* May something of it wait? 0: of any. */
+static bool waits(struct db *db, int64_t collection)
+{
+    bool dirty = atomic_load(&db->dirty);
+    pthread_mutex_lock(&db->collections_lock);
+    const struct db_collection *at = db->collections;
+    while (at != NULL && at->id != collection) {
+        at = at->next;
+    }
+    if (at != NULL) {
+        dirty = atomic_load(&at->dirty);
+    }
+    pthread_mutex_unlock(&db->collections_lock);
+    return dirty;
+}
+
+/* ---- the table ---- */
 
 /* What the table holds, as stored with the collection: when it changes, the table is made
  * anew. */
@@ -96,7 +138,7 @@ static int remake(struct conn *conn, const struct db_collection *collection)
     if (collection->columns > 0) {
         rc = rc == NG_OK ? run_sql(conn, &make) : rc;
         rc = rc == NG_OK ? run_sql(conn, &mark) : rc;
-        atomic_store(&conn->db->dirty, true);
+        fts_mark(conn->db, collection);
     }
     sql_done(&drop);
     sql_done(&clean);
@@ -264,7 +306,7 @@ static int step_collection(struct db *db, const struct db_collection *collection
             *bytes += weight;
         }
     }
-    *ret_more = *ret_more || found;
+    *ret_more = found;
     step_done(&step);
     return rc;
 }
@@ -274,41 +316,81 @@ static bool is_newest(struct db *db, const struct db_collection *collection)
     return collection_find(db, str_of(collection->name, collection->name_len)) == collection;
 }
 
-int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max)
+/* What of a step was brought up to date: nothing waits once it is committed. */
+struct stepped {
+    int64_t ids[STEP_COLLECTIONS];
+    size_t count;
+    bool more;
+};
+
+static int step_all(struct db *db, int64_t collection, struct stepped *ret)
 {
     int docs = 0;
     size_t bytes = 0;
-    *ret_more = false;
-    int rc = work_begin(db, false) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_OK;
     pthread_mutex_lock(&db->collections_lock);
     const struct db_collection *at = db->collections;
     pthread_mutex_unlock(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
-        if (at->columns > 0 && (collection == 0 || collection == at->id) && is_newest(db, at)) {
-            rc = step_collection(db, at, &docs, &bytes, ret_more);
+        bool wanted = collection == 0 || collection == at->id;
+        if (!wanted || at->columns == 0 || !atomic_load(&at->dirty) || !is_newest(db, at)) {
+            continue;
+        }
+        bool more = false;
+        rc = step_collection(db, at, &docs, &bytes, &more);
+        if (!more && ret->count < STEP_COLLECTIONS) {
+            ret->ids[ret->count++] = at->id;
+        } else {
+            ret->more = true;
         }
     }
+    return rc;
+}
+
+/* The marks go while the turn is held: who sets one has it, too, and who sees none finds all
+ * in the index. */
+static int step_keep(struct db *db, int64_t collection, const struct stepped *stepped)
+{
+    int rc = work_close(db, true);
+    for (size_t i = 0; i < stepped->count && rc == SQLITE_OK; i++) {
+        mark(db, stepped->ids[i], false);
+    }
+    if (rc == SQLITE_OK && collection == 0 && !stepped->more) {
+        atomic_store(&db->dirty, false);
+    }
+    return rc;
+}
+
+int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max)
+{
+    struct stepped stepped = {.count = 0};
+    *ret_more = false;
+    work_enter(db);
+    if (!waits(db, collection)) {
+        work_leave(db); /* another search was quicker */
+        return NG_OK;
+    }
+    int rc =
+        work_open(db, false) == SQLITE_OK ? step_all(db, collection, &stepped) : NG_EINTERNAL;
     if (rc != NG_OK) {
         rc = conn_error(db->writer, "indexing for search", error, error_max);
-    }
-    if (rc == NG_OK && collection == 0 && !*ret_more) {
-        atomic_store(&db->dirty, false); /* who sets it has the turn, too */
-    }
-    if (work_end(db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
-        atomic_store(&db->dirty, true);
+        (void)work_close(db, false);
+    } else if (step_keep(db, collection, &stepped) != SQLITE_OK) {
         (void)snprintf(
             error, error_max,
             "indexing for search failed: %.300s could not be written; check the disk",
             db->path);
         rc = NG_EUNAVAILABLE;
     }
+    work_leave(db);
+    *ret_more = stepped.more;
     return rc;
 }
 
 int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
 {
     char error[DB_ERROR_MAX] = "";
-    bool more = atomic_load(&db->dirty);
+    bool more = waits(db, collection);
     while (more) {
         if (call->host->cancelled(call)) {
             return call->host->remaining_ms(call) <= 0

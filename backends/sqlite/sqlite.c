@@ -279,6 +279,7 @@ static const struct ng_documents sqlite_documents = {
     .get = read_get,
     .query = query_run,
     .history = read_history,
+    .history_count = read_history_count,
     .changes = read_changes,
     .answer = read_answer,
     .search = search_run,

@@ -33,10 +33,14 @@ int work_sync(struct db *db)
     return rc;
 }
 
-int work_begin(struct db *db, bool durable)
+void work_enter(struct db *db)
 {
     turn_take(db);
     gate_enter_writer(db);
+}
+
+int work_open(struct db *db, bool durable)
+{
     int rc = durable ? work_sync(db) : SQLITE_OK;
     if (!durable && !db->memory) {
         db->relaxed = true;
@@ -48,7 +52,7 @@ int work_begin(struct db *db, bool durable)
     return rc;
 }
 
-int work_end(struct db *db, bool keep)
+int work_close(struct db *db, bool keep)
 {
     int rc = SQLITE_OK;
     if (keep) {
@@ -58,8 +62,13 @@ int work_end(struct db *db, bool keep)
         (void)conn_exec(db->writer, STMT_ROLLBACK);
     }
     (void)work_sync(db); /* who commits next tries again, before anything is promised */
-    bool failed = rc != SQLITE_OK;
-    db->suspect = db->suspect || failed;
+    db->suspect = db->suspect || rc != SQLITE_OK;
+    return rc;
+}
+
+void work_leave(struct db *db)
+{
+    bool failed = db->suspect;
     gate_leave_writer(db);
     turn_give(db);
     if (failed) {
@@ -68,5 +77,17 @@ int work_end(struct db *db, bool keep)
         pthread_cond_signal(&db->queued);
         pthread_mutex_unlock(&db->queue_lock);
     }
+}
+
+int work_begin(struct db *db, bool durable)
+{
+    work_enter(db);
+    return work_open(db, durable);
+}
+
+int work_end(struct db *db, bool keep)
+{
+    int rc = work_close(db, keep);
+    work_leave(db);
     return rc;
 }

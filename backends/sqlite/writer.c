@@ -392,7 +392,7 @@ static int flush_dirty(struct txn *txn, const struct touched *doc)
     }
     (void)sqlite3_bind_int64(stmt, 1, doc->prepared->collection->id);
     (void)sqlite3_bind_int64(stmt, 2, doc->doc);
-    atomic_store(&txn->db->dirty, true);
+    fts_mark(txn->db, doc->prepared->collection);
     return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
 }
 

@@ -149,6 +149,36 @@ int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str lab
     return rc;
 }
 
+int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
+                         struct ng_str *ret_id, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    int64_t made_ms = 0;
+    const struct ng_value *body = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid_once(call);
+    struct ng_str json = {NULL, 0};
+    if (id.data == NULL) {
+        return checkpoint_take(call, space, label, ret_id, ret_json);
+    }
+    int rc = functions->checkpoint_get(handle, call, space, id, &json);
+    if (rc == NG_ENOTFOUND) {
+        rc = checkpoint_make(call, space, id, label, &json);
+        rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    } else if (rc == NG_OK) {
+        rc = call->host->json_parse(call, json, &body);
+        if (rc == NG_OK && memory_time_read(memory_text(call, body, "created_at"), &made_ms) &&
+            made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
+            return checkpoint_take(call, space, label, ret_id, ret_json);
+        }
+    }
+    if (rc == NG_OK) {
+        *ret_id = id;
+        *ret_json = json;
+    }
+    return rc;
+}
+
 int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
                    struct ng_str *ret_json)
 {

@@ -26,6 +26,9 @@ int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
 /* The same, kept under a new id. */
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
                     struct ng_str *ret_id, struct ng_str *ret_json);
+/* The same for a call that may have done it before, where it came with an idempotency key. */
+int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
+                         struct ng_str *ret_id, struct ng_str *ret_json);
 /* One that is kept. NG_ENOTFOUND with a message that names it. */
 int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
                    struct ng_str *ret_json);
@@ -102,6 +105,10 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
 #define CHECKPOINT_RESTORES "agent_restores"
 /* Records of all spaces lie in one, so that one query finds them: the id is the space. */
 #define CHECKPOINT_RESTORES_SPACE "shared"
+/* Those that calls with an idempotency key have finished: the id is what names the call. */
+#define CHECKPOINT_RESTORES_DONE "done"
+/* For so long a key means the call that it came with first. */
+#define CHECKPOINT_ONCE_MS ((int64_t)24 * 3600 * 1000)
 /* A restore that has not moved for so long is another gateway's to finish. */
 #define CHECKPOINT_LEASE_MS 15000
 
@@ -117,6 +124,7 @@ struct checkpoint_intent {
     struct ng_str checkpoint, previous; /* ids; previous from JOURNAL on */
     struct ng_str owner;                /* the data directory on its machine that works on it */
     struct ng_str token;                /* of one run of it */
+    struct ng_str once;                 /* names the call, if it came with a key */
     enum checkpoint_phase phase;
     bool notebooks;
     int64_t lease_ms; /* until when */
@@ -131,6 +139,11 @@ int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent
 /* Takes one over that its run has left. */
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
                            struct ng_str token, struct ng_str owner);
+/* Beside the end of the record: the restore is done. */
+struct ng_change checkpoint_done_change(struct ng_call *call,
+                                        const struct checkpoint_intent *intent);
+/* Was the call that `ret->once` names done before? Then its members are filled in. */
+int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done);
 /* The records there are, in call memory. */
 int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
                            size_t *ret_count);

@@ -27,6 +27,7 @@ static struct ng_str checkpoint_intent_json(struct ng_call *call,
     memory_put(call, writer, "previous", intent->previous);
     memory_put(call, writer, "owner", intent->owner);
     memory_put(call, writer, "token", intent->token);
+    memory_put(call, writer, "once", intent->once);
     memory_put_int(call, writer, "phase", (uint64_t)intent->phase);
     host->json_name(writer, "notebooks");
     host->json_bool(writer, intent->notebooks);
@@ -45,6 +46,7 @@ static int checkpoint_intent_read(struct ng_call *call, const struct ng_value *b
         .previous = memory_text(call, body, "previous"),
         .owner = memory_text(call, body, "owner"),
         .token = memory_text(call, body, "token"),
+        .once = memory_text(call, body, "once"),
         .phase = (enum checkpoint_phase)memory_int(call, body, "phase"),
         .notebooks = host->json_type(host->json_get(body, "notebooks")) == NG_TYPE_TRUE,
         .lease_ms = (int64_t)memory_int(call, body, "lease"),
@@ -104,6 +106,61 @@ int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent
     struct ng_change change = checkpoint_intent_change(call, intent);
     return change.user == NULL ? memory_no_room(call)
                                : call->host->change_wait(call, &change, 1);
+}
+
+/* ---- those that are done ---- */
+
+static int checkpoint_done_write(struct ng_call *call, const struct ng_doc *present,
+                                 struct ng_draft *next, void *user)
+{
+    (void)present;
+    struct ng_str json = checkpoint_intent_json(call, user);
+    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+}
+
+static struct ng_key checkpoint_done_key(struct ng_str once)
+{
+    struct ng_key key = {ng_str_of(CHECKPOINT_RESTORES), ng_str_of(CHECKPOINT_RESTORES_DONE),
+                         once};
+    return key;
+}
+
+struct ng_change checkpoint_done_change(struct ng_call *call,
+                                        const struct checkpoint_intent *intent)
+{
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = checkpoint_done_key(intent->once),
+        .fn = checkpoint_done_write,
+    };
+    struct checkpoint_intent *copy = ng_alloc(call, sizeof(*copy));
+    if (copy != NULL) {
+        *copy = *intent;
+        copy->lease_ms = call->host->now_ms() + CHECKPOINT_ONCE_MS;
+    }
+    change.user = copy;
+    return change;
+}
+
+int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done)
+{
+    const struct ng_doc *doc = NULL;
+    struct checkpoint_intent done;
+    *ret_done = false;
+    if (ret->once.data == NULL) {
+        return NG_OK;
+    }
+    struct ng_key key = checkpoint_done_key(ret->once);
+    int rc = call->host->get(call, &key, 0, &doc);
+    if (rc == NG_ENOTFOUND || (rc == NG_OK && (doc->revision == 0 || doc->deleted))) {
+        return NG_OK;
+    }
+    if (rc == NG_OK && checkpoint_intent_read(call, doc->body, &done) == NG_OK &&
+        done.lease_ms > call->host->now_ms()) {
+        *ret = done;
+        *ret_done = true;
+    }
+    return rc;
 }
 
 /* ---- those there are ---- */

@@ -120,7 +120,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                          const struct checkpoint_intent *intent, bool answer)
 {
     size_t bytes = intent->space.len + intent->checkpoint.len + intent->previous.len +
-                   intent->owner.len + intent->token.len;
+                   intent->owner.len + intent->token.len + intent->once.len;
     struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
     if (job == NULL) {
         return memory_no_room(call);
@@ -133,6 +133,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
     job->intent.previous = checkpoint_keep(&at, intent->previous);
     job->intent.owner = checkpoint_keep(&at, intent->owner);
     job->intent.token = checkpoint_keep(&at, intent->token);
+    job->intent.once = checkpoint_keep(&at, intent->once);
     int rc = checkpoint_live_add(self->checkpoint, call, job->intent.token);
     job->live = rc == NG_OK;
     if (rc == NG_OK && answer) {
@@ -175,6 +176,22 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
     struct ng_change change = checkpoint_intent_change(call, &job->intent);
     return change.user == NULL ? memory_no_room(call)
                                : call->host->change_wait(call, &change, 1);
+}
+
+/* The record goes. With it, where a key names the call, it is written that it was done: a
+ * repeat must not restore once more, over what was remembered since. */
+static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *call, int rc)
+{
+    bool did = rc == NG_OK && job->intent.phase != CHECKPOINT_BEGUN;
+    size_t count = 1;
+    job->intent.phase = CHECKPOINT_FINISHED;
+    struct ng_change changes[2] = {checkpoint_intent_change(call, &job->intent)};
+    if (did && job->intent.once.len > 0) {
+        changes[count++] = checkpoint_done_change(call, &job->intent);
+    }
+    return changes[0].user == NULL || changes[count - 1].user == NULL
+               ? memory_no_room(call)
+               : call->host->change_wait(call, changes, count);
 }
 
 static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *call)
@@ -317,7 +334,7 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
         return checkpoint_job_go_on(job, call);
     }
     if (rc == NG_OK || !checkpoint_may_mend(rc)) {
-        int finished = checkpoint_job_phase(job, call, CHECKPOINT_FINISHED);
+        int finished = checkpoint_job_finish(job, call, rc);
         rc = rc != NG_OK ? rc : finished;
     }
     return checkpoint_job_end(job, rc);
@@ -354,6 +371,33 @@ static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_inte
     }
 }
 
+/* The answer of a restore that was done before. */
+static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *call,
+                                   const struct checkpoint_intent *done)
+{
+    struct checkpoint_view then;
+    struct checkpoint_view now;
+    struct checkpoint_job job = {.self = self, .caller = call, .intent = *done};
+    int rc = checkpoint_job_load(&job, call, &then, &now);
+    rc = rc != NG_OK ? rc : checkpoint_job_answer(&job);
+    checkpoint_plan_free(&job.plan);
+    return rc;
+}
+
+/* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
+ * same call has, and its answer is this one's. */
+static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
+                                    struct checkpoint_intent *intent, bool *ret_done)
+{
+    struct checkpoint_intent before = *intent;
+    int rc = checkpoint_done_find(call, &before, ret_done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return *ret_done ? checkpoint_restore_told(self, call, &before)
+                     : checkpoint_restore_keep(call, intent);
+}
+
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct agent_notebook *notebook = self;
@@ -365,9 +409,11 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         .checkpoint = ng_arg_text(call, "checkpoint_id"),
         .owner = checkpoint_owner(notebook->checkpoint),
         .token = memory_uuid(call),
+        .once = host->once(call),
         .phase = CHECKPOINT_BEGUN,
         .notebooks = host->json_type(ng_arg(call, "notebooks")) == NG_TYPE_TRUE,
     };
+    bool done = false;
     (void)args;
     int rc = intent.token.data == NULL
                  ? NG_EINTERNAL
@@ -382,9 +428,9 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         (void)checkpoint_recover_soon(notebook, call);
     }
     if (rc == NG_OK) {
-        rc = checkpoint_restore_keep(call, &intent);
-        rc = rc != NG_OK ? rc : checkpoint_job_start(notebook, call, &intent, true);
-        if (rc != NG_OK && rc != NG_PENDING) {
+        rc = checkpoint_restore_begun(notebook, call, &intent, &done);
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }
     }

@@ -31,7 +31,8 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
     struct ng_str json = {NULL, 0};
     (void)self;
     (void)args;
-    int rc = checkpoint_take(call, call->caller->space, ng_arg_text(call, "label"), &id, &json);
+    int rc =
+        checkpoint_take_once(call, call->caller->space, ng_arg_text(call, "label"), &id, &json);
     rc = rc != NG_OK ? rc : host->json_parse(call, json, &body);
     struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
     if (writer == NULL) {

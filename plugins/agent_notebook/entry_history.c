@@ -8,7 +8,7 @@ struct history_list {
     struct ng_call *call;
     struct ng_writer *writer;
     const struct ng_value *light; /* the history in the document: what the changes did */
-    uint64_t offset, limit, total;
+    uint64_t skip, limit;         /* of the rows that come */
 };
 
 /* What the document's own history says of a version; it names the last hundred. */
@@ -31,10 +31,14 @@ static int history_row(void *user, const struct ng_doc *row)
 {
     struct history_list *list = user;
     struct ng_call *call = list->call;
-    uint64_t at = list->total++;
-    if (at < list->offset || at - list->offset >= list->limit) {
+    if (list->skip > 0) {
+        list->skip--;
         return 0;
     }
+    if (list->limit == 0) {
+        return 1;
+    }
+    list->limit--;
     struct ng_str did = history_did(list, row->revision);
     call->host->json_object(list->writer);
     entry_put_int(call, list->writer, "version", row->revision);
@@ -63,6 +67,64 @@ static int history_light(struct ng_call *call, const struct ng_key *key,
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 
+/* The versions from the newest, those before `offset` left out. Where none is missing among
+ * these, which is so until old ones are thinned out, the first that is wanted has a number that
+ * is known: they need not be walked over. */
+static int history_page(struct history_list *list, const struct ng_key *key, uint64_t newest,
+                        uint64_t offset)
+{
+    const struct ng_host *host = list->call->host;
+    struct ng_range range = {.size = sizeof(range), .limit = UINT32_MAX};
+    int rc = NG_OK;
+    list->skip = offset;
+    if (offset > 0 && offset < newest) {
+        struct ng_range before = {.size = sizeof(before), .from = newest - offset + 1};
+        uint64_t count = 0;
+        rc = host->history_count(list->call, key, &before, &count);
+        if (rc == NG_OK && count == offset) {
+            range.to = newest - offset;
+            list->skip = 0;
+        }
+    }
+    if (list->limit < UINT32_MAX - list->skip) {
+        range.limit = (uint32_t)(list->skip + list->limit);
+    }
+    return rc == NG_OK && list->limit > 0
+               ? host->history(list->call, key, &range, history_row, list)
+               : rc;
+}
+
+static int history_answer(struct history_list *list, const struct ng_key *key,
+                          const struct ng_doc *newest, uint64_t offset)
+{
+    struct ng_call *call = list->call;
+    const struct ng_host *host = call->host;
+    struct ng_range all = {.size = sizeof(all)};
+    uint64_t total = 0;
+    uint64_t limit = list->limit;
+    int rc = host->history_count(call, key, &all, &total);
+    list->writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc != NG_OK || list->writer == NULL) {
+        return rc != NG_OK ? rc : entry_no_memory(call);
+    }
+    host->json_object(list->writer);
+    entry_put(call, list->writer, "notebook_id", key->id);
+    entry_put(call, list->writer, "collection", key->collection);
+    entry_put_int(call, list->writer, "current_version", newest->revision);
+    host->json_name(list->writer, "deleted");
+    host->json_bool(list->writer, newest->deleted);
+    host->json_name(list->writer, "history");
+    host->json_array(list->writer);
+    rc = offset < total ? history_page(list, key, newest->revision, offset) : NG_OK;
+    host->json_end(list->writer);
+    entry_put_int(call, list->writer, "total", total);
+    entry_put_int(call, list->writer, "offset", offset);
+    host->json_name(list->writer, "has_more");
+    host->json_bool(list->writer, total > offset && total - offset > limit);
+    host->json_end(list->writer);
+    return rc;
+}
+
 int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
 {
     const struct ng_host *host = call->host;
@@ -70,7 +132,6 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
     const struct ng_doc *newest = NULL;
     struct history_list list = {
         .call = call,
-        .offset = (uint64_t)ng_arg_int(call, "offset", 0),
         .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LIMIT_DEFAULT),
     };
     (void)self;
@@ -81,26 +142,7 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
         rc = entry_not_found(call, &key, newest);
     }
     rc = rc != NG_OK ? rc : history_light(call, &key, newest, &list.light);
-    list.writer = rc != NG_OK ? NULL : host->reply_json(call);
-    if (rc != NG_OK || list.writer == NULL) {
-        return rc != NG_OK ? rc : entry_no_memory(call);
-    }
-    host->json_object(list.writer);
-    entry_put(call, list.writer, "notebook_id", key.id);
-    entry_put(call, list.writer, "collection", key.collection);
-    entry_put_int(call, list.writer, "current_version", newest->revision);
-    host->json_name(list.writer, "deleted");
-    host->json_bool(list.writer, newest->deleted);
-    host->json_name(list.writer, "history");
-    host->json_array(list.writer);
-    struct ng_range range = {.size = sizeof(range), .limit = UINT32_MAX};
-    rc = host->history(call, &key, &range, history_row, &list);
-    host->json_end(list.writer);
-    entry_put_int(call, list.writer, "total", list.total);
-    entry_put_int(call, list.writer, "offset", list.offset);
-    host->json_name(list.writer, "has_more");
-    host->json_bool(list.writer,
-                    list.total > list.offset && list.total - list.offset > list.limit);
-    host->json_end(list.writer);
-    return rc;
+    return rc != NG_OK
+               ? rc
+               : history_answer(&list, &key, newest, (uint64_t)ng_arg_int(call, "offset", 0));
 }

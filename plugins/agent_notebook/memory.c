@@ -46,10 +46,10 @@ struct ng_str memory_id(struct ng_call *call)
     return memory_random(call, (MEMORY_ID_SIZE - 1) / 2);
 }
 
-struct ng_str memory_uuid(struct ng_call *call)
+/* Of 32 hexadecimal digits or more. */
+static struct ng_str memory_uuid_of(struct ng_call *call, struct ng_str hex)
 {
     static const size_t dashes[] = {8, 13, 18, 23};
-    struct ng_str hex = memory_random(call, 16);
     struct ng_str uuid = {NULL, 0};
     char *text = hex.data == NULL ? NULL : ng_alloc(call, MEMORY_UUID_SIZE);
     if (text == NULL) {
@@ -67,6 +67,16 @@ struct ng_str memory_uuid(struct ng_call *call)
     text[19] = "89ab"[(hex.data[16] >> 1) & 3]; /* variant */
     text[MEMORY_UUID_SIZE - 1] = '\0';
     return ng_str_of(text);
+}
+
+struct ng_str memory_uuid(struct ng_call *call)
+{
+    return memory_uuid_of(call, memory_random(call, 16));
+}
+
+struct ng_str memory_uuid_once(struct ng_call *call)
+{
+    return memory_uuid_of(call, call->host->once(call));
 }
 
 bool memory_same(struct ng_str a, struct ng_str b)

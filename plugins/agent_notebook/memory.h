@@ -27,6 +27,8 @@ const struct ng_journal *memory_journal(struct ng_call *call, void **ret_handle)
 /* Random names in call memory; {NULL, 0}: the call has failed. */
 struct ng_str memory_id(struct ng_call *call);
 struct ng_str memory_uuid(struct ng_call *call);
+/* The same at each try of a call with an idempotency key. {NULL, 0}: it has none. */
+struct ng_str memory_uuid_once(struct ng_call *call);
 /* "2026-02-16T10:30:00.000Z" in call memory. */
 struct ng_str memory_time(struct ng_call *call, int64_t ms);
 /* A day, or a time with or without its zone (else UTC), in milliseconds. */

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "call.h"
 #include "json.h"
+#include "store.h"
 #include "str.h"
 
 static const char *const sqlite_sets[] = {"plugins=agent_notebook", "documents=sqlite", NULL};
@@ -704,6 +707,67 @@ static void test_history_is_light(void **state)
     answer_free(&history);
 }
 
+static bool two_and_five(void *user, const struct ng_key *key, uint64_t revision)
+{
+    (void)user;
+    (void)key;
+    return revision == 2 || revision == 5;
+}
+
+/* Old versions are thinned out, but for two that are pinned: pages count what is kept. */
+static void test_history_with_gaps(void **state)
+{
+    static const struct {
+        const char *args, *versions, *more;
+    } cases[] = {
+        {",\"limit\":3", "11 10 9", "true"},
+        {",\"limit\":3,\"offset\":2", "9 8 7", "true"},
+        {",\"limit\":3,\"offset\":4", "7 5 2", "true"},
+        {",\"limit\":1,\"offset\":5", "5", "true"},
+        {",\"limit\":9,\"offset\":5", "5 2 1", "false"},
+        {",\"limit\":1,\"offset\":6", "2", "true"},
+        {",\"limit\":1,\"offset\":7", "1", "false"},
+        {",\"offset\":8", "", "false"},
+        {",\"offset\":100", "", "false"},
+        {"", "11 10 9 8 7 5 2 1", "false"},
+    };
+    struct harness *harness = *state;
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    for (int i = 0; i < 7; i++) {
+        update(*state, &page, ",\"append\":\"x\\n\"");
+    }
+    struct call *call = harness_new_call(harness);
+    store_pin_revisions(harness->gateway->store, two_and_five, NULL);
+    store_set_keep(harness->gateway->store, 1);
+    /* Everything is old: of what a day has, only the first and the last stay, and
+     * what is newest anyway. */
+    (void)usleep(20000);
+    assert_int_equal(store_maintain(harness->gateway->store, call), NG_OK);
+    call_unref(call);
+    for (int i = 0; i < 3; i++) {
+        update(*state, &page, ",\"append\":\"x\\n\"");
+    }
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct answer history = go(*state, "notebook_history", about(&page, cases[i].args));
+        char versions[64] = "";
+        char path[32];
+        for (int row = 0;; row++) {
+            (void)snprintf(path, sizeof(path), "history.%d.version", row);
+            const char *version = at(history.text, path);
+            if (strcmp(version, "none") == 0) {
+                break;
+            }
+            size_t len = strlen(versions);
+            (void)snprintf(versions + len, sizeof(versions) - len, "%s%s", row > 0 ? " " : "",
+                           version);
+        }
+        assert_string_equal(versions, cases[i].versions);
+        assert_string_equal(at(history.text, "total"), "8");
+        assert_string_equal(at(history.text, "has_more"), cases[i].more);
+        answer_free(&history);
+    }
+}
+
 /* ---- lists and searches ---- */
 
 static void expect_list(void *state, const char *tool, const char *args, const char *titles,
@@ -928,6 +992,7 @@ int main(void)
         WITH(test_restore),
         WITH_SQLITE(test_delete_and_back),
         WITH(test_history_is_light),
+        WITH(test_history_with_gaps),
         WITH(test_list),
         WITH_SQLITE(test_list_follows_updates),
         WITH_SQLITE(test_search),

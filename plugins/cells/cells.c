@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RUNTIME_FOLDER "kernels"
-
 static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
 {
     const struct ng_host *host = call->host;
@@ -28,16 +26,10 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     int rc = cells_attachments_open(call, &self->attachments);
     rc = rc != NG_OK ? rc : cells_runs_open(call, &self->runs);
-    size_t size = folder.len + sizeof("/" RUNTIME_FOLDER);
-    options.runtime_folder = rc == NG_OK ? malloc(size) : NULL;
-    if (options.runtime_folder != NULL) {
-        (void)snprintf(options.runtime_folder, size, "%.*s/" RUNTIME_FOLDER, (int)folder.len,
-                       folder.data);
+    if (rc == NG_OK) {
+        options.data_folder = folder;
         self->kernels = kernels_new(&options);
-    }
-    if (rc == NG_OK && self->kernels == NULL) {
-        free(options.runtime_folder);
-        rc = cells_no_memory(call);
+        rc = self->kernels == NULL ? cells_no_memory(call) : NG_OK;
     }
     if (rc != NG_OK) {
         cells_attachments_close(self->attachments);

@@ -12,8 +12,8 @@
 #define CELLS_COLLECTION "cells"
 /* Attachments: quiet documents, one for each agent and space. */
 #define CELLS_ATTACHED "cells_attached"
-#define CELLS_ATTACHED_MAX 64   /* notebooks of one agent in one space */
-#define CELLS_SELECTED_MAX 1000 /* cells that are selected at once */
+#define CELLS_ATTACHED_MAX 64  /* notebooks of one agent in one space */
+#define CELLS_CHOSEN_MAX 10000 /* ids in one call */
 #define CELLS_HANDLE_MAX (NB_ID_MAX + 16)
 /* In the context: all cells of a notebook with fewer, else a window on both sides. */
 #define CELLS_CONTEXT_ALL 20
@@ -63,6 +63,9 @@ void cells_close(struct cells_book *book);
  * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret);
+/* May another program be in the middle of writing such a file? Then it is read again, a few
+ * times. reads: 0 at first. */
+bool cells_reads_again(enum nb_fault fault, unsigned *reads);
 /* The handle of a cell: its id, else "index:N". NUL at the end. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
 /* SIZE_MAX: there is none. */
@@ -80,12 +83,16 @@ struct ng_str cells_owner_key(struct ng_call *call);
 /* Replies with the text and fails where it could not be made. */
 int cells_reply(struct ng_call *call, struct nb_text *text);
 
-/* ---- cells_attached.c, cells_attach.c: attached notebooks, the active one, what is selected
- * ---- */
+/* ---- cells_attached.c, cells_attached_doc.c, cells_attach.c: attached notebooks, the active
+ * one, what is selected ---- */
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret);
-/* Reads what the start could not: a gateway starts while its database is away. */
-int cells_attachments_read(struct ng_call *call, struct cells_attachments *attachments);
+/* Reads what the caller has attached by now: other gateways may work on the same documents.
+ * cells_path() does it where it asks for the active notebook. */
+int cells_attachments_refresh(struct cells *self, struct ng_call *call);
+/* The same for what tells of selected cells, where cells_path() had no need to. Does not fail.
+ */
+void cells_see_selection(struct cells *self, struct ng_call *call);
 void cells_attachments_close(struct cells_attachments *attachments);
 /* The active notebook; absent: none. Call memory. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);
@@ -102,6 +109,8 @@ int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
 /* "Selection: … | Execution: … | …". */
 void cells_status(struct cells *self, struct ng_call *call, const struct cells_book *book,
                   size_t index, struct nb_text *out);
+/* Is a run with this cell at work, whose outputs are not in the file yet? */
+bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;
@@ -123,9 +132,9 @@ int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
-/* Gives the edit to the draft, in one piece. */
-int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb,
-                struct nb_edit *edit);
+/* Gives the edit of those bytes to the draft, in one piece. */
+int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
+                const struct nb_edit *edit);
 
 /* ---- running: cells_run.c, cells_runs.c, cells_kernels.c ---- */
 

@@ -144,6 +144,23 @@ static void add_all_outputs(const struct cells_run *cells_run, const struct seen
     }
 }
 
+/* Threads of the last cell of the run before went on. */
+static void add_after(const struct cells_run *cells_run, struct nb_text *out)
+{
+    const struct run_cell *cell = cells_run->run->after;
+    struct seen seen = {0};
+    if (cell == NULL) {
+        return;
+    }
+    see(cell, &seen);
+    if (seen.puts_out) {
+        add_format(out, "\n\nAfter its run was over, cell %s put out:\n", cell->handle);
+        add_outputs(&seen, (size_t)cells_run->self->max_output_text, out);
+    }
+    nb_text_done(&seen.json);
+    nb_text_done(&seen.page);
+}
+
 /* ---- how it went ---- */
 
 /* Without the full stop at its end: more is said behind it. */
@@ -269,6 +286,7 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
     if (seen != NULL) {
         add_all_outputs(cells_run, seen, out);
     }
+    add_after(cells_run, out);
     out->failed = out->failed || seen == NULL;
     seen_free(seen, cells_run->run->cell_count);
 }
@@ -357,8 +375,9 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells_run *run = cells_runs_get(self->runs, id, owner);
     if (run == NULL) {
         int rc = ng_fail(call, CELLS_ENORUN, "There is no run %.*s", (int)id.len, id.data);
-        call->host->hint(call, "Runs are forgotten when the gateway restarts, and the oldest "
-                               "when there are many");
+        call->host->hint(
+            call, "Runs are known to the gateway that began them; it forgets them when it "
+                  "restarts, and the oldest when there are many");
         return rc;
     }
     cells_runs_lock(self->runs);

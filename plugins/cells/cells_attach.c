@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With the lock held. */
-static int attach(struct ng_call *call, struct cells_attachments *all,
-                  const struct cells_book *book, bool *ret_active)
+struct attaching {
+    struct ng_str real, path;
+    bool makes_active;
+    bool active; /* as it turned out */
+};
+
+static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
-    const struct ng_value *active = ng_arg(call, "active");
-    struct cells_owner *owner = cells_owner_of(all, cells_owner_key(call), true);
-    if (owner == NULL) {
-        return cells_no_memory(call);
-    }
-    struct cells_attached *attached = cells_attached_find(owner, book->file.real);
-    char *path = attached != NULL ? cells_copy(book->path) : NULL;
+    struct attaching *attaching = user;
+    struct cells_attached *attached = cells_attached_find(owner, attaching->real);
+    char *path = attached != NULL ? cells_copy(attaching->path) : NULL;
     if (path != NULL) {
         free(attached->path);
         attached->path = path;
@@ -24,40 +24,27 @@ static int attach(struct ng_call *call, struct cells_attachments *all,
                        "At most %d notebooks can be attached at once; detach one",
                        CELLS_ATTACHED_MAX);
     } else if (attached == NULL) {
-        attached = cells_attached_add(owner, book->file.real, book->path);
+        attached = cells_attached_add(owner, attaching->real, attaching->path);
+    } else {
+        attached = NULL;
     }
     if (attached == NULL) {
-        cells_owner_tidy(all, owner);
         return cells_no_memory(call);
     }
     size_t index = (size_t)(attached - owner->items);
-    if (active == NULL || call->host->json_type(active) == NG_TYPE_TRUE) {
+    if (attaching->makes_active) {
         owner->active = index;
     }
-    *ret_active = owner->active == index;
+    attaching->active = owner->active == index;
     return NG_OK;
-}
-
-/* Saves, tells that lists are others now, and answers. */
-static int attached_changed(struct ng_call *call, struct cells_attachments *all,
-                            struct ng_str text)
-{
-    int rc = cells_attached_save(call, all);
-    if (rc < NG_OK) {
-        return rc;
-    }
-    call->host->lists_changed(call->host, NG_LIST_TOOLS);
-    int replied = text.data == NULL ? cells_no_memory(call) : ng_reply(call, text);
-    return replied != NG_OK ? replied : rc;
 }
 
 int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
-    struct cells_attachments *all = self->attachments;
     struct cells_book book;
     struct ng_str path;
-    bool active = false;
+    const struct ng_value *active = ng_arg(call, "active");
     (void)args;
     int rc = cells_path(self, call, &path);
     rc = rc != NG_OK ? rc : cells_open(call, path, &book);
@@ -65,34 +52,46 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
         return rc;
     }
     size_t cells = book.nb.cell_count;
-    (void)pthread_mutex_lock(&all->lock);
-    rc = attach(call, all, &book, &active);
-    (void)pthread_mutex_unlock(&all->lock);
+    struct attaching attaching = {
+        .real = book.file.real,
+        .path = path,
+        .makes_active = active == NULL || call->host->json_type(active) == NG_TYPE_TRUE,
+    };
     cells_close(&book);
+    rc = cells_attached_change(self, call, attach, &attaching);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, book.file.revision);
     return rc != NG_OK
                ? rc
-               : attached_changed(call, all,
-                                  call->host->format(call, "Attached %.*s with %zu cells%s",
-                                                     (int)path.len, path.data, cells,
-                                                     active ? "; it is active" : ""));
+               : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
+                                                   (int)path.len, path.data, cells,
+                                                   attaching.active ? "; it is active" : ""));
 }
 
-/* With the lock held: what the caller calls so, by its name or as the same file. */
+struct detaching {
+    struct ng_str real, path;
+};
+
+/* What the caller calls so, by its name or as the same file. */
 static struct cells_attached *attached_named(const struct cells_owner *owner,
-                                             struct ng_str path, struct ng_str real)
+                                             const struct detaching *named)
 {
-    for (size_t i = 0; owner != NULL && i < owner->count; i++) {
-        if (strlen(owner->items[i].path) == path.len &&
-            memcmp(owner->items[i].path, path.data, path.len) == 0) {
+    for (size_t i = 0; i < owner->count; i++) {
+        if (strlen(owner->items[i].path) == named->path.len &&
+            memcmp(owner->items[i].path, named->path.data, named->path.len) == 0) {
             return &owner->items[i];
         }
     }
-    return cells_attached_find(owner, real);
+    return cells_attached_find(owner, named->real);
 }
 
-static void detach(struct cells_attachments *all, struct cells_owner *owner,
-                   struct cells_attached *attached)
+static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
+    const struct detaching *named = user;
+    struct cells_attached *attached = attached_named(owner, named);
+    if (attached == NULL) {
+        return ng_fail(call, CELLS_ENOTEBOOK, "The notebook %.*s is not attached",
+                       (int)named->path.len, named->path.data);
+    }
     size_t index = (size_t)(attached - owner->items);
     cells_attached_done(attached);
     owner->count--;
@@ -103,36 +102,65 @@ static void detach(struct cells_attachments *all, struct cells_owner *owner,
     } else if (owner->active != SIZE_MAX && owner->active > index) {
         owner->active--;
     }
-    cells_owner_tidy(all, owner);
+    return NG_OK;
 }
 
 int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct cells *self = user;
-    struct cells_attachments *all = self->attachments;
     struct ng_file file = {.size = sizeof(file)};
-    struct ng_str path;
+    struct detaching named;
     (void)args;
-    int rc = cells_path(self, call, &path);
+    int rc = cells_path(user, call, &named.path);
     if (rc != NG_OK) {
         return rc;
     }
     /* The file may be gone, or out of reach by now: then only its name tells. */
-    rc = call->host->file_stat(call, path, &file);
-    struct ng_str real = rc == NG_OK ? file.real : path;
-    (void)pthread_mutex_lock(&all->lock);
-    struct cells_owner *owner = cells_owner_of(all, cells_owner_key(call), false);
-    struct cells_attached *attached = attached_named(owner, path, real);
-    if (attached != NULL) {
-        detach(all, owner, attached);
-    }
-    (void)pthread_mutex_unlock(&all->lock);
+    rc = call->host->file_stat(call, named.path, &file);
+    named.real = rc == NG_OK ? file.real : named.path;
+    rc = cells_attached_change(user, call, detach, &named);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call, call->host->format(call, "Detached %.*s", (int)named.path.len,
+                                                   named.path.data));
+}
+
+/* ---- selecting ---- */
+
+struct selecting {
+    struct ng_str real, path;
+    char **selected; /* handles; NULL at the end */
+    char *editing;   /* or NULL */
+};
+
+static int select_cells(struct ng_call *call, struct cells_owner *owner, void *user)
+{
+    const struct selecting *selecting = user;
+    struct cells_attached *attached = cells_attached_find(owner, selecting->real);
     if (attached == NULL) {
-        return ng_fail(call, CELLS_ENOTEBOOK, "The notebook %.*s is not attached",
-                       (int)path.len, path.data);
+        return ng_fail(call, CELLS_ENOTEBOOK,
+                       "The notebook %.*s is not attached: attach it before cells of it are "
+                       "selected",
+                       (int)selecting->path.len, selecting->path.data);
     }
-    return attached_changed(
-        call, all, call->host->format(call, "Detached %.*s", (int)path.len, path.data));
+    kernelspec_free_list(attached->selected);
+    free(attached->editing);
+    attached->selected = NULL;
+    attached->editing = NULL;
+    size_t count = 0;
+    while (selecting->selected[count] != NULL) {
+        count++;
+    }
+    attached->selected = calloc(count + 1, sizeof(*attached->selected));
+    bool good = attached->selected != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        attached->selected[i] = cells_copy(ng_str_of(selecting->selected[i]));
+        good = attached->selected[i] != NULL;
+    }
+    if (good && selecting->editing != NULL) {
+        attached->editing = cells_copy(ng_str_of(selecting->editing));
+        good = attached->editing != NULL;
+    }
+    return good ? NG_OK : cells_no_memory(call);
 }
 
 /* The handles as the file has them now, so that index:N of a cell with an id becomes that. */
@@ -155,60 +183,44 @@ static int selected_handles(struct ng_call *call, const struct nb *nb, char ***r
     return rc != NG_OK ? rc : list == NULL ? cells_no_memory(call) : NG_OK;
 }
 
+/* What the call asks for, in the handles of the file. */
+static int read_selecting(struct ng_call *call, const struct nb *nb, struct selecting *ret)
+{
+    char handle[CELLS_HANDLE_MAX];
+    struct ng_str active = ng_arg_text(call, "active");
+    int rc = selected_handles(call, nb, &ret->selected);
+    if (rc != NG_OK || active.len == 0) {
+        return rc;
+    }
+    size_t index = cells_find(nb, active);
+    if (index == SIZE_MAX) {
+        return cells_fail_unknown(call, nb, active);
+    }
+    cells_handle(nb, index, handle);
+    ret->editing = cells_copy(ng_str_of(handle));
+    return ret->editing == NULL ? cells_no_memory(call) : NG_OK;
+}
+
 int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct cells *self = user;
-    struct cells_attachments *all = self->attachments;
     struct cells_book book;
-    struct ng_str path;
-    char **selected = NULL;
-    char *editing = NULL;
-    char handle[CELLS_HANDLE_MAX];
+    struct selecting selecting = {.selected = NULL};
     (void)args;
-    int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    int rc = cells_path(user, call, &selecting.path);
+    rc = rc != NG_OK ? rc : cells_open(call, selecting.path, &book);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = selected_handles(call, &book.nb, &selected);
-    struct ng_str active = ng_arg_text(call, "active");
-    if (rc == NG_OK && active.len > 0) {
-        size_t index = cells_find(&book.nb, active);
-        if (index == SIZE_MAX) {
-            rc = cells_fail_unknown(call, &book.nb, active);
-        } else {
-            cells_handle(&book.nb, index, handle);
-            editing = cells_copy(ng_str_of(handle));
-            rc = editing == NULL ? cells_no_memory(call) : NG_OK;
-        }
-    }
+    selecting.real = book.file.real;
+    rc = read_selecting(call, &book.nb, &selecting);
     cells_close(&book);
-    (void)pthread_mutex_lock(&all->lock);
-    struct cells_owner *owner = cells_owner_of(all, cells_owner_key(call), false);
-    struct cells_attached *attached = cells_attached_find(owner, book.file.real);
-    if (rc == NG_OK && attached == NULL) {
-        rc = ng_fail(call, CELLS_ENOTEBOOK,
-                     "The notebook %.*s is not attached: attach it before cells of it are "
-                     "selected",
-                     (int)path.len, path.data);
-    }
-    if (rc == NG_OK) {
-        kernelspec_free_list(attached->selected);
-        free(attached->editing);
-        attached->selected = selected;
-        attached->editing = editing;
-        selected = NULL;
-        editing = NULL;
-    }
-    (void)pthread_mutex_unlock(&all->lock);
-    kernelspec_free_list(selected);
-    free(editing);
-    rc = rc != NG_OK ? rc : cells_attached_save(call, all);
-    if (rc < NG_OK) {
-        return rc;
-    }
-    int replied =
-        ng_reply(call, call->host->format(call, "Selected %zu cell(s)",
-                                          call->host->json_count(ng_arg(call, "cellIds"))));
-    return replied != NG_OK ? replied : rc;
+    rc = rc != NG_OK ? rc : cells_attached_change(user, call, select_cells, &selecting);
+    kernelspec_free_list(selecting.selected);
+    free(selecting.editing);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, book.file.revision);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call,
+                          call->host->format(call, "Selected %zu cell(s)",
+                                             call->host->json_count(ng_arg(call, "cellIds"))));
 }

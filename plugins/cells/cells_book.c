@@ -58,16 +58,16 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
 {
-    int read = cells_attachments_read(call, self->attachments);
-    if (read != NG_OK) {
-        return read;
-    }
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }
+    int rc = cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
     *ret_path = cells_active(self, call);
     if (ret_path->len == 0) {
-        int rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
         call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
         return rc;
     }
@@ -92,6 +92,11 @@ static bool looks_half_written(enum nb_fault fault)
     return fault == NB_NOT_JSON || fault == NB_EMPTY;
 }
 
+bool cells_reads_again(enum nb_fault fault, unsigned *reads)
+{
+    return looks_half_written(fault) && ++*reads < READS_MAX;
+}
+
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret)
 {
@@ -104,9 +109,8 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
     if (fault == NB_FINE) {
         return NG_OK;
     }
-    return looks_half_written(fault) && ++*reads < READS_MAX
-               ? NG_EWOULDBLOCK
-               : fail_malformed(call, file, &error);
+    return cells_reads_again(fault, reads) ? NG_EWOULDBLOCK
+                                           : fail_malformed(call, file, &error);
 }
 
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
@@ -114,7 +118,8 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
     ret->path = path;
-    for (int reads = 0; reads < READS_MAX; reads++) {
+    unsigned reads = 0;
+    for (;;) {
         ret->file.size = sizeof(ret->file);
         int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
         if (rc != NG_OK) {
@@ -124,13 +129,12 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
         if (fault == NB_FINE) {
             return NG_OK;
         }
-        if (!looks_half_written(fault) || reads + 1 == READS_MAX) {
-            break;
+        if (!cells_reads_again(fault, &reads)) {
+            return fail_malformed(call, &ret->file, &error);
         }
         const struct timespec again = {0, READ_AGAIN_NS};
         (void)nanosleep(&again, NULL);
     }
-    return fail_malformed(call, &ret->file, &error);
 }
 
 void cells_close(struct cells_book *book)
@@ -219,12 +223,30 @@ static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_st
     return count > 0;
 }
 
+/* The words of the seed's tools. */
+static const char *unknown_words(struct ng_str tool)
+{
+    static const char *const words[][2] = {
+        {"runNotebookCells", "No cells found with IDs: "},
+        {"getNotebookCells", "No cells found with the specified IDs: "},
+        {"updateNotebookCell", "Failed to update cell: Cell not found: "},
+        {"getCellOutputs", "Failed to get outputs: Cell not found: "},
+    };
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (tool.len == strlen(words[i][0]) && memcmp(tool.data, words[i][0], tool.len) == 0) {
+            return words[i][1];
+        }
+    }
+    return "Cell not found: ";
+}
+
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
 {
     if (fail_doubled(call, nb, names)) {
         return NG_ECONFLICT;
     }
-    int rc = ng_fail(call, CELLS_ENOCELL, "Cell not found: %.*s", (int)names.len, names.data);
+    int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
+                     names.data);
     call->host->hint(call,
                      "getNotebookCells tells the ids of its %zu cells; a cell without an id "
                      "is named index:N",
@@ -241,6 +263,10 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     struct nb_text unknown = {0};
     struct ng_str doubled = {NULL, 0};
     size_t kept = 0;
+    if (count > CELLS_CHOSEN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
+                       CELLS_CHOSEN_MAX);
+    }
     if (chosen == NULL) {
         return cells_no_memory(call);
     }

@@ -89,6 +89,7 @@ static int context_open(struct context *context)
 {
     struct ng_str path;
     int rc = cells_path(context->self, context->call, &path);
+    cells_see_selection(context->self, context->call);
     rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->book);
     if (rc != NG_OK) {
         return rc;
@@ -288,6 +289,9 @@ static const char agent_text[] =
     "- Look at the status of a cell (selection, execution, order, last run) before you draw "
     "conclusions from its outputs, and run cells in an order in which what they need exists.\n"
     "- The selected cells are what the user means unless they say otherwise.\n"
+    "- Keep the structure of the notebook: one step a cell, with markdown cells that say what "
+    "follows. Look at neighbouring cells before you add or change one, and run what you "
+    "changed.\n"
     "- A run stops at the first cell that fails; say what failed, and mend that cell.\n"
     "- For long work run with background and ask getNotebookRun.\n";
 

@@ -23,8 +23,8 @@ struct edit_call {
     unsigned reads; /* of a file that looks half written */
 };
 
-int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb,
-                struct nb_edit *edit)
+int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
+                const struct nb_edit *edit)
 {
     struct ng_str *pieces = ng_alloc(call, (2 * edit->count + 1) * sizeof(*pieces));
     size_t count = 0;
@@ -32,7 +32,7 @@ int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb
     bool failed = edit->failed || pieces == NULL;
     for (size_t i = 0; i < edit->count && !failed; i++) {
         const struct nb_splice *splice = &edit->splices[i];
-        pieces[count++] = (struct ng_str){nb->bytes.data + at, splice->at - at};
+        pieces[count++] = (struct ng_str){bytes.data + at, splice->at - at};
         pieces[count++] = nb_text_str(&splice->inserted);
         at = splice->at + splice->removed;
         failed = splice->inserted.failed;
@@ -43,7 +43,7 @@ int cells_draft(struct ng_call *call, struct ng_draft *next, const struct nb *nb
     if (edit->count == 0) {
         return NG_OK; /* it is as it should be: nothing is written */
     }
-    pieces[count++] = (struct ng_str){nb->bytes.data + at, nb->bytes.len - at};
+    pieces[count++] = (struct ng_str){bytes.data + at, bytes.len - at};
     return call->host->draft_text(next, pieces, count);
 }
 
@@ -58,11 +58,9 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
         return rc;
     }
     rc = edit_call->fn(edit_call, call, &nb, &edit);
-    if (rc == NG_OK) {
-        rc = cells_draft(call, next, &nb, &edit);
-    }
+    nb_done(&nb); /* no index beside the old and the new file: of small cells it is large */
+    rc = rc != NG_OK ? rc : cells_draft(call, next, present->data, &edit);
     nb_edit_done(&edit);
-    nb_done(&nb);
     return rc;
 }
 
@@ -130,19 +128,27 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
     char handle[CELLS_HANDLE_MAX];
     struct ng_str word = ng_arg_text(call, "type");
     struct ng_str source = ng_arg_text(call, "content");
-    int64_t index = ng_arg_int(call, "index", -1);
+    int64_t index = -1;
     enum nb_type type = word_is(word, "code")       ? NB_CODE
                         : word_is(word, "markdown") ? NB_MARKDOWN
                         : word_is(word, "raw")      ? NB_RAW
                                                     : NB_UNKNOWN;
     if (type == NB_UNKNOWN) {
+        return ng_fail(
+            call, NG_EINVAL,
+            "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.",
+            (int)word.len, word.data);
+    }
+    if (call->host->json_integer(ng_arg(call, "index"), &index) != NG_OK) {
+        struct ng_str number = call->host->json_text(ng_arg(call, "index"));
         return ng_fail(call, NG_EINVAL,
-                       "Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.", (int)word.len,
-                       word.data);
+                       "Failed to add cell: Cell index must be an integer: %.*s",
+                       (int)number.len, number.data);
     }
     if (index < -1 || index > (int64_t)nb->cell_count) {
         return ng_fail(call, NG_EINVAL,
-                       "Invalid insert index: %lld. Must be between 0 and %zu (inclusive), or "
+                       "Failed to add cell: Invalid insert index: %lld. Must be between 0 and "
+                       "%zu (inclusive), or "
                        "-1 for the end",
                        (long long)index, nb->cell_count);
     }

@@ -11,7 +11,9 @@
 static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 {
     char line[1024];
-    nb_add_word(out, specs->count > 0 ? "Installed kernels:" : "No kernel is installed.");
+    nb_add_word(out, specs->count > 0 ? "Installed kernels:"
+                                      : "No kernel is installed. Install one, for example "
+                                        "Debian's python3-ipykernel.");
     for (size_t i = 0; i < specs->count; i++) {
         (void)snprintf(line, sizeof(line), "\n- %s: %.300s (%.100s)", specs->items[i].name,
                        specs->items[i].display_name,

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define READ_EARLIER "These are of an earlier run. "
+#define READ_UNSAVED                                                                           \
+    "A run of this cell is at work; its outputs go into the file when it is over. "            \
+    "getNotebookRun tells what a background run has put out so far."
+
 static void add_cell(struct cells *self, struct ng_call *call, const struct cells_book *book,
                      size_t index, struct nb_text *out)
 {
@@ -51,6 +56,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     char head[96];
     (void)args;
     int rc = cells_path(self, call, &path);
+    cells_see_selection(self, call);
     rc = rc != NG_OK ? rc : cells_open(call, path, &book);
     if (rc != NG_OK) {
         return rc;
@@ -123,8 +129,9 @@ static int add_images(struct ng_call *call, const struct show *show)
     return rc;
 }
 
+/* unsaved: a run is at work, so that these are the outputs of an earlier one. */
 static int reply_outputs(struct cells *self, struct ng_call *call, const struct show *show,
-                         const char *handle)
+                         const char *handle, bool unsaved)
 {
     struct nb_text out = {0};
     struct ng_str text = nb_text_str(&show->text);
@@ -147,6 +154,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
         (void)snprintf(note, sizeof(note), "[%zu image(s)]", show->image_count);
         nb_add_word(&out, note);
     }
+    nb_add_word(&out, unsaved ? "\n\n" READ_EARLIER READ_UNSAVED : "");
     rc = cells_reply(call, &out);
     /* Reading on is about the text. */
     return rc == NG_OK && offset == 0 ? add_images(call, show) : rc;
@@ -178,15 +186,17 @@ int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
         return cells_no_memory(call);
     }
     cells_handle(&book.nb, index, handle);
+    bool unsaved = cells_unsaved(self, &book, handle);
     set_revision(call, &book);
     show_outputs(show, book.nb.bytes, book.nb.cells[index].outputs,
                  format.len == 4 && memcmp(format.data, "html", 4) == 0);
     if (show->failed) {
         rc = cells_no_memory(call);
     } else if (show->outputs == 0) {
-        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs", handle));
+        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs%s", handle,
+                                               unsaved ? "\n\n" READ_UNSAVED : ""));
     } else {
-        rc = reply_outputs(self, call, show, handle);
+        rc = reply_outputs(self, call, show, handle, unsaved);
     }
     show_done(show);
     free(show);

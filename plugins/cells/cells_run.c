@@ -193,13 +193,15 @@ static int check_revision(struct ng_call *call, const struct cells_book *book)
         (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
         return NG_OK;
     }
-    int rc = ng_fail(call, NG_ECONFLICT,
-                     "The notebook has changed: it is at revision %.*s, expected was %.*s",
-                     (int)now.len, now.data, (int)expected.len, expected.data);
+    int rc =
+        ng_fail(call, NG_ECONFLICT,
+                "The notebook has changed: it is at revision %.*s, expected was %.*s. Read "
+                "it again before you run it",
+                (int)now.len, now.data, (int)expected.len, expected.data);
     struct ng_writer *details = call->host->details(call);
     if (details != NULL) {
         call->host->json_object(details);
-        call->host->json_name(details, "revision");
+        call->host->json_name(details, "currentRevision");
         call->host->json_string(details, now);
         call->host->json_end(details);
     }

@@ -27,6 +27,7 @@ struct cells_run {
     char *fallback;         /* the kernel that the notebook names and that is not installed */
     char *asked;            /* the kernel that the caller names, or NULL */
     size_t skipped;         /* cells that are no code, or are tagged skip-execution */
+    unsigned reads;         /* of a file that looks half written when it is to be saved */
     bool background;        /* it is in the table */
     bool over; /* nothing of it changes any more: all is on disk, `text` is the answer */
     int code;  /* of the answer: NG_OK, or how it failed */

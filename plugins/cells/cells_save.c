@@ -59,7 +59,7 @@ static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run
     struct nb_text json = {0};
     size_t index = find_cell(nb, cell);
     if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
-        add_note(note, "meanwhile there is no longer a code cell ", cell->handle);
+        add_note(note, "there is no longer a code cell ", cell->handle);
         return;
     }
     outputs_json(&cell->outputs, nb->style.one_string, &json);
@@ -95,10 +95,38 @@ static bool is_of_run(const struct run *run, const char *handle)
     return false;
 }
 
+/* What the last cell of the run before put out after that: behind its outputs, if they are
+ * still those of that run. True: all its outputs were made anew. */
+static bool put_after(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
+{
+    struct nb_text json = {0};
+    int64_t count = 0;
+    size_t index = find_cell(nb, cell);
+    if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
+        return false;
+    }
+    if (!nb_integer(nb->bytes, nb->cells[index].count, &count)) {
+        count = -1;
+    }
+    if (count != cell->count) {
+        return false;
+    }
+    outputs_json(&cell->outputs, nb->style.one_string, &json);
+    if (cell->outputs.cleared) {
+        nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
+    } else {
+        nb_append_outputs(edit, nb, index, nb_text_str(&json));
+    }
+    edit->failed = edit->failed || json.failed;
+    nb_text_done(&json);
+    return cell->outputs.cleared;
+}
+
 /* What there is to write into this file. Without one, `note` says why. */
 static int put_outputs(struct ng_call *call, const struct ng_file *present,
-                       struct ng_draft *next, const struct run *run, struct nb_text *note)
+                       struct ng_draft *next, struct cells_run *cells_run, struct nb_text *note)
 {
+    const struct run *run = cells_run->run;
     struct nb nb;
     struct nb_error error;
     struct nb_edit edit = {0};
@@ -106,7 +134,11 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
         add_note(note, "the file is gone", "");
         return NG_OK;
     }
-    if (nb_index(present->data, &nb, &error) != NB_FINE) {
+    enum nb_fault fault = nb_index(present->data, &nb, &error);
+    if (cells_reads_again(fault, &cells_run->reads)) {
+        return NG_EWOULDBLOCK;
+    }
+    if (fault != NB_FINE) {
         add_note(note, "the file cannot be used any more: ", error.text);
         return NG_OK;
     }
@@ -115,14 +147,17 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
             put_cell(&edit, &nb, &run->cells[i], note);
         }
     }
-    for (size_t i = 0; i < run->patch_count; i++) {
-        if (!is_of_run(run, run->patches[i].handle)) {
-            put_patch(&edit, &nb, &run->patches[i]);
+    bool anew = run->after != NULL && put_after(&edit, &nb, run->after);
+    for (size_t i = 0; i < run->patches.count; i++) {
+        const struct run_patch *patch = &run->patches.items[i];
+        if (!is_of_run(run, patch->handle) &&
+            !(anew && strcmp(run->after->handle, patch->handle) == 0)) {
+            put_patch(&edit, &nb, patch);
         }
     }
-    int rc = cells_draft(call, next, &nb, &edit);
-    nb_edit_done(&edit);
     nb_done(&nb);
+    int rc = cells_draft(call, next, present->data, &edit);
+    nb_edit_done(&edit);
     return rc;
 }
 
@@ -163,7 +198,7 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
 {
     struct cells_run *run = user;
     struct nb_text note = {0};
-    int rc = put_outputs(call, present, next, run->run, &note);
+    int rc = put_outputs(call, present, next, run, &note);
     rc = rc != NG_OK ? rc : answer(call, run, &note);
     nb_text_done(&note);
     return rc;
@@ -176,7 +211,7 @@ static bool anything_ran(const struct run *run)
             return true;
         }
     }
-    return run->patch_count > 0;
+    return run->patches.count > 0 || run->after != NULL;
 }
 
 /* Nothing was written: the outputs are in the answer all the same. */

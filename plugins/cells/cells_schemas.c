@@ -12,10 +12,11 @@
     "this revision, else fail with CONFLICT.\"}"
 #define IDS "\"type\":\"array\",\"items\":{\"type\":\"string\"}"
 
+/* The five of the seed: open objects without bounds, as there. */
+
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS
-    ",\"maxItems\":10000,\"description\":\"Ids of the cells to run (index:N for a cell "
+    "\"cellIds\":{" IDS ",\"description\":\"Ids of the cells to run (index:N for a cell "
     "without an id). They run in the order of the notebook.\"}," NOTEBOOK ","
     "\"timeout\":{\"type\":\"number\",\"exclusiveMinimum\":0,\"description\":\"Seconds "
     "this call may run; then the cell is interrupted. 120 by default.\"},"
@@ -23,16 +24,15 @@ const char cells_run_params[] =
     "handle; getNotebookRun tells how it is doing.\"},"
     "\"kernel\":{\"type\":\"string\",\"description\":\"Kernel to start where the "
     "notebook has none running; by default the one the notebook names.\"}," REVISION
-    "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
+    "},\"required\":[\"cellIds\"]}";
 
 const char cells_add_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"type\":{\"type\":\"string\",\"description\":\"code, markdown or raw.\"},"
-    "\"index\":{\"type\":\"number\",\"multipleOf\":1,\"minimum\":-1,\"maximum\":1000000,"
+    "\"index\":{\"type\":\"number\","
     "\"description\":\"Position of the new cell, from 0; -1: at the end.\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The source of the cell.\"}," NOTEBOOK
-    "," REVISION
-    "},\"required\":[\"type\",\"index\",\"content\"],\"additionalProperties\":false}";
+    "," REVISION "},\"required\":[\"type\",\"index\",\"content\"]}";
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -40,13 +40,12 @@ const char cells_update_params[] =
     "cell without an id).\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
     "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
+    "},\"required\":[\"cellId\",\"content\"]}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS
-    ",\"maxItems\":10000,\"description\":\"Only these cells; without it all.\"}," NOTEBOOK
-    "},\"additionalProperties\":false}";
+    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all.\"}," NOTEBOOK
+    "}}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -56,7 +55,7 @@ const char cells_outputs_params[] =
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
+    "},\"required\":[\"cellId\"]}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"

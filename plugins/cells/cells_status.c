@@ -24,6 +24,16 @@ static void add_duration(struct nb_text *out, int64_t ms)
     add_part(out, "Duration: ", text);
 }
 
+bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle)
+{
+    char real[4096];
+    (void)snprintf(real, sizeof(real), "%.*s", (int)book->file.real.len, book->file.real.data);
+    kernels_lock(self->kernels);
+    bool unsaved = kernels_unsaved(self->kernels, real, handle);
+    kernels_unlock(self->kernels);
+    return unsaved;
+}
+
 static void add_execution(struct cells *self, const struct cells_book *book, size_t index,
                           const char *handle, struct nb_text *out)
 {

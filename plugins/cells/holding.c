@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,11 +35,28 @@ static bool program_path(char path[PATH_MAX])
     return len > 0 && len < PATH_MAX;
 }
 
-static int spawn(const char *path, int socket, pid_t *ret_pid)
+void holding_init(struct holding *holding, const char *folder)
+{
+    struct stat info;
+    holding->socket = -1;
+    holding->place[0] = '\0';
+    /* By number: one folder may have several names, and several one, in containers. */
+    if (stat(folder, &info) == 0) {
+        (void)snprintf(holding->place, sizeof(holding->place), "%llx-%llu",
+                       (unsigned long long)info.st_dev, (unsigned long long)info.st_ino);
+    }
+}
+
+static void owner_of(const struct holding *holding, char owner[HOLDER_OWNER_MAX])
+{
+    (void)snprintf(owner, HOLDER_OWNER_MAX, "%s/%ld", holding->place, (long)getpid());
+}
+
+static int spawn(const char *path, int socket, char *owner, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     char name[] = HOLDER_PROGRAM;
-    char *words[] = {name, NULL};
+    char *words[] = {name, owner, NULL};
     int rc = posix_spawn_file_actions_init(&actions);
     if (rc != 0) {
         return rc;
@@ -59,6 +77,7 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
 {
     int ends[2];
     int size = 2 * HOLDER_PACKET_MAX;
+    char owner[HOLDER_OWNER_MAX];
     holding->socket = -1;
     *ret_error = ENOENT;
     if (!program_path(path)) {
@@ -70,7 +89,8 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
         return false;
     }
     (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-    *ret_error = spawn(path, ends[1], &holding->pid);
+    owner_of(holding, owner);
+    *ret_error = spawn(path, ends[1], owner, &holding->pid);
     (void)close(ends[1]);
     if (*ret_error != 0) {
         (void)close(ends[0]);
@@ -136,12 +156,28 @@ static size_t kill_marked(const char *mark)
     return killed;
 }
 
-void holding_sweep(void)
+static void sweep(const char *mark)
 {
-    char mark[64];
-    (void)snprintf(mark, sizeof(mark), HOLDER_MARK "=%ld.", (long)getpid());
     for (int i = 0; i < SWEEPS_MAX && kill_marked(mark) > 0; i++) {
         /* what they had started meanwhile is found in the next round */
+    }
+}
+
+void holding_sweep(const struct holding *holding)
+{
+    char owner[HOLDER_OWNER_MAX];
+    char mark[HOLDER_OWNER_MAX + sizeof(HOLDER_MARK "=.")];
+    owner_of(holding, owner);
+    (void)snprintf(mark, sizeof(mark), HOLDER_MARK "=%s.", owner);
+    sweep(mark);
+}
+
+void holding_sweep_old(const struct holding *holding)
+{
+    char mark[HOLDER_OWNER_MAX + sizeof(HOLDER_MARK "=/")];
+    if (holding->place[0] != '\0') {
+        (void)snprintf(mark, sizeof(mark), HOLDER_MARK "=%s/", holding->place);
+        sweep(mark);
     }
 }
 

@@ -14,6 +14,7 @@
 struct holding {
     int socket; /* -1: there is no such process */
     pid_t pid;
+    char place[HOLDER_OWNER_MAX / 2]; /* which data directory; "": not known */
 };
 
 /* One piece of news; `tail` lies in the buffer that was given. */
@@ -24,12 +25,18 @@ struct holding_news {
     struct ng_str tail;
 };
 
+/* socket is -1 from here on. folder: the data directory, which one gateway at a time has. */
+void holding_init(struct holding *holding, const char *folder);
 /* Starts the process. false: *ret_error says why (errno). path: the program. */
 bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error);
 /* Ends it: it takes all kernels and what they started with it. Waits until they are gone. */
 void holding_close(struct holding *holding);
-/* The process was killed: its kernels went with it, and what they had started goes now. */
-void holding_sweep(void);
+/* The process and its guard were killed: kernels went with them, and what those had started
+ * goes now. */
+void holding_sweep(const struct holding *holding);
+/* The same of gateways that had this data directory before, with all that holds kernels
+ * killed. Before the first holding_open(). */
+void holding_sweep_old(const struct holding *holding);
 /* false: the process is gone or does not listen, or the order is too long. The lists end with
  * NULL. */
 bool holding_start(struct holding *holding, uint32_t id, const char *folder,

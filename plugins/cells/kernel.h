@@ -71,6 +71,11 @@ struct run_patch {
     struct nb_text data, metadata;
 };
 
+struct run_patches {
+    struct run_patch *items;
+    size_t count;
+};
+
 enum run_state { RUN_QUEUED = 0, RUN_STARTING = 1, RUN_RUNNING = 2, RUN_DONE = 3 };
 
 enum run_fault {
@@ -109,8 +114,10 @@ struct run {
     bool state_lost;   /* ... because the one before had ended by itself */
     bool kernel_ended; /* the kernel ended with it, by its own will (quit()) */
     char kernel_name[KERNELSPEC_NAME_MAX + 1];
-    struct run_patch *patches;
-    size_t patch_count;
+    struct run_patches patches;
+    /* What the last cell of the run before put out after that was over, from a thread, with
+     * the handle, source and count of that cell. NULL: nothing. */
+    struct run_cell *after;
 
     /* The kernels' own. */
     size_t at; /* the cell that runs */
@@ -136,10 +143,11 @@ struct kernel_info {
 struct kernels_options {
     size_t max_kernels;
     int64_t idle_timeout_ms, start_timeout_ms;
-    char *runtime_folder; /* for connection files; made with mode 0700. Taken over */
+    struct ng_str data_folder; /* this gateway's alone; only for kernels_new() */
 };
 
-/* NULL: out of memory. */
+/* What kernels of a gateway that was killed left behind in this data directory goes. NULL: out
+ * of memory. */
 struct kernels *kernels_new(const struct kernels_options *options);
 /* Ends all runs (RUN_STOPPED) and all kernels, and waits for it. NULL is a no-op. */
 void kernels_free(struct kernels *kernels);
@@ -151,11 +159,16 @@ void kernels_unlock(struct kernels *kernels);
  * notebook has none yet (copied). */
 void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec);
 void run_free(struct run *run); /* NULL is a no-op */
+void run_cell_done(struct run_cell *cell);
+void run_patches_done(struct run_patches *patches);
 
 /* With the lock held: the run that is there for this notebook and has this cell pending or
  * running; NULL: none. */
 const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
                                     const char *handle);
+/* With the lock held: has a run that is there for this notebook this cell, in whatever state?
+ * What it puts out is not in the file yet. */
+bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle);
 
 /* What is there for this notebook: false: nothing. */
 bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret);

@@ -6,21 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+void run_cell_done(struct run_cell *cell)
+{
+    nb_text_done(&cell->source);
+    nb_text_done(&cell->page);
+    outputs_done(&cell->outputs);
+}
+
+void run_patches_done(struct run_patches *patches)
+{
+    for (size_t i = 0; i < patches->count; i++) {
+        nb_text_done(&patches->items[i].data);
+        nb_text_done(&patches->items[i].metadata);
+    }
+    free(patches->items);
+    memset(patches, 0, sizeof(*patches));
+}
+
 void run_free(struct run *run)
 {
     if (run == NULL) {
         return;
     }
     for (size_t i = 0; i < run->cell_count; i++) {
-        nb_text_done(&run->cells[i].source);
-        nb_text_done(&run->cells[i].page);
-        outputs_done(&run->cells[i].outputs);
+        run_cell_done(&run->cells[i]);
     }
-    for (size_t i = 0; i < run->patch_count; i++) {
-        nb_text_done(&run->patches[i].data);
-        nb_text_done(&run->patches[i].metadata);
+    if (run->after != NULL) {
+        run_cell_done(run->after);
+        free(run->after);
     }
-    free(run->patches);
+    run_patches_done(&run->patches);
     free(run->cells);
     free(run->notebook);
     free(run->folder);
@@ -41,6 +56,20 @@ const struct run_cell *kernels_cell(struct kernels *kernels, const char *noteboo
         }
     }
     return found;
+}
+
+bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle)
+{
+    const struct kernel *kernel = kernels_find(kernels, notebook);
+    const struct run *run = kernel == NULL ? NULL : kernel->first;
+    for (; run != NULL; run = run->next) {
+        for (size_t i = 0; i < run->cell_count; i++) {
+            if (strcmp(run->cells[i].handle, handle) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static const char *state_word(const struct kernel *kernel)

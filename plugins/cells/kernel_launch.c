@@ -97,6 +97,7 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     struct zeromq *zmq = &kernel->kernels->zmq;
     char address[64];
     int none = 0;
+    int one = 1;
     int linger = 0;
     void *socket = zmq->socket(kernel->kernels->context, type);
     kernel->sockets[channel] = socket;
@@ -107,6 +108,10 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     /* No limit on what waits: beyond one, messages are lost, the last word among them. */
     bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
                 zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
+    if (channel == CHANNEL_STDIN) {
+        /* Writable once it is connected: see kernel_may_ask(). */
+        good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
+    }
     if (type == ZMQ_SUB) {
         good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
     } else {
@@ -169,6 +174,7 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     struct kernels *kernels = kernel->kernels;
     int ports[PORTS];
+    kernel_disconnect(kernel);
     if (!has_descriptors()) {
         return fail(why, "Too few file descriptors are free for a kernel: raise the limit "
                          "(ulimit -n), or close some connections.");
@@ -177,9 +183,9 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
         return false;
     }
     kernel->id = ++kernels->last_id;
-    int len = snprintf(kernel->connection_file, sizeof(kernel->connection_file),
-                       "%s/kernel-%d-%u.json", kernels->options.runtime_folder, (int)getpid(),
-                       (unsigned)kernel->id);
+    int len =
+        snprintf(kernel->connection_file, sizeof(kernel->connection_file),
+                 "%s/kernel-%d-%u.json", kernels->folder, (int)getpid(), (unsigned)kernel->id);
     if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(ports) ||
         len < 0 || (size_t)len >= sizeof(kernel->connection_file)) {
         return fail(why, "The kernel `%s` could not be started: no free ports.",
@@ -195,9 +201,9 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     kernel->info_replied = false;
     kernel->iopub_seen = false;
     kernel->asked_ms = 0;
+    kernel->answered_ms = 0;
     kernel->started_ms = kernel_now_ms();
     kernel->starts++;
-    kernel->pid = 0;
     kernel->place_count = 0;
     if (!connect_all(kernel, ports)) {
         kernel_disconnect(kernel);
@@ -208,7 +214,6 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
         kernel_disconnect(kernel);
         return false;
     }
-    kernel->state = KERNEL_STARTING;
     return true;
 }
 

@@ -11,6 +11,8 @@
 
 /* A kernel that begins is asked this often whether it is there. */
 #define LIFE_ASK_MS 250
+/* Some kernels have no channel for questions: it is not waited for longer than this. */
+#define LIFE_STDIN_MS 3000
 /* What a process sent before it ended is on its way a little longer than the news of its end:
  * until nothing more has come for a while, but not for ever. */
 #define LIFE_QUIET_MS 100
@@ -22,6 +24,7 @@ void kernel_free(struct kernel *kernel)
     kernel_disconnect(kernel);
     kernelspec_done(&kernel->spec);
     nb_text_done(&kernel->execution.error);
+    kernel_forget_after(kernel);
     free(kernel->notebook);
     free(kernel->folder);
     free(kernel->places);
@@ -83,10 +86,19 @@ static void how_it_ended(int status, struct ng_str tail, char why[KERNEL_WHY_MAX
     nb_text_done(&clean);
 }
 
-static void launch_again(struct kernel *kernel)
+/* A process is begun without the lock: files and programs may take long. Meanwhile runs are
+ * queued, and nobody else changes the state of a kernel that is new. */
+static void launch(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
-    if (!kernel_launch(kernel, why)) {
+    kernel->pid = 0;
+    kernel_forget_after(kernel);
+    kernels_unlock(kernel->kernels);
+    bool good = kernel_launch(kernel, why);
+    kernels_lock(kernel->kernels);
+    if (good) {
+        kernel->state = KERNEL_STARTING;
+    } else {
         kernel_fail_start(kernel, why);
     }
 }
@@ -97,9 +109,8 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
     how_it_ended(status, tail, kernel->how);
     switch (kernel->state) {
     case KERNEL_STARTING:
-        kernel_disconnect(kernel);
         if (kernel->starts < KERNEL_STARTS_MAX) {
-            launch_again(kernel);
+            kernel->state = KERNEL_NEW;
             return;
         }
         (void)snprintf(why, sizeof(why), "The kernel `%s` ended before it was ready: %.800s",
@@ -107,12 +118,11 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
         kernel_fail_start(kernel, why);
         break;
     case KERNEL_RESTARTING:
-        kernel_disconnect(kernel);
         kernel->starts = 0;
         kernel->fresh = true;
         kernel->lost = true;
         kernel->execution.active = false;
-        launch_again(kernel);
+        kernel->state = KERNEL_NEW;
         break;
     case KERNEL_READY:
         kernels_remember_lost(kernel->kernels, kernel->notebook);
@@ -152,10 +162,17 @@ static void bury(struct kernel *kernel)
 static void look_starting(struct kernel *kernel, int64_t now)
 {
     const struct kernels_options *options = &kernel->kernels->options;
-    if (kernel->info_replied && kernel->iopub_seen) {
+    bool answers = kernel->info_replied && kernel->iopub_seen;
+    if (answers && kernel->answered_ms == 0) {
+        kernel->answered_ms = now;
+    }
+    if (answers && (kernel_may_ask(kernel) || now - kernel->answered_ms >= LIFE_STDIN_MS)) {
         kernel->state = KERNEL_READY;
         kernel->starts = 0;
         kernel->used_ms = now;
+        for (struct run *run = kernel->first; run != NULL; run = run->next) {
+            run->queued_ms = now; /* what the start took is not its time */
+        }
     } else if (now - kernel->started_ms >= options->start_timeout_ms) {
         char why[KERNEL_WHY_MAX];
         (void)snprintf(why, sizeof(why),
@@ -218,17 +235,23 @@ static void look_idle(struct kernel *kernel, int64_t now)
 
 void kernel_look(struct kernel *kernel)
 {
-    int64_t now = kernel_now_ms();
-    if (kernel->state == KERNEL_NEW) {
-        launch_again(kernel);
-    }
     look_at_restart(kernel);
+    if (kernel->state == KERNEL_NEW) {
+        launch(kernel);
+    }
+    int64_t now = kernel_now_ms();
     switch (kernel->state) {
     case KERNEL_STARTING:
         look_starting(kernel, now);
         break;
-    case KERNEL_RESTARTING:
     case KERNEL_ENDING:
+        if (kernel->asked_end) {
+            kernel->asked_end = false;
+            kernel_shut_down(kernel, KERNEL_ENDING);
+        }
+        look_ending(kernel, now);
+        break;
+    case KERNEL_RESTARTING:
         look_ending(kernel, now);
         break;
     case KERNEL_DYING:

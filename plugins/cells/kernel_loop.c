@@ -22,6 +22,8 @@
 /* What all kernels have to end by themselves when the gateway does. */
 #define LOOP_STOP_MS 3000
 #define LOST_MAX 1024
+/* Below the data directory. */
+#define LOOP_FOLDER "kernels"
 
 static int64_t clock_ms(clockid_t clock)
 {
@@ -162,7 +164,6 @@ static void take_news(struct kernels *kernels, const struct holding_news *news)
         (void)snprintf(why, sizeof(why), "The kernel `%s` could not be started (%s): %s",
                        kernel->spec.name, kernel->spec.argv[0],
                        strerror_r(news->value, text, sizeof(text)));
-        kernel_disconnect(kernel);
         kernel_fail_start(kernel, why);
     } else {
         kernel_process_ended(kernel, news->value, news->tail);
@@ -172,10 +173,13 @@ static void take_news(struct kernels *kernels, const struct holding_news *news)
 /* The process that holds them is gone, and they with it. */
 static void all_lost(struct kernels *kernels)
 {
+    kernels_unlock(kernels);
     holding_close(&kernels->holding);
-    holding_sweep();
+    holding_sweep(&kernels->holding);
+    kernels_lock(kernels);
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel->state != KERNEL_GONE) {
+        /* One that is new is still to be begun, with another holder. */
+        if (kernel->state != KERNEL_GONE && kernel->state != KERNEL_NEW) {
             kernel->state = KERNEL_GONE;
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,
@@ -197,18 +201,31 @@ static void take_all_news(struct kernels *kernels)
     }
 }
 
+/* Out of the table with the lock, their files and sockets without it. */
 static void free_gone(struct kernels *kernels)
 {
     struct kernel **at = &kernels->first;
+    struct kernel *gone = NULL;
     while (*at != NULL) {
         struct kernel *kernel = *at;
         if (kernel->state == KERNEL_GONE) {
             *at = kernel->next;
-            kernel_free(kernel);
+            kernel->next = gone;
+            gone = kernel;
         } else {
             at = &kernel->next;
         }
     }
+    if (gone == NULL) {
+        return;
+    }
+    kernels_unlock(kernels);
+    while (gone != NULL) {
+        struct kernel *next = gone->next;
+        kernel_free(gone);
+        gone = next;
+    }
+    kernels_lock(kernels);
 }
 
 /* Everything that has come, and everything that is due. Returns how long to wait. */
@@ -244,10 +261,22 @@ static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t 
 
 #define ITEMS_MAX (HOLDER_KERNELS_MAX * CHANNELS + 2)
 
+/* Kernels are started elsewhere: the name of the folder must hold there as well. */
+static void make_folder(struct kernels *kernels)
+{
+    (void)mkdir(kernels->folder, S_IRWXU);
+    char *whole = realpath(kernels->folder, NULL);
+    if (whole != NULL) {
+        free(kernels->folder);
+        kernels->folder = whole;
+    }
+}
+
 static void *loop(void *user)
 {
     struct kernels *kernels = user;
     zmq_pollitem_t *items = calloc(ITEMS_MAX, sizeof(*items));
+    make_folder(kernels);
     kernels_lock(kernels);
     while (items != NULL && !kernels->stopping) {
         long wait_ms = turn(kernels);
@@ -277,6 +306,44 @@ static void *loop(void *user)
 
 /* ---- opening and closing ---- */
 
+/* Connection files, and processes, of a gateway that was killed: whoever has the data directory
+ * now is the only one. */
+static void clear_folder(struct kernels *kernels)
+{
+    char path[4096];
+    const char *folder = kernels->folder;
+    const struct dirent *entry;
+    DIR *list = opendir(folder);
+    bool left = false;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        int len = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        if (strncmp(entry->d_name, "kernel-", 7) == 0 && len > 0 && len < (int)sizeof(path)) {
+            left = true;
+            (void)unlink(path);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    if (left) { /* only then: looking at all processes takes its time */
+        holding_sweep_old(&kernels->holding);
+    }
+}
+
+static bool name_folders(struct kernels *kernels, struct ng_str data)
+{
+    size_t size = data.len + sizeof("/" LOOP_FOLDER);
+    char *folder = malloc(size);
+    if (folder == NULL) {
+        return false;
+    }
+    (void)snprintf(folder, size, "%.*s", (int)data.len, data.data);
+    holding_init(&kernels->holding, folder);
+    (void)snprintf(folder, size, "%.*s/" LOOP_FOLDER, (int)data.len, data.data);
+    kernels->folder = folder;
+    return true;
+}
+
 struct kernels *kernels_new(const struct kernels_options *options)
 {
     struct kernels *kernels = calloc(1, sizeof(*kernels));
@@ -284,50 +351,22 @@ struct kernels *kernels_new(const struct kernels_options *options)
         return NULL;
     }
     kernels->options = *options;
-    kernels->holding.socket = -1;
     kernels->wake = eventfd(0, EFD_CLOEXEC);
-    if (kernels->wake < 0) {
+    if (kernels->wake < 0 || !name_folders(kernels, options->data_folder)) {
+        if (kernels->wake >= 0) {
+            (void)close(kernels->wake);
+        }
         free(kernels);
         return NULL;
     }
     (void)pthread_mutex_init(&kernels->lock, NULL);
+    clear_folder(kernels);
     return kernels;
-}
-
-/* Connection files of a gateway that was killed: whoever has the data directory now is the only
- * one. */
-static void clear_folder(const char *folder)
-{
-    char path[4096];
-    DIR *list = opendir(folder);
-    const struct dirent *entry;
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        int len = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        if (strncmp(entry->d_name, "kernel-", 7) == 0 && len > 0 && len < (int)sizeof(path)) {
-            (void)unlink(path);
-        }
-    }
-    if (list != NULL) {
-        (void)closedir(list);
-    }
-}
-
-/* Kernels are started elsewhere: the name of the folder must hold there as well. */
-static void make_folder(struct kernels *kernels)
-{
-    (void)mkdir(kernels->options.runtime_folder, S_IRWXU);
-    char *whole = realpath(kernels->options.runtime_folder, NULL);
-    if (whole != NULL) {
-        free(kernels->options.runtime_folder);
-        kernels->options.runtime_folder = whole;
-        clear_folder(whole);
-    }
 }
 
 bool kernels_begin(struct kernels *kernels)
 {
     if (!kernels->running) {
-        make_folder(kernels);
         kernels->running = pthread_create(&kernels->thread, NULL, loop, kernels) == 0;
     }
     return kernels->running;
@@ -383,7 +422,7 @@ void kernels_free(struct kernels *kernels)
     free(kernels->lost);
     (void)close(kernels->wake);
     (void)pthread_mutex_destroy(&kernels->lock);
-    (void)rmdir(kernels->options.runtime_folder);
-    free(kernels->options.runtime_folder);
+    (void)rmdir(kernels->folder);
+    free(kernels->folder);
     free(kernels);
 }

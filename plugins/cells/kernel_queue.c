@@ -78,7 +78,8 @@ static bool make_room(struct kernels *kernels)
         return false;
     }
     kernels_remember_lost(kernels, oldest->notebook);
-    kernel_shut_down(oldest, KERNEL_ENDING);
+    oldest->state = KERNEL_ENDING;
+    oldest->asked_end = true; /* only the kernels' thread uses its sockets */
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include "zeromq.h"
 
 enum kernel_state {
-    KERNEL_NEW = 0, /* to be launched by the thread */
+    KERNEL_NEW = 0, /* to be launched by the thread, which does it without the lock */
     KERNEL_STARTING = 1,
     KERNEL_READY = 2,
     KERNEL_RESTARTING = 3, /* the old process is to end, then a new one begins */
@@ -44,11 +44,21 @@ struct earlier {
     size_t at;
 };
 
+/* The last cell of the run before: threads of it may put out more after its end. That is kept
+ * for the next run, which saves and tells it. */
+struct after {
+    char id[WIRE_ID_SIZE]; /* of the request; "": there is none */
+    struct run_cell cell;
+    struct run_patches patches; /* of displays, wherever they are */
+};
+
 /* Where something with a display id was shown. */
 struct display_place {
     char id[OUTPUT_DISPLAY_ID_MAX + 1];
     char handle[NB_ID_MAX + 16];
     size_t ordinal;
+    size_t bytes; /* of this output */
+    size_t rest;  /* how many more its cell may have */
 };
 
 #define DISPLAY_PLACES_MAX 1024
@@ -68,13 +78,14 @@ struct kernel {
     bool info_replied, iopub_seen;
     bool lost;  /* the one before ended by itself: told to the next run */
     bool fresh; /* no run has used it yet */
-    bool asked_interrupt, asked_restart; /* by a tool: the thread does it */
+    bool asked_interrupt, asked_restart, asked_end; /* by others: the thread does it */
     unsigned starts;
-    int64_t started_ms, asked_ms, used_ms, ending_ms, heard_ms;
+    int64_t started_ms, asked_ms, answered_ms, used_ms, ending_ms, heard_ms;
     int end_signal;           /* the last that was sent so that it ends */
     char how[KERNEL_WHY_MAX]; /* its process ended */
     struct execution execution;
     struct earlier earlier;
+    struct after after;
     struct run *first; /* the one at work, then those that wait */
     size_t queued;
     struct display_place *places;
@@ -83,6 +94,7 @@ struct kernel {
 
 struct kernels {
     struct kernels_options options;
+    char *folder; /* of the connection files, mode 0700; the thread's own */
     pthread_mutex_t lock;
     atomic_int waiting; /* threads that want the lock: the kernels' own lets them */
     pthread_t thread;
@@ -106,9 +118,10 @@ int64_t kernel_time_ms(void); /* Unix time */
 
 /* ---- kernel_launch.c ---- */
 
-/* Connection file, sockets, process. false: `why` says what did not go. */
+/* Connection file, sockets, process; what is left of one before goes. By the thread, without
+ * the lock, while the kernel is new. false: `why` says what did not go. */
 bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX]);
-/* Sockets and connection file of a process that is gone. */
+/* Sockets and connection file of a process that is gone. Needs no lock. */
 void kernel_disconnect(struct kernel *kernel);
 
 /* ---- kernel_talk.c: messages ---- */
@@ -116,6 +129,8 @@ void kernel_disconnect(struct kernel *kernel);
 /* false: it could not be sent. ret_id: of the message, or NULL. */
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
                  struct ng_str content, char ret_id[WIRE_ID_SIZE]);
+/* Would a question of the kernel come here? It is lost where that channel is not connected. */
+bool kernel_may_ask(struct kernel *kernel);
 /* Takes what has come, some at a time; true: there may be more. */
 bool kernel_receive(struct kernel *kernel);
 void kernel_interrupt(struct kernel *kernel);
@@ -130,14 +145,27 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
 void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *why);
 /* The cell that runs is over, in this state. */
 void kernel_cell_over(struct kernel *kernel, enum cell_state state);
+
+/* ---- kernel_output.c: what cells put out ---- */
+
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
+/* Displays of a cell that is over, which later ones may change. */
+void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell);
+/* Threads of this cell, whose request had this id, may go on. */
+void kernel_await_more(struct kernel *kernel, const char *id, const struct run_cell *cell);
+/* What came after the run before goes to this one: changes of displays when it begins, the rest
+ * when it ends. */
+void kernel_give_patches(struct kernel *kernel, struct run *run);
+void kernel_give_after(struct kernel *kernel, struct run *run);
+void kernel_forget_after(struct kernel *kernel);
 
 /* ---- kernel_life.c ---- */
 
 void kernel_free(struct kernel *kernel);
 /* It never got ready: all its runs are told why. */
 void kernel_fail_start(struct kernel *kernel, const char *why);
-/* Asks the process to end; it is killed when it does not. state: what it is until then. */
+/* Asks the process to end; it is killed when it does not. state: what it is until then. Only
+ * by the kernels' thread, or when that has ended: it uses sockets. */
 void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
 void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail);
 /* Whatever is due. */

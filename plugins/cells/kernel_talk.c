@@ -34,6 +34,12 @@ bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char 
     return good;
 }
 
+bool kernel_may_ask(struct kernel *kernel)
+{
+    zmq_pollitem_t item = {.socket = kernel->sockets[CHANNEL_STDIN], .events = ZMQ_POLLOUT};
+    return kernel->kernels->zmq.poll(&item, 1, 0) == 1;
+}
+
 static bool is_type(const struct wire_message *message, const char *type)
 {
     return message->type.len == strlen(type) &&
@@ -114,10 +120,7 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
 {
     struct execution *execution = &kernel->execution;
     kernel->iopub_seen = true;
-    if (!execution->active) {
-        return; /* of a run that is over, from a thread that goes on: nobody waits for it */
-    }
-    bool ours = message->parent_id.len == strlen(execution->id) &&
+    bool ours = execution->active && message->parent_id.len == strlen(execution->id) &&
                 memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
     if (is_type(message, "status")) {
         execution->idle =
@@ -128,7 +131,6 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
             take_count(kernel, message->content);
         }
     } else {
-        /* Kernels disagree about whose output that of a thread is: it goes where we are. */
         kernel_take_output(kernel, message);
     }
 }

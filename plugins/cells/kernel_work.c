@@ -20,6 +20,13 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->queued--;
     kernel->used_ms = kernel_now_ms();
     kernel->earlier.run = NULL;
+    if (run->state == RUN_RUNNING && run->cell_count > 0) {
+        kernel->asked_interrupt = false; /* it was meant for this one */
+        kernel_give_after(kernel, run);
+        if (kernel->earlier.id[0] != '\0') {
+            kernel_await_more(kernel, kernel->earlier.id, &run->cells[kernel->earlier.at]);
+        }
+    }
     if (kernel->execution.run == run) {
         kernel->execution.run = NULL;
     }
@@ -54,34 +61,6 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
     }
 }
 
-/* Displays of this cell that later cells may change. */
-static void remember_displays(struct kernel *kernel, const struct run_cell *cell)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < kernel->place_count; i++) {
-        if (strcmp(kernel->places[i].handle, cell->handle) != 0) {
-            kernel->places[kept++] = kernel->places[i];
-        }
-    }
-    kernel->place_count = kept;
-    for (size_t i = 0; i < cell->outputs.count; i++) {
-        const struct output *output = &cell->outputs.items[i];
-        if (output->display_id[0] == '\0' || kernel->place_count == DISPLAY_PLACES_MAX) {
-            continue;
-        }
-        struct display_place *places =
-            realloc(kernel->places, (kernel->place_count + 1) * sizeof(*places));
-        if (places == NULL) {
-            return;
-        }
-        kernel->places = places;
-        struct display_place *place = &places[kernel->place_count++];
-        memcpy(place->id, output->display_id, sizeof(place->id));
-        memcpy(place->handle, cell->handle, sizeof(place->handle));
-        place->ordinal = i;
-    }
-}
-
 static bool stops_run(const struct run_cell *cell, enum cell_state state)
 {
     return state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
@@ -109,11 +88,13 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     struct run_cell *cell = cell_now(run);
     cell->state = state;
     cell->ended_ms = kernel_time_ms();
-    remember_displays(kernel, cell);
+    kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
-    memcpy(kernel->earlier.id, execution->id, sizeof(execution->id));
-    kernel->earlier.at = run->at;
+    if (execution->id[0] != '\0') { /* it was not empty */
+        memcpy(kernel->earlier.id, execution->id, sizeof(execution->id));
+        kernel->earlier.at = run->at;
+    }
     run->at++;
     tell_progress(run, (double)run->at, NULL);
     if (stop || run->at == run->cell_count) {
@@ -129,85 +110,6 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
                                              : NULL);
     } else {
         kernel->earlier.run = run;
-    }
-}
-
-/* ---- what a cell puts out ---- */
-
-static void add_patch(struct run *run, const struct display_place *place,
-                      const struct output_update *update)
-{
-    struct run_patch *patch = NULL;
-    for (size_t i = 0; i < run->patch_count; i++) {
-        if (run->patches[i].ordinal == place->ordinal &&
-            strcmp(run->patches[i].handle, place->handle) == 0) {
-            patch = &run->patches[i];
-            nb_text_done(&patch->data);
-            nb_text_done(&patch->metadata);
-        }
-    }
-    if (patch == NULL) {
-        struct run_patch *patches =
-            realloc(run->patches, (run->patch_count + 1) * sizeof(*patches));
-        if (patches == NULL) {
-            return;
-        }
-        run->patches = patches;
-        patch = &patches[run->patch_count++];
-        memset(patch, 0, sizeof(*patch));
-        memcpy(patch->handle, place->handle, sizeof(patch->handle));
-        patch->ordinal = place->ordinal;
-    }
-    nb_add_str(&patch->data, nb_text_str(&update->data));
-    nb_add_str(&patch->metadata, nb_text_str(&update->metadata));
-}
-
-/* The same display in cells that were run before: in this run, and in earlier ones. */
-static void update_elsewhere(struct kernel *kernel, const struct wire_message *message)
-{
-    struct run *run = kernel->execution.run;
-    struct output_update update = {0};
-    if (!output_update_of(message, &update)) {
-        return;
-    }
-    struct wire_message as_update = *message;
-    as_update.type = ng_str_of("update_display_data");
-    for (size_t i = 0; i < run->at; i++) {
-        (void)outputs_take(&run->cells[i].outputs, &as_update);
-    }
-    for (size_t i = 0; i < kernel->place_count; i++) {
-        bool in_run = false;
-        for (size_t k = 0; k <= run->at; k++) {
-            in_run = in_run || strcmp(kernel->places[i].handle, run->cells[k].handle) == 0;
-        }
-        if (!in_run && strcmp(kernel->places[i].id, update.display_id) == 0) {
-            add_patch(run, &kernel->places[i], &update);
-        }
-    }
-    output_update_done(&update);
-}
-
-static bool is_earlier(const struct kernel *kernel, const struct wire_message *message)
-{
-    const struct earlier *earlier = &kernel->earlier;
-    return earlier->run != NULL && earlier->run == kernel->execution.run &&
-           message->parent_id.len == strlen(earlier->id) &&
-           memcmp(message->parent_id.data, earlier->id, message->parent_id.len) == 0;
-}
-
-void kernel_take_output(struct kernel *kernel, const struct wire_message *message)
-{
-    struct execution *execution = &kernel->execution;
-    struct run *run = execution->run;
-    if (run == NULL) {
-        return;
-    }
-    bool late = is_earlier(kernel, message);
-    struct run_cell *cell = late ? &run->cells[kernel->earlier.at] : cell_now(run);
-    update_elsewhere(kernel, message);
-    if (outputs_take(&cell->outputs, message) && !late) {
-        execution->error_told = execution->error_told || cell->outputs.has_error;
-        execution->heard_ms = kernel_now_ms();
     }
 }
 
@@ -269,6 +171,8 @@ static void begin_run(struct kernel *kernel, struct run *run)
     if (run->cell_count == 0) {
         return; /* only waits for the kernel */
     }
+    kernel->earlier.id[0] = '\0';
+    kernel_give_patches(kernel, run);
     run->new_kernel = kernel->fresh;
     run->state_lost = kernel->fresh && kernel->lost;
     kernel->fresh = false;
@@ -343,11 +247,12 @@ static void stop_run(struct kernel *kernel, struct run *run, enum cell_state sta
     }
 }
 
-/* What a tool asked for. */
+/* What a tool asked for. A cell that has just ended is not what is meant: the next one of the
+ * run is. */
 static void look_at_wishes(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (!kernel->asked_interrupt) {
+    if (!kernel->asked_interrupt || (run != NULL && kernel->execution.replied)) {
         return;
     }
     kernel->asked_interrupt = false;
@@ -393,6 +298,8 @@ static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
         if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
             kernel_cell_over(kernel, CELL_STUCK);
         }
+    } else if (kernel->execution.replied) {
+        return; /* it is over, only its output is still being read */
     } else if (now >= run->deadline_ms) {
         stop_run(kernel, run, CELL_TIMED_OUT, now);
     } else if (run->cancelled != NULL && run->cancelled(run->user)) {
@@ -426,6 +333,27 @@ static void drop_waiting(struct kernel *kernel, int64_t now)
     }
 }
 
+/* Between two cells of a run: is another one wanted? */
+static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
+{
+    bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
+    bool late = now >= run->deadline_ms;
+    if (run->at == 0 || !(kernel->asked_interrupt || cancelled || late)) {
+        return true;
+    }
+    char why[KERNEL_WHY_MAX];
+    bool stopped = cancelled || kernel->asked_interrupt;
+    (void)snprintf(why, sizeof(why), "%s before cell %.100s began",
+                   stopped ? "The run was interrupted" : "Its time was over (timeout)",
+                   run->cells[run->at].handle);
+    kernel_end_run(kernel,
+                   cancelled ? RUN_CANCELLED
+                   : stopped ? RUN_ABORTED
+                             : RUN_TIMED_OUT,
+                   why);
+    return false;
+}
+
 void kernel_work(struct kernel *kernel)
 {
     int64_t now = kernel_now_ms();
@@ -446,7 +374,7 @@ void kernel_work(struct kernel *kernel)
         begin_run(kernel, kernel->first);
         if (kernel->first->cell_count == 0) {
             kernel_end_run(kernel, RUN_FINE, NULL);
-        } else {
+        } else if (may_go_on(kernel, kernel->first, now)) {
             begin_cell(kernel, kernel->first);
         }
     }

@@ -111,7 +111,7 @@ bool nb_walk_element(struct nb_walk *walk, struct nb_span *ret_value);
  * take it. */
 struct nb_span nb_member(struct ng_str bytes, struct nb_span object, const char *name);
 struct ng_str nb_bytes(struct ng_str bytes, struct nb_span span);
-/* Is the string (with its quotes) this plain ASCII word? */
+/* Is the string (with its quotes) this plain ASCII word, however it is spelled? */
 bool nb_is_word(struct ng_str bytes, struct nb_span string, const char *word);
 /* A whole number of up to 18 digits. */
 bool nb_integer(struct ng_str bytes, struct nb_span number, int64_t *ret);
@@ -178,6 +178,9 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 /* outputs: a JSON array; count: -1 = null. Of a code cell only. */
 void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count);
+/* Behind those that the cell has. outputs: a JSON array. */
+void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
+                       struct ng_str outputs);
 void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index);
 /* What one output of a cell shows (a display) is replaced; data, metadata: JSON objects. False:
  * there is no such output, or it is no display. */

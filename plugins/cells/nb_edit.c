@@ -488,6 +488,35 @@ void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     }
 }
 
+void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
+                       struct ng_str outputs)
+{
+    struct nb_span old = nb->cells[index].outputs;
+    struct nb_walk walk = nb_walk_into(nb->bytes, old);
+    struct nb_span first = {0, 0};
+    struct nb_span second = {0, 0};
+    struct nb_span last = {0, 0};
+    if (old.len == 0) {
+        append_member(edit, nb, &nb->cells[index], "outputs", outputs);
+        return;
+    }
+    if (!nb_walk_element(&walk, &first)) {
+        replace_value(edit, nb, old, outputs, DEPTH_MEMBER);
+        return;
+    }
+    last = nb_walk_element(&walk, &second) ? second : first;
+    while (nb_walk_element(&walk, &last)) {
+    }
+    struct nb_text *out = edit_add(edit, end_of(last), 0);
+    struct nb_span whole = {0, outputs.len};
+    struct nb_span next;
+    walk = nb_walk_into(outputs, whole);
+    while (out != NULL && nb_walk_element(&walk, &next)) {
+        add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+        nb_format(out, &nb->style, nb_bytes(outputs, next), DEPTH_MEMBER + 1);
+    }
+}
+
 void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index)
 {
     const struct nb_cell *cell = &nb->cells[index];

@@ -62,11 +62,12 @@ static bool escape_tells(struct ng_str bytes, size_t at)
     return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
 }
 
-static bool has_beyond_ascii(struct ng_str bytes)
+/* But for a byte order mark, which stands for itself. */
+static bool has_beyond_ascii(struct ng_str bytes, size_t start)
 {
     static const uint64_t high = 0x8080808080808080u;
     uint64_t word;
-    size_t at = 0;
+    size_t at = start;
     for (; at + sizeof(word) <= bytes.len; at += sizeof(word)) {
         memcpy(&word, bytes.data + at, sizeof(word));
         if ((word & high) != 0) {
@@ -80,7 +81,7 @@ static bool has_beyond_ascii(struct ng_str bytes)
 }
 
 /* Is everything beyond ASCII escaped? Only where something is there to tell. */
-static bool learn_ascii(struct ng_str bytes)
+static bool learn_ascii(struct ng_str bytes, size_t start)
 {
     bool escaped = false;
     size_t at = 0;
@@ -93,7 +94,7 @@ static bool learn_ascii(struct ng_str bytes)
         escaped = escape_tells(bytes, at);
         at += 2;
     }
-    return escaped && !has_beyond_ascii(bytes);
+    return escaped && !has_beyond_ascii(bytes, start);
 }
 
 void nb_learn(struct nb *nb)
@@ -103,7 +104,7 @@ void nb_learn(struct nb *nb)
     size_t empty = 0; /* strings: where nothing else tells */
     nb->style = jupyter;
     learn_layout(nb);
-    nb->style.ascii = learn_ascii(nb->bytes);
+    nb->style.ascii = learn_ascii(nb->bytes, nb->top.at);
     for (size_t i = 0; i < nb->cell_count; i++) {
         struct nb_span source = nb->cells[i].source;
         if (source.len > 2) {

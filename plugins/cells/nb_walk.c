@@ -2,6 +2,7 @@
 /* nb_walk.c - over members and elements of JSON that was found well formed. No memory. */
 #include "nb.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_space(char c)
@@ -131,11 +132,43 @@ struct ng_str nb_bytes(struct ng_str bytes, struct nb_span span)
     return str;
 }
 
+/* The plain character at `at` in a string, also where it is spelled as an escape; '\0': it is
+ * none. */
+static char plain_character(struct ng_str bytes, size_t at, size_t end, size_t *ret_len)
+{
+    char digits[3] = {0};
+    const char *p = bytes.data + at;
+    *ret_len = 1;
+    if (*p != '\\') {
+        return *p;
+    }
+    *ret_len = 2;
+    if (end - at >= 2 && p[1] == '/') {
+        return '/';
+    }
+    if (end - at < 6 || p[1] != 'u' || p[2] != '0' || p[3] != '0' || p[4] < '0' || p[4] > '7') {
+        return '\0';
+    }
+    *ret_len = 6;
+    memcpy(digits, p + 4, 2);
+    return (char)strtol(digits, NULL, 16);
+}
+
 bool nb_is_word(struct ng_str bytes, struct nb_span string, const char *word)
 {
-    size_t len = strlen(word);
-    return string.len == len + 2 && bytes.data[string.at] == '"' &&
-           memcmp(bytes.data + string.at + 1, word, len) == 0;
+    if (string.len < 2 || bytes.data[string.at] != '"') {
+        return false;
+    }
+    size_t at = string.at + 1;
+    size_t end = string.at + string.len - 1;
+    for (; *word != '\0' && at < end; word++) {
+        size_t len = 1;
+        if (plain_character(bytes, at, end, &len) != *word) {
+            return false;
+        }
+        at += len;
+    }
+    return *word == '\0' && at == end;
 }
 
 bool nb_integer(struct ng_str bytes, struct nb_span number, int64_t *ret)

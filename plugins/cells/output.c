@@ -13,6 +13,12 @@ void outputs_begin(struct outputs *outputs, size_t cap)
     outputs->cap = cap;
 }
 
+void outputs_begin_after(struct outputs *outputs, const struct outputs *before)
+{
+    outputs_begin(outputs, before->cap);
+    outputs->bytes = before->bytes;
+}
+
 static void output_done(struct output *output)
 {
     nb_text_done(&output->text);
@@ -28,6 +34,7 @@ static void outputs_clear(struct outputs *outputs)
     outputs->bytes = 0;
     outputs->dropped = 0;
     outputs->clear_on_next = false;
+    outputs->cleared = true;
 }
 
 void outputs_done(struct outputs *outputs)

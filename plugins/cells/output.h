@@ -40,6 +40,7 @@ struct outputs {
     bool clear_on_next;           /* clear_output(wait=True) */
     bool failed;                  /* out of memory */
     bool has_error;               /* an error was put out */
+    bool cleared;                 /* clear_output() took what was there */
     struct nb_text ename, evalue; /* of the last */
 };
 
@@ -50,6 +51,8 @@ struct output_update {
 };
 
 void outputs_begin(struct outputs *outputs, size_t cap);
+/* What comes behind those of a cell that is over, within the same cap. */
+void outputs_begin_after(struct outputs *outputs, const struct outputs *before);
 void outputs_done(struct outputs *outputs);
 /* Takes a message of iopub; false: it is none that puts something out. */
 bool outputs_take(struct outputs *outputs, const struct wire_message *message);

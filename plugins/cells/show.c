@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define BASE64_BLOCK 4096
+/* Characters of a line that can be written over: as of a terminal that is this wide. */
+#define LINE_MAX_CHARACTERS ((size_t)1 << 20)
 
 /* ---- what a terminal would leave ---- */
 
@@ -94,6 +96,10 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
         } else if (c == '\b') {
             line.cursor -= line.cursor > 0 ? 1 : 0;
         } else if ((unsigned char)c >= 0x20 || c == '\t') {
+            if (line.cursor == LINE_MAX_CHARACTERS) { /* the rest stands in a row of its own */
+                write_line(out, text, &line);
+                line.count = line.cursor = line.places.len = 0;
+            }
             put(&line, (struct nb_span){at, len});
         }
         at += len;

@@ -53,7 +53,7 @@ static void test_attach_and_edit(void **state)
     struct harness *harness = *state;
     expect(harness, "getNotebookCells", "{}", "No active notebook found");
     expect(harness, "attachNotebook", "{\"notebook\":\"n.ipynb\"}",
-           "with 1 cells; it is active");
+           "with 1 cell(s); it is active");
     expect(harness, "GetNotebookCells", "{}", "ID: first");
     expect(harness, "addNotebookCell",
            "{\"type\":\"Markdown\",\"index\":-1,\"content\":\"# hi\"}",

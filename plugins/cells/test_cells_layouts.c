@@ -22,6 +22,7 @@ struct model {
     struct model_cell cells[MODEL_CELLS];
     size_t count;
     bool ids, unsorted, one_string;
+    bool marked; /* with a byte order mark */
     struct nb_style style;
 };
 
@@ -106,6 +107,7 @@ static struct nb_text model_file(const struct model *model)
     struct nb_text json = {0};
     struct nb_text out = {0};
     model_json(model, &json);
+    nb_add_word(&out, model->marked ? "\xef\xbb\xbf" : "");
     nb_format(&out, &model->style, nb_text_str(&json), 0);
     nb_add_word(&out, model->style.flat ? "" : model->style.newline);
     assert_false(json.failed || out.failed);
@@ -168,6 +170,7 @@ static void random_model(unsigned *state, struct model *model)
     model->ids = next_random(state, 3) > 0;
     model->unsorted = next_random(state, 2) == 0;
     model->one_string = next_random(state, 3) == 0;
+    model->marked = next_random(state, 4) == 0;
     struct nb_style *style = &model->style;
     style->flat = next_random(state, 4) == 0;
     (void)snprintf(style->newline, sizeof(style->newline), "%s",

@@ -194,6 +194,34 @@ static void change_outputs(struct nb_edit *edit, const struct nb *nb)
                    str("[{\"output_type\":\"stream\",\"name\":\"stdout\",\"text\":[]}]"), 7);
 }
 
+static void change_append(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_append_outputs(edit, nb, 0, str("[{\"a\":1},{\"b\":[]}]"));
+}
+
+#define APPEND_HEAD "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"1\""
+#define APPEND_TAIL "}], \"nbformat\": 4}"
+
+static void test_outputs_behind_others(void **state)
+{
+    (void)state;
+    becomes(APPEND_HEAD APPEND_TAIL, change_append,
+            APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_append,
+            APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    /* What is there stays as it is written. */
+    becomes(APPEND_HEAD ", \"outputs\": [ {\"odd\":1e999 } ]" APPEND_TAIL, change_append,
+            APPEND_HEAD
+            ", \"outputs\": [ {\"odd\":1e999 }, {\"a\": 1}, {\"b\": []} ]" APPEND_TAIL);
+    becomes("{\"cells\":[\r\n {\r\n  \"cell_type\":\"code\",\r\n  \"outputs\":[\r\n   {},\r\n  "
+            " {}\r\n  ],\r\n"
+            "  \"source\":\"1\"\r\n }\r\n],\"nbformat\":4}",
+            change_append,
+            "{\"cells\":[\r\n {\r\n  \"cell_type\":\"code\",\r\n  \"outputs\":[\r\n   {},\r\n"
+            "   {},\r\n   {\"a\":1},\r\n   {\"b\":[]}\r\n  ],\r\n"
+            "  \"source\":\"1\"\r\n }\r\n],\"nbformat\":4}");
+}
+
 static void change_clear(struct nb_edit *edit, const struct nb *nb)
 {
     nb_clear_outputs(edit, nb, 0);
@@ -271,6 +299,30 @@ static void test_ids(void **state)
         assert_int_equal(nb.cells[i].id_doubled, i < 3);
     }
     assert_false(nb.has_ids);
+    nb_done(&nb);
+}
+
+/* Names and words as some writers spell them: readers take them for the same. */
+static void test_escaped_words(void **state)
+{
+    (void)state;
+    struct nb nb;
+    static const char file[] =
+        "{\"c\\u0065lls\":[{\"cell\\u005Ftype\":\"c\\u006fde\",\"source\":\"old\","
+        "\"s\\u006Furce\":\"new\",\"sourc\\u00e9\":\"\",\"sourc\\u0165\":\"\","
+        "\"sourc\\\\e\":\"\",\"outputs\":[{\"output_type\":\"display_data\","
+        "\"metadata\":{},\"data\":{\"image\\/png\":\"aGk=\"}}],\"execution_count\":null}],"
+        "\"nbformat\":4}";
+    index_good(str(file), &nb);
+    assert_int_equal(nb.cells[0].type, NB_CODE);
+    source_is(&nb, 0, "new");
+    struct nb_walk walk = nb_walk_into(nb.bytes, nb.cells[0].outputs);
+    struct nb_span output = {0, 0};
+    assert_true(nb_walk_element(&walk, &output));
+    struct nb_span data = nb_member(nb.bytes, output, "data");
+    assert_int_equal(nb_member(nb.bytes, data, "image/png").len, 6);
+    assert_int_equal(nb_member(nb.bytes, data, "image/pn").len, 0);
+    assert_int_equal(nb_member(nb.bytes, data, "image/pngs").len, 0);
     nb_done(&nb);
 }
 
@@ -466,10 +518,12 @@ int main(void)
         cmocka_unit_test(test_missing_members),
         cmocka_unit_test(test_patch_output),
         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_escaped_words),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_new_file),
+        cmocka_unit_test(test_outputs_behind_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

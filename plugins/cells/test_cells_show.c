@@ -78,6 +78,25 @@ static void test_clean_long(void **state)
     nb_text_done(&out);
 }
 
+/* A line without end: what is behind the width of the row is not kept to be written over. */
+static void test_clean_wide(void **state)
+{
+    (void)state;
+    struct nb_text raw = {0};
+    struct nb_text out = {0};
+    const size_t width = (size_t)1 << 20;
+    for (size_t i = 0; i < 3 * width + 2; i++) {
+        nb_add(&raw, i % width == 0 ? "|" : "x", 1);
+    }
+    nb_add_word(&raw, "\rend\n\x1b[0mnext");
+    show_clean(&out, nb_text_str(&raw));
+    assert_int_equal(out.len, 3 * width + strlen("end\nnext"));
+    assert_memory_equal(out.data, raw.data, 3 * width);
+    assert_memory_equal(out.data + 3 * width, "end\nnext", 8);
+    nb_text_done(&raw);
+    nb_text_done(&out);
+}
+
 static void test_cut(void **state)
 {
     (void)state;
@@ -147,9 +166,9 @@ static void test_outputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),   cmocka_unit_test(test_clean_long),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_clean),      cmocka_unit_test(test_clean_long),
+        cmocka_unit_test(test_clean_wide), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_fence),      cmocka_unit_test(test_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,10 +117,11 @@ int editor_check_mode(struct ng_call *call, struct ng_str path)
     if (call->caller->mode == NG_MODE_AGENT || !editor_ends_with(path, ".ipynb")) {
         return NG_OK;
     }
-    return ng_fail(call, NG_EMODE,
-                   "%.*s is a notebook of cells: outside of the agent mode it cannot be edited "
-                   "as a file. Edit its cells, or call in mode agent.",
-                   (int)path.len, path.data);
+    return ng_fail(
+        call, NG_EMODE,
+        "%.*s is a notebook of cells: it is changed in Agent mode only, as a file and "
+        "by its cells.",
+        (int)path.len, path.data);
 }
 
 int editor_fail_directory(struct ng_call *call, struct ng_str path)

@@ -203,8 +203,9 @@ static int find_folder(const struct on_notebook *notebook, struct ng_call *call,
     return NG_OK;
 }
 
-/* There may be a note of this name in another form of Unicode: it is the same note. *ret_file:
- * the path with its folders as they are on disk. */
+/* There may be a note of this name in another form of Unicode: it is the same note. (One of
+ * this very name is the file service's to find: it knows the repeat of a call.) *ret_file: the
+ * path with its folders as they are on disk. */
 static int check_free(const struct on_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {
@@ -214,8 +215,8 @@ static int check_free(const struct on_notebook *notebook, struct ng_call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    if (sqlite3_prepare_v2(db, "SELECT 1 FROM notes WHERE path=?1", -1, &statement, NULL) !=
-            SQLITE_OK ||
+    if (sqlite3_prepare_v2(db, "SELECT 1 FROM notes WHERE path=?1 AND file IS NOT NULL", -1,
+                           &statement, NULL) != SQLITE_OK ||
         sqlite3_bind_text(statement, 1, path.data, (int)path.len, SQLITE_STATIC) != SQLITE_OK) {
         rc = on_index_fail(notebook, call, db);
     } else if (sqlite3_step(statement) == SQLITE_ROW) {

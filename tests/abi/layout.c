@@ -315,7 +315,9 @@ AT(ng_host, change_as, 688);
 AT(ng_host, fail_after, 696);
 AT(ng_host, when_ended, 704);
 AT(ng_host, shield, 712);
-SIZE(ng_host, 720);
+AT(ng_host, once, 720);
+AT(ng_host, history_count, 728);
+SIZE(ng_host, 736);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -484,7 +486,8 @@ AT(ng_documents, verify, 176);
 AT(ng_documents, last_seq, 184);
 AT(ng_documents, engine, 192);
 AT(ng_documents, settle, 200);
-SIZE(ng_documents, 208);
+AT(ng_documents, history_count, 208);
+SIZE(ng_documents, 216);
 
 /* ---- journal.h ---- */
 

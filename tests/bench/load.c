@@ -4,10 +4,13 @@
  * fast as the server answers or at a given rate. Prints one JSON object. Latency at a given
  * rate counts from when a request was due.
  *
- *   load HOST:PORT CONNECTIONS SECONDS REQUEST-FILE [RATE]
+ *   load [-r RATE] [-c COUNT] [-n RANGE] [-i EVERY] HOST:PORT CONNECTIONS SECONDS REQUEST-FILE
  *
- * The request file holds one raw HTTP request; "@@@@" in it becomes the connection's number in
- * four digits, "########" that of the request on its connection in eight.
+ * -r so many requests a second in all; -c ends after so many; -i prints an object each so many
+ * seconds, of that time alone. The request file holds one raw HTTP request; "@@@@" in it
+ * becomes the connection's number in four digits, "########" that of the request on its
+ * connection in eight, "++++++++" that of the request among all, "~~~~~~~~" one by chance below
+ * RANGE.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,18 +23,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 4096
-#define REQUEST_MAX (1024 * 1024)
+#define REQUEST_MAX (4 * 1024 * 1024)
 #define RESPONSE_MAX (16 * 1024 * 1024)
 #define SAMPLES_MAX 4000000
 #define EVENTS_MAX 256
-#define MARK "########"
 #define MARK_LEN 8
-#define MARKS_MAX 4
+#define MARKS_MAX 8
+#define NUMBER_END 100000000
+
+/* What a mark in the request becomes. */
+enum mark_kind {
+    MARK_OWN,
+    MARK_ALL,
+    MARK_CHANCE,
+    MARK_KINDS,
+};
+
+static const char mark_texts[MARK_KINDS][MARK_LEN + 1] = {"########", "++++++++", "~~~~~~~~"};
+
+struct mark {
+    enum mark_kind kind;
+    size_t at;
+};
 
 struct connection {
     int fd;
@@ -40,22 +59,27 @@ struct connection {
     char *in;
     size_t in_len, in_cap;
     int64_t due_ns; /* when the running request should have begun */
-    bool busy;
-    unsigned number;                     /* of requests begun */
-    size_t marks[MARKS_MAX], mark_count; /* where it goes in the request */
+    bool busy, writing;
+    uint64_t number; /* of requests begun */
+    struct mark marks[MARKS_MAX];
+    size_t mark_count;
 };
 
 struct load {
     struct connection connections[CONNECTIONS_MAX];
     int count;
+    int next; /* whose turn it is, where the rate is given */
     int epoll;
-    int64_t end_ns;
-    uint64_t answered, failed, status_other;
+    int64_t end_ns, part_ns;
+    uint64_t begun, done, begin_max; /* requests; no end where that is 0 */
+    uint64_t range, chance;
+    uint64_t answered, status_other;
     uint32_t *samples; /* microseconds */
     size_t sample_count;
     double rate;
     int64_t next_due_ns;
-    double interval_ns;
+    int64_t interval_ns;
+    int64_t every_ns; /* 0: one object, at the end */
 };
 
 static int64_t now_ns(void)
@@ -105,38 +129,71 @@ static void connection_open(struct load *load, struct connection *connection,
     }
 }
 
-static void connection_send(struct connection *connection)
+static void connection_watch(struct load *load, struct connection *connection, bool writing)
+{
+    struct epoll_event event = {.events = writing ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                .data.ptr = connection};
+    if (connection->writing != writing &&
+        epoll_ctl(load->epoll, EPOLL_CTL_MOD, connection->fd, &event) != 0) {
+        die("epoll_ctl");
+    }
+    connection->writing = writing;
+}
+
+static void connection_send(struct load *load, struct connection *connection)
 {
     while (connection->sent < connection->request_len) {
         ssize_t n = write(connection->fd, connection->request + connection->sent,
                           connection->request_len - connection->sent);
         if (n < 0 && errno == EAGAIN) {
-            continue; /* small requests: the socket takes them at once */
+            break;
         }
         if (n <= 0) {
             die("write");
         }
         connection->sent += (size_t)n;
     }
+    connection_watch(load, connection, connection->sent < connection->request_len);
 }
 
-static void connection_number(struct connection *connection)
+/* xorshift: the same numbers in every run */
+static uint64_t load_chance(struct load *load)
 {
-    char digits[16];
-    (void)snprintf(digits, sizeof(digits), "%08u", connection->number++ % 100000000);
-    for (size_t i = 0; i < connection->mark_count; i++) {
-        memcpy(connection->request + connection->marks[i], digits, MARK_LEN);
-    }
+    load->chance ^= load->chance << 13;
+    load->chance ^= load->chance >> 7;
+    load->chance ^= load->chance << 17;
+    return load->chance % load->range;
 }
 
-static void connection_start(struct connection *connection, int64_t due)
+static void connection_number(struct load *load, struct connection *connection)
+{
+    char digits[24];
+    for (size_t i = 0; i < connection->mark_count; i++) {
+        const struct mark *mark = &connection->marks[i];
+        uint64_t number = mark->kind == MARK_OWN   ? connection->number
+                          : mark->kind == MARK_ALL ? load->begun
+                                                   : load_chance(load);
+        (void)snprintf(digits, sizeof(digits), "%08llu",
+                       (unsigned long long)(number % NUMBER_END));
+        memcpy(connection->request + mark->at, digits, MARK_LEN);
+    }
+    connection->number++;
+    load->begun++;
+}
+
+static bool load_may_begin(const struct load *load)
+{
+    return load->begin_max == 0 || load->begun < load->begin_max;
+}
+
+static void connection_start(struct load *load, struct connection *connection, int64_t due)
 {
     connection->busy = true;
     connection->due_ns = due;
     connection->sent = 0;
     connection->in_len = 0;
-    connection_number(connection);
-    connection_send(connection);
+    connection_number(load, connection);
+    connection_send(load, connection);
 }
 
 /* Length of the whole response in the buffer, 0 if more is to come. */
@@ -168,8 +225,13 @@ static void connection_answered(struct load *load, struct connection *connection
 {
     int64_t took = now_ns() - connection->due_ns;
     load->answered++;
+    load->done++;
     if (connection->in_len > 9 && memcmp(connection->in + 9, "200", 3) != 0) {
-        load->status_other++;
+        if (load->status_other++ == 0) {
+            const char *body = memmem(connection->in, connection->in_len, "\r\n\r\n", 4);
+            fprintf(stderr, "load: %.3s %.300s\n", connection->in + 9,
+                    body != NULL ? body + 4 : "");
+        }
     }
     if (load->sample_count < SAMPLES_MAX) {
         load->samples[load->sample_count++] = (uint32_t)(took / 1000);
@@ -205,42 +267,6 @@ static void connection_read(struct load *load, struct connection *connection)
     }
 }
 
-static void load_pace(struct load *load, int64_t now)
-{
-    for (int i = 0; i < load->count && load->next_due_ns <= now; i++) {
-        if (!load->connections[i].busy) {
-            connection_start(&load->connections[i], load->next_due_ns);
-            load->next_due_ns += (int64_t)load->interval_ns;
-        }
-    }
-}
-
-static void load_run(struct load *load)
-{
-    struct epoll_event events[EVENTS_MAX];
-    load->next_due_ns = now_ns();
-    for (int i = 0; i < load->count && load->rate == 0; i++) {
-        connection_start(&load->connections[i], now_ns());
-    }
-    for (;;) {
-        int64_t now = now_ns();
-        if (now >= load->end_ns) {
-            return;
-        }
-        if (load->rate > 0) {
-            load_pace(load, now);
-        }
-        int n = epoll_wait(load->epoll, events, EVENTS_MAX, load->rate > 0 ? 0 : 100);
-        for (int i = 0; i < n; i++) {
-            struct connection *connection = events[i].data.ptr;
-            connection_read(load, connection);
-            if (!connection->busy && load->rate == 0) {
-                connection_start(connection, now_ns());
-            }
-        }
-    }
-}
-
 static int sample_order(const void *a, const void *b)
 {
     uint32_t left = *(const uint32_t *)a;
@@ -257,14 +283,101 @@ static double percentile(const struct load *load, double share)
     return (double)load->samples[at] / 1000.0;
 }
 
+/* What was seen since the last time, and begins anew. */
+static void load_print(struct load *load, int64_t now)
+{
+    double seconds = (double)(now - load->part_ns) / 1e9;
+    qsort(load->samples, load->sample_count, sizeof(*load->samples), sample_order);
+    printf("{\"answered\":%llu,\"not_200\":%llu,\"seconds\":%.3f,\"rate\":%.1f,\"p50_ms\":%.3f,"
+           "\"p99_ms\":%.3f,\"p999_ms\":%.3f}\n",
+           (unsigned long long)load->answered, (unsigned long long)load->status_other, seconds,
+           (double)load->answered / seconds, percentile(load, 0.5), percentile(load, 0.99),
+           percentile(load, 0.999));
+    (void)fflush(stdout);
+    load->part_ns = now;
+    load->answered = load->status_other = load->sample_count = 0;
+}
+
+/* Begins what is due, the connections taking turns; what finds none free is late, and counts
+ * so. */
+static void load_pace(struct load *load, int64_t now)
+{
+    for (int i = 0; i < load->count && load->next_due_ns <= now && load_may_begin(load); i++) {
+        struct connection *connection = &load->connections[load->next];
+        load->next = (load->next + 1) % load->count;
+        if (!connection->busy) {
+            connection_start(load, connection, load->next_due_ns);
+            load->next_due_ns += load->interval_ns;
+        }
+    }
+}
+
+/* Until an answer, the next request that is due, or the next object to print. */
+static int load_wait(struct load *load, struct epoll_event *events, int64_t now)
+{
+    int64_t until = load->end_ns;
+    if (load->every_ns > 0 && load->part_ns + load->every_ns < until) {
+        until = load->part_ns + load->every_ns;
+    }
+    /* One that was due and found no free connection waits for an answer, not for the clock. */
+    if (load->rate > 0 && load->next_due_ns > now && load->next_due_ns < until) {
+        until = load->next_due_ns;
+    }
+    int64_t left = until > now ? until - now : 0;
+    struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000),
+                               .tv_nsec = (long)(left % 1000000000)};
+    return epoll_pwait2(load->epoll, events, EVENTS_MAX, &timeout, NULL);
+}
+
+static void connection_ready(struct load *load, struct connection *connection, uint32_t events)
+{
+    if ((events & EPOLLOUT) != 0) {
+        connection_send(load, connection);
+    }
+    if ((events & ~(uint32_t)EPOLLOUT) != 0) {
+        connection_read(load, connection);
+    }
+    if (!connection->busy && load->rate == 0 && load_may_begin(load)) {
+        connection_start(load, connection, now_ns());
+    }
+}
+
+static void load_run(struct load *load)
+{
+    struct epoll_event events[EVENTS_MAX];
+    load->next_due_ns = now_ns();
+    for (int i = 0; i < load->count && load->rate == 0 && load_may_begin(load); i++) {
+        connection_start(load, &load->connections[i], now_ns());
+    }
+    for (;;) {
+        int64_t now = now_ns();
+        if (load->every_ns > 0 && now >= load->part_ns + load->every_ns) {
+            load_print(load, now);
+        }
+        if (now >= load->end_ns || (load->begin_max > 0 && load->done >= load->begin_max)) {
+            return;
+        }
+        if (load->rate > 0) {
+            load_pace(load, now);
+        }
+        int n = load_wait(load, events, now_ns());
+        for (int i = 0; i < n; i++) {
+            connection_ready(load, events[i].data.ptr, events[i].events);
+        }
+    }
+}
+
 static void find_marks(struct connection *connection)
 {
-    const char *at = connection->request;
-    const char *end = at + connection->request_len;
-    while (connection->mark_count < MARKS_MAX &&
-           (at = memmem(at, (size_t)(end - at), MARK, MARK_LEN)) != NULL) {
-        connection->marks[connection->mark_count++] = (size_t)(at - connection->request);
-        at += MARK_LEN;
+    for (size_t kind = 0; kind < MARK_KINDS; kind++) {
+        const char *at = connection->request;
+        const char *end = at + connection->request_len;
+        while (connection->mark_count < MARKS_MAX &&
+               (at = memmem(at, (size_t)(end - at), mark_texts[kind], MARK_LEN)) != NULL) {
+            connection->marks[connection->mark_count++] =
+                (struct mark){(enum mark_kind)kind, (size_t)(at - connection->request)};
+            at += MARK_LEN;
+        }
     }
 }
 
@@ -283,28 +396,57 @@ static char *request_for(const char *text, size_t len, int number)
     return copy;
 }
 
-int main(int argc, char **argv)
+static bool load_options(struct load *load, int argc, char **argv)
 {
-    static struct load load;
-    if (argc < 5) {
-        fprintf(stderr, "usage: load HOST:PORT CONNECTIONS SECONDS REQUEST-FILE [RATE]\n");
-        return 2;
+    int option;
+    while ((option = getopt(argc, argv, "r:c:n:i:")) != -1) {
+        switch (option) {
+        case 'r':
+            load->rate = strtod(optarg, NULL);
+            break;
+        case 'c':
+            load->begin_max = strtoull(optarg, NULL, 10);
+            break;
+        case 'n':
+            load->range = strtoull(optarg, NULL, 10);
+            break;
+        case 'i':
+            load->every_ns = (int64_t)(strtod(optarg, NULL) * 1e9);
+            break;
+        default:
+            return false;
+        }
     }
-    char *colon = strrchr(argv[1], ':');
+    load->interval_ns = load->rate > 0 ? (int64_t)(1e9 / load->rate) : 0;
+    return argc - optind == 4 && load->range > 0;
+}
+
+static bool read_address(char *text, struct sockaddr_in *ret_address)
+{
+    char *colon = strrchr(text, ':');
     if (colon == NULL) {
-        return 2;
+        return false;
     }
     *colon = '\0';
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10))};
-    if (inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
+    *ret_address = (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10))};
+    return inet_pton(AF_INET, text, &ret_address->sin_addr) == 1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct load load = {.range = 1, .chance = 88172645463325252};
+    struct sockaddr_in address;
+    if (!load_options(&load, argc, argv) || !read_address(argv[optind], &address)) {
+        fprintf(stderr, "usage: load [-r RATE] [-c COUNT] [-n RANGE] [-i EVERY] HOST:PORT "
+                        "CONNECTIONS SECONDS REQUEST-FILE\n");
         return 2;
     }
+    /* Requests that are due in microseconds are not to wait for the timer's slack. */
+    (void)prctl(PR_SET_TIMERSLACK, 1);
     size_t len = 0;
-    char *text = read_file(argv[4], &len);
-    load.count = (int)strtol(argv[2], NULL, 10);
-    load.rate = argc > 5 ? strtod(argv[5], NULL) : 0;
-    load.interval_ns = load.rate > 0 ? 1e9 / load.rate : 0;
+    char *text = read_file(argv[optind + 3], &len);
+    load.count = (int)strtol(argv[optind + 1], NULL, 10);
     load.samples = malloc(SAMPLES_MAX * sizeof(*load.samples));
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
     if (load.count < 1 || load.count > CONNECTIONS_MAX || load.samples == NULL ||
@@ -317,15 +459,11 @@ int main(int argc, char **argv)
         load.connections[i].request_len = len;
         find_marks(&load.connections[i]);
     }
-    int64_t start = now_ns();
-    load.end_ns = start + (int64_t)(strtod(argv[3], NULL) * 1e9);
+    load.part_ns = now_ns();
+    load.end_ns = load.part_ns + (int64_t)(strtod(argv[optind + 2], NULL) * 1e9);
     load_run(&load);
-    double seconds = (double)(now_ns() - start) / 1e9;
-    qsort(load.samples, load.sample_count, sizeof(*load.samples), sample_order);
-    printf("{\"answered\":%llu,\"not_200\":%llu,\"seconds\":%.3f,\"rate\":%.1f,\"p50_ms\":%.3f,"
-           "\"p99_ms\":%.3f,\"p999_ms\":%.3f}\n",
-           (unsigned long long)load.answered, (unsigned long long)load.status_other, seconds,
-           (double)load.answered / seconds, percentile(&load, 0.5), percentile(&load, 0.99),
-           percentile(&load, 0.999));
+    if (load.every_ns == 0 || load.answered > 0) {
+        load_print(&load, now_ns());
+    }
     return 0;
 }

@@ -58,40 +58,52 @@ def memory_mib(pid):
 
 
 class Gateway:
-    def __init__(self, binary, *flags, data=None):
+    def __init__(self, binary, *flags, data=None, env=None, log=subprocess.DEVNULL, before=()):
         self.data = data or tempfile.mkdtemp(prefix="notegate-bench-")
         self.flags = flags
         self.binary = binary
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("NOTEGATE_")} | (env or {})
+        self.log = log
+        self.before = before  # words of the command in front of the gateway's
         self.start()
 
     def start(self):
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data,
+            [*self.before, self.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data,
              "--set", "log.level=error", *self.flags],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env)
         line = self.process.stdout.readline()
         match = re.search(r"http://([0-9.]+):(\d+)", line)
         if not match:
+            self.stop()
             raise SystemExit(f"the gateway did not start: {line!r}")
         self.port = int(match.group(2))
         self.pid = self.process.pid
         return self
 
-    def call(self, tool, arguments, agent="bench", headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port)
-        connection.request("POST", f"/v1/tools/{tool}", json.dumps(arguments),
-                           {"Content-Type": "application/json", **(headers or {"X-Notegate-Agent": agent})})
-        response = connection.getresponse()
-        body = json.loads(response.read())
-        connection.close()
-        return body
+    def call(self, tool, arguments, agent="bench", headers=None, timeout=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request("POST", f"/v1/tools/{tool}", json.dumps(arguments),
+                               {"Content-Type": "application/json", **(headers or {"X-Notegate-Agent": agent})})
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
 
-    def stop(self, keep=False):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+    def stop(self, keep=False, seconds=20):
+        """What it ended with; killed where it does not end."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
         if not keep:
             shutil.rmtree(self.data, ignore_errors=True)
+        return self.process.returncode
 
 
 def request(path, body, headers=()):
@@ -104,15 +116,22 @@ def request(path, body, headers=()):
     return name
 
 
-def load(out, port, connections, seconds, file, pid, rate=None):
+def load_command(out, port, connections, seconds, file, rate=None, count=None, among=None, every=None):
+    options = [word for flag, value in (("-r", rate), ("-c", count), ("-n", among), ("-i", every)) if value
+               for word in (flag, str(value))]
+    return [os.path.join(out, "load"), *options, f"127.0.0.1:{port}", str(connections), str(seconds), file]
+
+
+def load(out, port, connections, seconds, file, pid, rate=None, **options):
     before = cpu_seconds(pid)
-    command = [os.path.join(out, "load"), f"127.0.0.1:{port}", str(connections), str(seconds), file]
-    if rate:
-        command.append(str(rate))
-    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    command = load_command(out, port, connections, seconds, file, rate, **options)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"the load generator failed: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
     result["cpu_us"] = (cpu_seconds(pid) - before) * 1e6 / max(1, result["answered"])
     if result["not_200"]:
-        raise SystemExit(f"{result['not_200']} answers were not 200 ({file})")
+        raise SystemExit(f"{result['not_200']} answers were not 200: {done.stderr.strip()}")
     return result
 
 
@@ -131,7 +150,7 @@ class Bare:
 def body_of(port, file):
     """The body of the answer to the request in the file."""
     with socket.create_connection(("127.0.0.1", port)) as connection, open(file, "rb") as request_file:
-        connection.sendall(request_file.read())
+        connection.sendall(request_file.read().replace(b"@@@@", b"0000"))
         response = http.client.HTTPResponse(connection)
         response.begin()
         return response.read()

@@ -246,6 +246,13 @@ static void test_history(void **state)
         assert_int_equal(
             f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows), NG_OK);
         assert_int_equal(rows.count, cases[i].count);
+        uint64_t counted = 0;
+        range.limit = UINT32_MAX;
+        if (f->docs->history_count != NULL && cases[i].limit >= 5) {
+            assert_int_equal(
+                f->docs->history_count(f->db, fixture_call(f), &key, &range, &counted), NG_OK);
+            assert_int_equal(counted, cases[i].count);
+        }
         for (size_t j = 0; j < rows.count; j++) {
             char text[16];
             int step = cases[i].ascending ? (int)j : -(int)j;
@@ -261,6 +268,11 @@ static void test_history(void **state)
     struct rows rows = {0};
     assert_int_equal(f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows),
                      NG_ENOTFOUND);
+    uint64_t none = 7;
+    if (f->docs->history_count != NULL) {
+        assert_int_equal(f->docs->history_count(f->db, fixture_call(f), &key, &range, &none),
+                         NG_ENOTFOUND);
+    }
 }
 
 static void test_no_history(void **state)

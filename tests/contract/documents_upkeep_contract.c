@@ -73,6 +73,8 @@ static void test_thinning(void **state)
         assert_int_equal(
             f->docs->maintain(f->db, fixture_call(f), now, 10 * DAY, pin_five, NULL), NG_OK);
         int kept_old = 0;
+        uint64_t kept_all = 0;
+        uint64_t counted = 0;
         for (int i = 1; i <= COUNT; i++) {
             bool kept = false;
             check_kept(f, "doc", i, &kept);
@@ -81,9 +83,17 @@ static void test_thinning(void **state)
                 assert_true(kept);
             }
             kept_old += kept && days_ago > 10;
+            kept_all += kept;
         }
         /* One a day of 29 days, the pinned one, and perhaps the first. */
         assert_in_range(kept_old, 29, 32);
+        struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("doc")};
+        struct ng_range range = {.size = sizeof(range)};
+        if (f->docs->history_count != NULL) {
+            assert_int_equal(
+                f->docs->history_count(f->db, fixture_call(f), &key, &range, &counted), NG_OK);
+            assert_int_equal(counted, kept_all);
+        }
     }
     bool kept = false;
     check_kept(f, "short", 1, &kept);

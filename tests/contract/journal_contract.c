@@ -660,6 +660,39 @@ static void test_restart(void **state)
     free(rows);
 }
 
+#define AGAIN_MAX 40
+
+/* A delivery of which one entry was there before, as after a kill: all others come in order. */
+static void test_delivered_in_part(void **state)
+{
+    struct suite *suite = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    struct ng_entry entries[AGAIN_MAX];
+    char ids[AGAIN_MAX][16];
+    const size_t before = 3;
+    assert_non_null(rows);
+    for (size_t i = 0; i < AGAIN_MAX; i++) {
+        (void)snprintf(ids[i], sizeof(ids[i]), "e%zu", i);
+        entries[i] =
+            journal_reference("team", ids[i], i % 2 == 0 ? "p1" : "p2", i + 1, (int64_t)i);
+    }
+    assert_int_equal(deliver(suite, &entries[before], 1), NG_OK);
+    harness_reopen(&suite->harness);
+    suite_find(suite);
+    assert_int_equal(deliver(suite, entries, AGAIN_MAX), NG_OK);
+    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
+    assert_int_equal(rows->count, AGAIN_MAX);
+    size_t at = AGAIN_MAX;
+    assert_str(rows->entries[--at].event_id, ids[before]);
+    for (size_t i = 0; i < AGAIN_MAX; i++) {
+        if (i != before) {
+            assert_str(rows->entries[--at].event_id, ids[i]);
+        }
+    }
+    collected_done(rows);
+    free(rows);
+}
+
 /* ---- the suite ---- */
 
 struct suite_start {
@@ -717,6 +750,7 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_restore_nothing),
         CONTRACT(test_checkpoints),
         CONTRACT(test_restart),
+        CONTRACT(test_delivered_in_part),
     };
     return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@ PYTHON = "/usr/bin/python3"
 SPECS = pathlib.Path("/usr/share/jupyter/kernels")
 BAD_KERNEL = SOURCE / "tests" / "support" / "misbehaving_kernel.py"
 RUN_SECONDS = 120
+# How much of a flood is sent: sanitizers are slow, and find as much in less.
+MUCH = 1 if os.environ.get("NOTEGATE_TEST_PRESET") not in ("asan", "tsan") else 6
 
 
 def need(*kernels):
@@ -64,9 +66,9 @@ def bad_kernel(folder, name, *words, **more):
 class Book:
     """A notebook of a gateway and what a test does with it."""
 
-    def __init__(self, gateway, name, cells, agent=None, **more):
+    def __init__(self, gateway, name, cells, agent=None, folder=None, **more):
         self.gateway = gateway
-        self.path = gateway.data_dir / "files" / name
+        self.path = (folder or gateway.data_dir / "files") / name
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.headers = {"X-Notegate-Agent": agent} if agent else None
         write_notebook(self.path, cells, **more)
@@ -74,6 +76,11 @@ class Book:
     def as_agent(self, agent):
         other = object.__new__(Book)
         other.gateway, other.path, other.headers = self.gateway, self.path, {"X-Notegate-Agent": agent}
+        return other
+
+    def through(self, gateway):
+        other = object.__new__(Book)
+        other.gateway, other.path, other.headers = gateway, self.path, self.headers
         return other
 
     def call(self, tool, **arguments):
@@ -142,8 +149,8 @@ def marked(mark):
     return found
 
 
-def holder_of(gateway):
-    """The process that holds its kernels."""
+def child_of(parent):
+    """The process below this one that has to do with holding kernels."""
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -151,9 +158,20 @@ def holder_of(gateway):
                 name = (entry / "comm").read_text().strip()
             except OSError:
                 continue
-            if int(fields[1]) == gateway.process.pid and name.startswith("notegate-kernel"):
+            if int(fields[1]) == parent and name.startswith("notegate-kernel"):
                 return int(entry.name)
     return None
+
+
+def guard_of(gateway):
+    """The process that guards the one that holds its kernels."""
+    return child_of(gateway.process.pid)
+
+
+def holder_of(gateway):
+    """The process that holds its kernels."""
+    guard = guard_of(gateway)
+    return guard and child_of(guard)
 
 
 def cells_gateway(data_dir, *sets):

@@ -11,7 +11,7 @@ import subprocess
 import httpx
 import pytest
 import yaml
-from conftest import SOURCE, Gateway, binary, environment, eventually
+from conftest import SOURCE, Gateway, binary, environment, eventually, whole
 from test_guides import GUIDES, TIMEOUT, block, blocks
 
 GUIDE = GUIDES / "agent-notebook.md"
@@ -31,9 +31,12 @@ def shell(text, folder, **more):
 
 
 def ask(gateway, tool, arguments=None):
-    answer = gateway.call(tool, arguments)
-    assert answer.status_code == 200, answer.text
-    return answer.json()["result"]
+    def asked():
+        answer = gateway.call(tool, arguments)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"]
+
+    return whole(asked, WAIT) if tool in ("memory_recall", "memory_timeline") else asked()
 
 
 def mongo_of(servers):
@@ -168,10 +171,10 @@ def test_moving(servers, tmp_path, target):
 
 def told(gateway):
     """The day without what a reader adds, oldest first."""
-    whole = ask(gateway, "memory_timeline", {"limit": 1000})
+    day = ask(gateway, "memory_timeline", {"limit": 1000})
     rows = [(row["type"], row.get("action"), row["event_id"], row.get("content"), row.get("title"), row.get("version"))
-            for row in whole["events"]]
-    return None if "backlog" in whole else rows[::-1]
+            for row in day["events"]]
+    return rows[::-1]
 
 
 def test_the_journal_follows_its_setting(servers, tmp_path):

@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from cells_support import Book, bad_kernel, need_zmq, write_spec
+from cells_support import MUCH, Book, bad_kernel, need_zmq, write_spec
 from conftest import Gateway, eventually
 
 
@@ -16,6 +16,7 @@ def gateway(tmp_path_factory):
     bad_kernel(folder / "jupyter", "bad")
     bad_kernel(folder / "jupyter", "dead", "dead")
     bad_kernel(folder / "jupyter", "mute", "mute")
+    bad_kernel(folder / "jupyter", "late", "late")
     bad_kernel(folder / "jupyter", "messages", interrupt_mode="message")
     write_spec(folder / "jupyter", "missing", ["/nowhere/at/all", "{connection_file}"])
     with pytest.MonkeyPatch.context() as patch:
@@ -101,8 +102,45 @@ def test_output_of_no_request_goes_to_the_running_cell(bad):
     assert one.text("c0") == "whose?\n"
 
 
+def test_late_output_of_the_run_before(bad):
+    one = bad([["busy"], ["stream", "mine\n"], ["reply"], ["idle"]], [["busy"], ["stale", "old\n"], ["stream", "new\n"], ["reply"], ["idle"]])
+    one.run("c0")
+    assert "Cell c1:\nnew\n\nAfter its run was over, cell c0 put out:\nold" in one.run("c1")
+    assert one.text("c0") == "mine\nold\n" and one.text("c1") == "new\n"
+
+
+def test_output_without_a_parent_is_not_of_an_empty_cell(bad):
+    one = bad([["orphan", "whose?\n"], ["busy"], ["reply"], ["idle"]])
+    notebook = one.load()
+    notebook["cells"].insert(0, {**notebook["cells"][0], "id": "empty", "source": []})
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+    one.run("empty", "c0")
+    assert one.outputs("empty") == [] and one.text("c0") == "whose?\n"
+
+
+def test_time_that_is_over_between_cells(bad):
+    """The first one is whole, the second one is not begun."""
+    one = bad([["busy"], ["input"], ["stream", "whole\n"], ["reply"], ["sleep", 7], ["idle"]], GOOD)
+    said = one.fail("c0", "c1", status=504, code="TIMEOUT", timeout=3)
+    assert said.startswith("Its time was over (timeout) before cell c1 began. 1 of 2 cell(s) were executed before, 1 not at all.")
+    assert one.text("c0") == "whole\n" and one.outputs("c1") == []
+    one.run("c1")
+
+
+def test_an_interrupt_between_cells(bad):
+    one = bad([["busy"], ["input"], ["reply"], ["stream", "replied\n"], ["sleep", 3], ["idle"]], GOOD)
+    handle = one.start("c0", "c1")
+    eventually(lambda: "replied" in one.look(handle).text, 120, "the reply")
+    assert one.call("interruptKernel").status_code == 200
+    over = one.wait_over(handle)
+    assert over.status_code == 422 and over.json()["code"] == "CELL_FAILED"
+    assert over.json()["message"].startswith("The run was interrupted before cell c1 began. 1 of 2 cell(s) were executed before")
+    assert one.outputs("c1") == []
+    one.run("c1")
+
+
 def test_a_huge_message(bad):
-    one = bad([["busy"], ["huge", 100], ["stream", "end", "stderr"], ["reply"], ["idle"]], GOOD)
+    one = bad([["busy"], ["huge", 102 // MUCH], ["stream", "end", "stderr"], ["reply"], ["idle"]], GOOD)
     said = one.run("c0")
     assert len(said) < 80_000
     kept = one.outputs("c0")
@@ -111,15 +149,21 @@ def test_a_huge_message(bad):
 
 
 def test_a_flood_is_whole(bad):
-    one = bad([["busy"], ["reply"], ["flood", 60000], ["idle"]], GOOD)
+    one = bad([["busy"], ["reply"], ["flood", 60000 // MUCH], ["idle"]], GOOD)
     handle = one.start("c0")
     one.wait_over(handle)
-    assert one.text("c0") == "".join(f"{at:05}\n" for at in range(60000))
+    assert one.text("c0") == "".join(f"{at:05}\n" for at in range(60000 // MUCH))
     assert "hi" in one.run("c1")
 
 
 def test_a_question_gets_an_empty_answer(bad):
     one = bad([["busy"], ["ask"], ["reply"], ["idle"]])
+    assert "answered ''" in one.run("c0")
+
+
+def test_a_question_at_once_waits_for_its_channel(bad):
+    """A question would be lost that comes before its channel is connected."""
+    one = bad([["busy"], ["ask"], ["reply"], ["idle"]], kernel="late")
     assert "answered ''" in one.run("c0")
 
 

@@ -390,9 +390,23 @@ def nbformat_save(path, change):
     os.replace(beside, path)
 
 
-def test_saves_of_another_program_are_never_lost(gateway):
+def in_place_save(path, change):
+    """Read, change, written into the same file, as VS Code saves."""
+    while True:
+        try:
+            notebook = nbformat.read(path, as_version=4)
+            break
+        except FileNotFoundError:
+            continue
+    change(notebook)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(nbformat.writes(notebook))
+
+
+@pytest.mark.parametrize("save", [nbformat_save, in_place_save])
+def test_saves_of_another_program_are_never_lost(gateway, save):
     """It reads and saves as it likes, asking nobody."""
-    path = folder(gateway) / "theirs.ipynb"
+    path = folder(gateway) / f"theirs-{save.__name__}.ipynb"
     model = make_notebook(random.Random(4))
     model["cells"] = [{"id": f"c{i}", **new_cell("code", f"{i}")} for i in range(8)]
     path.write_text(jupyter(model, None))
@@ -406,7 +420,9 @@ def test_saves_of_another_program_are_never_lost(gateway):
                 count += 1
                 answer = client.post("/v1/tools/updateNotebookCell", json={
                     "notebook": path.name, "cellId": f"c{number}", "content": f"{number}: {count}"})
-                if answer.status_code not in (200, 409):
+                # While a file is written in place for long, it is no notebook.
+                unwritten = save is in_place_save and answer.json().get("code") == "NOTEBOOK_MALFORMED"
+                if answer.status_code not in (200, 409) and not unwritten:
                     failed.append(answer.text)
 
     threads = [threading.Thread(target=edits, args=(number,)) for number in range(3)]
@@ -414,7 +430,7 @@ def test_saves_of_another_program_are_never_lost(gateway):
         thread.start()
     try:
         for count in range(15 if SANITIZED else 60):
-            nbformat_save(path, lambda notebook, count=count: notebook["metadata"].update({f"mark{count}": count}))
+            save(path, lambda notebook, count=count: notebook["metadata"].update({f"mark{count}": count}))
             time.sleep(0.002)
     finally:
         stop.set()
@@ -556,16 +572,23 @@ def memory(gateway, name):
     return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
 
-def test_a_notebook_of_50_megabytes(start):
+@pytest.mark.parametrize("kind", ["images", "small cells"])
+def test_a_notebook_of_50_megabytes(start, kind):
     """Under a sanitizer a smaller one: its memory and time are its own."""
     gateway = start(sets=SETS)
-    image = "iVBORw0KGgo" * (4000 if SANITIZED else 80000)
-    cells = [{"id": f"c{i}", **new_cell("code", f"plot({i})")} for i in range(60)]
-    for cell in cells:
-        cell["outputs"] = [{"output_type": "display_data", "metadata": {}, "data": {"image/png": image}}]
+    count = 60 if kind == "images" else 10_000 if SANITIZED else 200_000
+    cells = [{"id": f"c{i}", **new_cell("code", f"plot({i})")} for i in range(count)]
+    if kind == "images":
+        image = "iVBORw0KGgo" * (4000 if SANITIZED else 80000)
+        for cell in cells:
+            cell["outputs"] = [{"output_type": "display_data", "metadata": {}, "data": {"image/png": image}}]
+    else:
+        for number, cell in enumerate(cells):
+            cell |= {"execution_count": number, "outputs": [{"output_type": "stream", "name": "stdout", "text": ["shown\n"]}]}
     path = folder(gateway) / "large.ipynb"
-    path.write_text(jupyter({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, None))
-    size = path.stat().st_size
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n")
+    content = path.read_bytes()
+    size = len(content)
     assert SANITIZED or size > 50_000_000
     before = memory(gateway, "VmHWM")
     started = time.monotonic()
@@ -573,7 +596,6 @@ def test_a_notebook_of_50_megabytes(start):
     took = time.monotonic() - started
     used = memory(gateway, "VmHWM") - before
     print(f"{took:.3f} s, {used / size:.2f} times the file")
-    assert SANITIZED or used < 3 * size  # twice, and what else the gateway did meanwhile
+    assert SANITIZED or used < 2.3 * size  # twice, and what else the gateway did meanwhile
     assert took < 60  # how long it really takes the benchmark says
-    found = read(path)
-    assert found["cells"][30]["source"] == "changed" and len(found["cells"]) == 60
+    assert path.read_bytes() == content.replace(b'"plot(30)"', b'"changed"')

@@ -3,17 +3,11 @@
 
 import base64
 import json
-import os
-import pathlib
-import signal
-import subprocess
-import threading
-import time
 
 import httpx
 import pytest
-from cells_support import RUN_SECONDS, Book, cells_gateway, code, marked, markdown, need, write_spec
-from conftest import binary, environment, eventually
+from cells_support import MUCH, RUN_SECONDS, Book, cells_gateway, code, markdown, need
+from conftest import eventually
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 STUBBORN = "import time\nwhile True:\n    try:\n        while True: time.sleep(0.05)\n    except KeyboardInterrupt: print('no', flush=True)"
@@ -163,12 +157,69 @@ def test_late_output_of_threads(book):
     assert (one.text("a") + one.text("b")).count("t\n") >= 590
 
 
+def go_on(marker, *lines):
+    """A cell that ends while a thread of it goes on; it makes the file when it is done."""
+    return "\n".join(["import threading, os", "from IPython.display import display, clear_output, HTML", "go = threading.Event()",
+                      "def more():", "    go.wait()", *(f"    {line}" for line in lines), f"    open({str(marker)!r}, 'w').close()",
+                      "print('begun')", "h = display(HTML('one'), display_id='d')",
+                      "timer = threading.Timer(1, go.set)", "timer.start()", "threading.Thread(target=more).start()"])
+
+
+def test_what_threads_put_out_while_nothing_runs(book, tmp_path):
+    """It belongs to the cell that ran last, and is told and saved with the next run."""
+    one = book(("a", go_on(tmp_path / "done", "print('later', flush=True)", "h.update(HTML('two'))")), ("b", "'b'"), ("c", "'c'"))
+    one.run("c")
+    one.run("a")
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the thread is done")
+    said = one.run("b")
+    assert "Cell b:\n'b'\n\nAfter its run was over, cell a put out:\nlater" in said
+    assert one.text("a") == "begun\nlater\n" and one.cell("a")["execution_count"] == 2
+    assert one.outputs("a")[1]["data"]["text/html"] == ["two"]
+    assert "put out" not in one.run("c")
+    # A cell that is run again begins anew.
+    (tmp_path / "done").unlink()
+    one.run("a")
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the thread is done")
+    one.run("a")
+    assert "put out" not in one.run("c")
+    assert one.text("a") == "begun\n"
+
+
+def test_threads_that_clear_what_was_there(book, tmp_path):
+    one = book(("a", go_on(tmp_path / "done", "clear_output()", "print('only this', flush=True)")), ("b", "1"))
+    one.run("a")
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the thread is done")
+    one.run("b")
+    assert one.text("a") == "only this\n" and len(one.outputs("a")) == 1
+
+
+def test_outputs_that_are_no_longer_those_of_the_run_stay(book, tmp_path):
+    one = book(("a", go_on(tmp_path / "done", "print('later', flush=True)")), ("b", "1"))
+    one.run("a")
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the thread is done")
+    one.call("clearCellOutputs", cellIds=["a"])
+    assert "put out:\nlater" in one.run("b")
+    assert one.outputs("a") == []
+
+
+def test_a_display_that_changes_has_the_same_cap(book):
+    one = book(("a", "from IPython.display import display, HTML\nh = display(HTML('one'), display_id='d')"),
+               ("b", "h.update(HTML('x' * 2_000_000))"), ("c", "h.update(HTML('y' * 1_000_000))"), ("d", "h.update(HTML('z'))"))
+    one.run("a")
+    one.run("b")
+    assert one.outputs("a")[0]["data"]["text/html"] == ["one"]
+    one.run("c")
+    assert one.outputs("a")[0]["data"]["text/html"] == ["y" * 1_000_000]
+    one.run("d")
+    assert one.outputs("a")[0]["data"]["text/html"] == ["z"]
+
+
 # ---- much of it ----
 
 
 def test_a_flood(book):
     """ipykernel itself drops lines where the machine is slow: what comes is in order, and the end is seen."""
-    one = book(("a", "for i in range(60000): print('%05d' % i, flush=True)"), ("b", "'after'"))
+    one = book(("a", f"for i in range({60000 // MUCH}): print('%05d' % i, flush=True)"), ("b", "'after'"))
     text = one.run("a", "b")
     assert len(text) < 12000 and "00000" in text and "Cell b:\n'after'" in text
     lines = one.text("a").split()
@@ -334,6 +385,24 @@ def test_background_runs_are_polled(book):
     assert answer.status_code == 404 and answer.json()["code"] == "RUN_NOT_FOUND"
 
 
+def test_outputs_of_cells_in_a_run_at_work(book):
+    """They are not in the file yet; what is there is not taken for them."""
+    before = [{"name": "stdout", "output_type": "stream", "text": "before\n"}]
+    one = book(("a", "print('now')"), ("b", "import os, time\nwhile not os.path.exists('run-at-work.go'):\n    time.sleep(0.05)"),
+               code("c", "3", outputs=before))
+    handle = one.start("a", "b", "c")
+
+    def said(cell):
+        return one.call("getCellOutputs", cellId=cell).json()["result"]
+
+    eventually(lambda: "Cell a: success" in one.look(handle).text, RUN_SECONDS, "the first cell to be over")
+    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is at work")
+    assert "before" in said("c") and "These are of an earlier run. A run of this cell is at work" in said("c")
+    (one.path.parent / "run-at-work.go").touch()
+    one.wait_over(handle)
+    assert "now" in said("a") and "at work" not in said("a") + said("b") + said("c")
+
+
 # ---- the file meanwhile ----
 
 
@@ -373,7 +442,7 @@ def test_a_cell_is_deleted_meanwhile(book):
     del notebook["cells"][0]
     one.path.write_text(json.dumps(notebook, indent=1) + "\n")
     said = one.wait_over(handle).json()["result"]
-    assert "Not all outputs were saved: meanwhile there is no longer a code cell a" in said and "here" in said
+    assert "Not all outputs were saved: there is no longer a code cell a" in said and "here" in said
     assert one.outputs("b")[0]["data"]["text/plain"] == ["2"]
 
 
@@ -389,7 +458,7 @@ def test_the_file_goes_meanwhile(book):
 def test_unknown_cells_run_nothing(book):
     one = book(("a", "1"))
     answer = one.call("runNotebookCells", cellIds=["a", "nope", "index:7"])
-    assert answer.status_code == 404 and "Cell not found: nope, index:7" in answer.text
+    assert answer.status_code == 404 and "No cells found with IDs: nope, index:7" in answer.text
     assert one.outputs("a") == []
 
 
@@ -418,6 +487,16 @@ def test_another_implementation(book):
     assert "ZeroDivisionError" in one.fail("b")
     one.fail("c")
     assert "'on'" in one.run("d")
+
+
+def test_one_that_cannot_be_interrupted(book):
+    """xpython acknowledges an interrupt and goes on."""
+    need("xpython")
+    one = book(("a", "print('begun')\nwhile True: pass"), ("b", "'on'"), kernel="xpython")
+    said = one.fail("a", status=504, code="TIMEOUT", timeout=2)
+    assert "was interrupted, and is still running: restartKernel ends it" in said and one.text("a") == "begun\n"
+    assert one.call("restartKernel").status_code == 200
+    assert "'on'" in one.run("b")
 
 
 # ---- clients that leave ----
@@ -508,6 +587,37 @@ def test_an_mcp_cancellation_interrupts(book, gateway):
     client.close()
 
 
+def test_a_cancellation_of_one_that_waits(book, gateway):
+    one = book(("a", "print('a ran')"), ("long", "import time\nwhile True: time.sleep(.1)"))
+    handle = one.start("long")
+    one.wait_running(handle, "long")
+    assert f"{one.path}: busy, 1 run(s)" in gateway.call("listKernels").text
+    client = Mcp(gateway, one, False)
+    for message in client.messages():
+        if "Waiting for other runs" in message.get("params", {}).get("message", ""):
+            assert f"{one.path}: busy, 2 run(s)" in gateway.call("listKernels").text
+            client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
+            break
+    eventually(lambda: f"{one.path}: busy, 1 run(s)" in gateway.call("listKernels").text, RUN_SECONDS, "it does not wait any more")
+    assert one.is_running(handle, "long") and one.outputs("a") == []
+    client.close()
+    one.call("interruptKernel")
+    one.wait_over(handle)
+    assert one.outputs("a") == []
+
+
+def test_cancelling_a_task_interrupts(book, gateway):
+    from test_mcp_tasks import get, reach, send, make
+    one = book(("a", "import time\nprint('begun', flush=True)\nwhile True: time.sleep(.1)"), ("b", "1"))
+    task = make(gateway, "runNotebookCells", {"notebook": str(one.path), "cellIds": ["a", "b"]})
+    reach(gateway, task, "working")
+    eventually(lambda: "Execution: running" in one.call("getNotebookCells", cellIds=["a"]).text, RUN_SECONDS, "the cell runs")
+    assert send(gateway, "tasks/cancel", {"taskId": task})["result"]["resultType"] == "complete"
+    assert get(gateway, task)["status"] == "cancelled"
+    eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
+    assert one.text("a") == "begun\n" and one.outputs("b") == []
+
+
 def test_closing_a_stateless_stream_interrupts(book, gateway):
     one = book(("a", "import time\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, True)
@@ -516,211 +626,3 @@ def test_closing_a_stateless_stream_interrupts(book, gateway):
             break
     client.close()
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
-
-
-# ---- how many, how long ----
-
-
-def test_kernels_are_capped(start):
-    need("python3")
-    running = start(["plugins=cells", "cells.max_kernels=2"])
-    books = [Book(running, f"n{i}.ipynb", [("a", f"x = {i}"), ("busy", "import time\nwhile True: time.sleep(.1)"), ("x", "x")])
-             for i in range(3)]
-    handles = []
-    for one in books[:2]:
-        one.run("a")
-        handles.append(one.start("busy"))
-        one.wait_running(handles[-1], "busy")
-    assert "All kernels are at work" in books[2].fail("a", status=503, code="BUSY")
-    books[0].call("interruptKernel")
-    books[0].wait_over(handles[0])
-    assert "Successfully executed 1 cell(s)." in books[2].run("a")  # the idle one made room
-    books[1].call("interruptKernel")
-    books[1].wait_over(handles[1])
-    assert "Cell x failed: NameError" in (said := books[0].fail("x")) and "all its variables are gone" in said
-
-
-def test_idle_kernels_are_ended(start):
-    need("python3")
-    running = start(["plugins=cells", "cells.idle_timeout=1s"])
-    one = Book(running, "n.ipynb", [("a", "x = 1"), ("b", "x"), ("c", "import time\ntime.sleep(2.5)\nx = 2\nx")])
-    one.run("a")
-    assert "Cell c:\n2" in one.run("c")  # one that works is not idle
-    eventually(lambda: str(one.path) not in running.call("listKernels").text, RUN_SECONDS, "the kernel is ended")
-    assert "all its variables are gone" in one.fail("b")
-
-
-def test_too_many_runs_wait(start):
-    need("python3")
-    running = start(["plugins=cells"])
-    one = Book(running, "n.ipynb", [("a", "import time\nwhile True: time.sleep(.1)"), ("b", "1")])
-    first = one.start("a")
-    one.wait_running(first, "a")
-    for _ in range(63):
-        one.start("b")
-    last = one.wait_over(one.start("b"))
-    assert last.status_code == 503 and "Too many runs wait" in last.text
-
-
-def test_kernelspecs_are_found_where_jupyter_looks(start, tmp_path, monkeypatch):
-    names = {"JUPYTER_PATH": tmp_path / "path", "JUPYTER_DATA_DIR": tmp_path / "data-dir", "VIRTUAL_ENV": tmp_path / "venv"}
-    folders = {"JUPYTER_PATH": tmp_path / "path", "JUPYTER_DATA_DIR": tmp_path / "data-dir",
-               "VIRTUAL_ENV": tmp_path / "venv" / "share" / "jupyter"}
-    for at, (name, folder) in enumerate(folders.items()):
-        monkeypatch.setenv(name, str(names[name]))
-        for kernel in ("k0", "k1", "k2")[:at + 1]:
-            write_spec(folder, kernel, ["/nowhere/" + name])
-    write_spec(folders["JUPYTER_PATH"], "BIG", ["/x"])
-    (folders["JUPYTER_PATH"] / "kernels" / "broken").mkdir()
-    (folders["JUPYTER_PATH"] / "kernels" / "broken" / "kernel.json").write_text("{")
-    running = start(["plugins=cells"])
-    listed = running.call("listKernels").json()["result"]
-    assert all(f"\n- {name}: " in listed for name in ("k0", "k1", "k2", "big")) and "broken" not in listed
-    for kernel, name in (("k0", "JUPYTER_PATH"), ("k1", "VIRTUAL_ENV"), ("k2", "VIRTUAL_ENV")):
-        # An environment that is active comes before the user's own folder; names are of any case.
-        said = Book(running, f"{kernel}.ipynb", [("a", "1")], kernel=kernel.upper()).fail("a", code="KERNEL_FAILED")
-        assert f"could not be started (/nowhere/{name}): No such file or directory" in said
-
-
-# ---- the end ----
-
-
-def strays(book_of, mark):
-    """A cell whose children hide: another session, a double fork."""
-    child = (f"import subprocess, sys, os\nos.environ['STRAY'] = {mark!r}\n"
-             f"subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-             f"subprocess.run(['sh', '-c', 'setsid sh -c \"sleep 601 & sleep 602\" & exit'])\n"
-             f"print('spawned', flush=True)\nimport time\ntime.sleep(600)")
-    handle = book_of.start("a") if book_of else child
-    return child if book_of is None else handle
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
-def test_nothing_survives_the_gateway(tmp_path, how):
-    need("python3")
-    mark = f"stray-{os.getpid()}-{how}-{time.monotonic_ns()}"
-    running = cells_gateway(tmp_path / "data", "shutdown_timeout=1s")
-    one = Book(running, "n.ipynb", [("a", strays(None, mark)), ("b", "1")])
-    try:
-        one.run("b")
-        handle = one.start("a")
-        eventually(lambda: "spawned" in one.look(handle).text, RUN_SECONDS, "the children")
-        eventually(lambda: len(marked(mark)) >= 3, RUN_SECONDS, "the children are there")
-        kernels = marked(str(tmp_path / "data"))
-        running.process.send_signal(how)
-        running.process.wait(60)
-        eventually(lambda: not marked(mark), 30, "the children are gone")
-        eventually(lambda: not marked(str(tmp_path / "data")), 30, "all are gone")
-        assert kernels
-        if how == signal.SIGTERM:
-            assert running.process.returncode == 0
-            assert one.text("a") == "spawned\n"  # what it had put out was saved
-    finally:
-        running.client.close()
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.wait()
-
-
-def test_a_killed_gateway_starts_again(tmp_path):
-    need("python3")
-    running = cells_gateway(tmp_path / "data")
-    one = Book(running, "n.ipynb", [("a", "x = 1"), ("b", "2")])
-    one.call("attachNotebook")
-    one.run("a")
-    running.process.kill()
-    running.process.wait()
-    running.client.close()
-    again = cells_gateway(tmp_path / "data")
-    try:
-        one.gateway = again
-        answer = again.call("runNotebookCells", {"cellIds": ["b"]})  # still attached
-        assert "A new kernel was started for this notebook: `python3`." in answer.json()["result"]
-        assert len(list((tmp_path / "data" / "kernels").iterdir())) == 1
-    finally:
-        assert again.stop() == 0
-    assert not list((tmp_path / "data").glob("kernels/*"))
-
-
-def test_the_holder_is_killed(start):
-    from cells_support import holder_of
-    need("python3")
-    running = start(["plugins=cells"])
-    mark = f"stray-{os.getpid()}-{time.monotonic_ns()}"
-    one = Book(running, "n.ipynb", [("a", strays(None, mark)), ("b", "1")])
-    handle = one.start("a")
-    eventually(lambda: "spawned" in one.look(handle).text, RUN_SECONDS, "the children")
-    holder = holder_of(running)
-    assert holder
-    os.kill(holder, signal.SIGTERM)  # only the end of the gateway ends it
-    os.kill(holder, signal.SIGKILL)
-    over = one.wait_over(handle)
-    assert over.status_code == 422 and "the process that holds the kernels ended" in over.json()["message"]
-    eventually(lambda: not marked(mark), 30, "the children are gone")
-    assert "all its variables are gone" in one.run("b")
-    assert holder_of(running) not in (None, holder)
-
-
-def test_secrets_and_descriptors_stay_here(tmp_path, monkeypatch, start):
-    need("python3")
-    secrets = {"NOTEGATE_LOG_LEVEL": "info", "MONGODB_URL": "mongodb://u:hush-hush@h", "REDIS_URL": "redis://:hush-hush@h"}
-    real = environment()
-    monkeypatch.setattr("conftest.environment", lambda: {**real, **secrets, "KEPT": "yes"})
-    running = start(["plugins=cells"])
-    one = Book(running, "n.ipynb", [("a", "import os\nprint(sorted(os.environ))\nprint(os.environ['KEPT'], os.getcwd())\n"
-                                          "print([os.readlink('/proc/self/fd/%s' % f) for f in os.listdir('/proc/self/fd')\n"
-                                          "       if os.path.exists('/proc/self/fd/%s' % f)])")])
-    text = one.run("a")
-    assert "'KEPT'" in text and f"yes {one.path.parent}" in text
-    assert "hush-hush" not in text and not any(f"'{name}'" in text for name in secrets)
-    assert str(tmp_path / "data" / "notegate") not in text
-
-
-def test_stdio_carries_the_protocol_only(tmp_path):
-    need("python3")
-    data = tmp_path / "data"
-    (data / "files").mkdir(parents=True)
-    from cells_support import write_notebook
-    write_notebook(data / "files" / "n.ipynb", [("a", "import os, sys\nos.write(1, b'raw bytes\\n'); os.system('echo child'); print(1)")])
-    process = subprocess.Popen([binary(), "mcp", "--data-dir", str(data), "--set", "plugins=cells"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), cwd=tmp_path)
-    timer = threading.Timer(RUN_SECONDS, process.kill)
-    timer.start()
-    try:
-        for number, (method, params) in enumerate((
-                ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
-                ("tools/call", {"name": "runNotebookCells", "arguments": {"notebook": "n.ipynb", "cellIds": ["a"]}}))):
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n")
-            process.stdin.flush()
-            while json.loads(process.stdout.readline()).get("id") != number:
-                pass
-        process.stdin.close()
-        rest = process.stdout.read()
-        assert all(json.loads(line) for line in rest.splitlines())
-        assert process.wait(60) == 0
-        eventually(lambda: not marked(str(data)), 30, "all are gone")
-    finally:
-        timer.cancel()
-        process.kill()
-        process.wait()
-
-
-def test_a_relative_data_directory(tmp_path):
-    need("python3")
-    data = tmp_path / "data"
-    (data / "files").mkdir(parents=True)
-    from cells_support import write_notebook
-    write_notebook(data / "files" / "n.ipynb", [("a", "6 * 7")])
-    done = subprocess.run([binary(), "call", "runNotebookCells", json.dumps({"notebook": "n.ipynb", "cellIds": ["a"]}),
-                           "--data-dir", "data", "--set", "plugins=cells"], capture_output=True, text=True,
-                          env=environment(), cwd=tmp_path, timeout=RUN_SECONDS, check=False)
-    assert done.returncode == 0 and "42" in done.stdout, done
-
-
-def test_without_the_holder_program(start, tmp_path):
-    need("python3")
-    alone = tmp_path / "cells.so"
-    alone.write_bytes((pathlib.Path(binary()).parents[1] / "modules" / "plugins" / "cells.so").read_bytes())
-    running = start([f"plugins={alone}"])
-    said = Book(running, "n.ipynb", [("a", "1")]).fail("a", code="KERNEL_FAILED")
-    assert f"the program {tmp_path}/notegate-kernels, which holds them, does not start: No such file or directory" in said

@@ -4,10 +4,11 @@ context and the prompts."""
 
 import asyncio
 import json
+import threading
 
 import httpx
 import pytest
-from conftest import Gateway
+from conftest import Gateway, eventually
 from mcp import Client
 
 SETS = ("plugins=cells",)
@@ -85,6 +86,9 @@ class Handshake:
     def listed(self, what="tools"):
         return {item["name"] for item in self.post(f"{what}/list").json()["result"][what]}
 
+    def tools(self):
+        return self.post("tools/list").json()["result"]["tools"]
+
 
 def modern(gateway, method, headers, **params):
     meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {},
@@ -96,10 +100,14 @@ def modern(gateway, method, headers, **params):
         "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}).json()
 
 
-def rest_listed(gateway, headers):
+def rest_tools(gateway, headers):
     answer = gateway.client.get("/v1/tools", headers=headers)
     assert answer.status_code == 200
-    return {tool["name"] for tool in answer.json()["tools"]}
+    return answer.json()["tools"]
+
+
+def rest_listed(gateway, headers):
+    return {tool["name"] for tool in rest_tools(gateway, headers)}
 
 
 def handshake_listed(gateway, headers):
@@ -224,7 +232,7 @@ def test_lists_say_that_they_changed(gateway):
 
 def test_attached_is_each_agents_and_each_spaces_own(gateway):
     one, two = put(gateway, "one.ipynb", [code("one", "1")]), put(gateway, "two.ipynb", [code("two", "2")])
-    assert ok(gateway, "attachNotebook", {"notebook": "one.ipynb"}, who("anna")) == f"Attached {one} with 1 cells; it is active"
+    assert ok(gateway, "attachNotebook", {"notebook": "one.ipynb"}, who("anna")) == f"Attached {one} with 1 cell(s); it is active"
     ok(gateway, "attachNotebook", {"notebook": str(two)}, who("ben"))
     ok(gateway, "attachNotebook", {"notebook": "two.ipynb"}, who("anna", **{"X-Notegate-Space": "lab"}))
     assert "ID: one" in ok(gateway, "getNotebookCells", {}, who("anna"))
@@ -232,7 +240,7 @@ def test_attached_is_each_agents_and_each_spaces_own(gateway):
     assert "ID: two" in ok(gateway, "getNotebookCells", {}, who("anna", **{"X-Notegate-Space": "lab"}))
     refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("carl"))
     # One that is attached beside the active one; the last that is made active is.
-    assert ok(gateway, "attachNotebook", {"notebook": "two.ipynb", "active": False}, who("anna")) == f"Attached {two} with 1 cells"
+    assert ok(gateway, "attachNotebook", {"notebook": "two.ipynb", "active": False}, who("anna")) == f"Attached {two} with 1 cell(s)"
     assert "ID: one" in ok(gateway, "getNotebookCells", {}, who("anna"))
     ok(gateway, "attachNotebook", {"notebook": "two.ipynb"}, who("anna"))
     assert "ID: two" in ok(gateway, "getNotebookCells", {}, who("anna"))
@@ -318,6 +326,101 @@ def test_many_attached(gateway):
     ok(gateway, "attachNotebook", {"notebook": "many/more.ipynb"}, who("many"))
 
 
+def test_attached_on_one_gateway_is_attached_on_all(tmp_path, servers):
+    """Two gateways on one database and one root: each sees what the other did, and neither undoes it."""
+    mongo, root = servers.mongo(), tmp_path / "root"
+    root.mkdir()
+    cells = {"cells": [code("c", "1")], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    for number in range(12):
+        (root / f"{number}.ipynb").write_text(json.dumps(cells))
+    made = []
+    try:
+        for number in range(2):
+            made.append(Gateway(tmp_path / f"gateway{number}", [*SETS, "documents=mongo", f"mongo.uri={mongo.uri}"],
+                                ["--root", str(root)]))
+            eventually(lambda: made[-1].client.get("/readyz", timeout=SECONDS).status_code == 200, SECONDS * 2, "readiness")
+        one, two = made
+        ok(one, "attachNotebook", {"notebook": "0.ipynb"}, who("anna"))
+        assert ok(two, "getNotebookContext", {}, who("anna"))["uri"] == str(root / "0.ipynb")
+        ok(two, "selectNotebookCells", {"cellIds": ["c"]}, who("anna"))
+        for named in ({}, {"notebook": "0.ipynb"}):
+            assert "Selection: selected" in ok(one, "getNotebookCells", named, who("anna"))
+        # Each attaches six of its own at once: all are there then.
+        def attach(gateway, numbers):
+            for number in numbers:
+                ok(gateway, "attachNotebook", {"notebook": f"{number}.ipynb", "active": False}, who("anna"))
+        threads = [threading.Thread(target=attach, args=(made[number], range(number, 12, 2))) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # Lists are made of what is known, and follow.
+        for gateway in made:
+            eventually(lambda: rest_listed(gateway, who("anna")) == expected(True, "agent"), SECONDS, "tools on the list")
+        ok(two, "detachNotebook", {}, who("anna"))
+        refused(one, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+        for number in range(1, 12):
+            ok(made[number // 2 % 2], "detachNotebook", {"notebook": f"{number}.ipynb"}, who("anna"))
+        for gateway in made:
+            refused(gateway, "detachNotebook", {"notebook": "3.ipynb"}, "NO_ACTIVE_NOTEBOOK", who("anna"))
+            eventually(lambda: rest_listed(gateway, who("anna")) == expected(False, "agent"), SECONDS, "tools off the list")
+    finally:
+        for gateway in made:
+            assert gateway.stop() == 0, gateway.errors
+
+
+def test_attaching_tells_the_revision_of_the_file(gateway):
+    put(gateway, "attached.ipynb", [code("c", "1")])
+    attached = gateway.call("attachNotebook", {"notebook": "attached.ipynb"}, who("revision")).json()["revision"]
+    read = gateway.call("getNotebookCells", {}, who("revision")).json()["revision"]
+    selected = gateway.call("selectNotebookCells", {"cellIds": ["c"]}, who("revision")).json()["revision"]
+    assert attached == read == selected
+    assert "revision" not in gateway.call("detachNotebook", {}, who("revision")).json()
+    change = {"notebook": "attached.ipynb", "cellId": "c", "content": "2", "expectedRevision": attached}
+    assert ok(gateway, "updateNotebookCell", change, who("revision"))
+
+
+# What clients of the seed's tools send: required members and their types, objects that are open.
+SEED_SCHEMAS = {
+    "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
+    "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
+    "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId", "content"]),
+    "getNotebookCells": ({"cellIds": "array"}, None),
+    "getCellOutputs": ({"cellId": "string"}, ["cellId"]),
+}
+OPTIONAL = {"notebook", "expectedRevision", "timeout", "background", "kernel", "offset", "format"}
+
+
+@pytest.mark.parametrize("tool", SEED_SCHEMAS)
+def test_the_schemas_of_the_seed(gateway, tool):
+    types, required = SEED_SCHEMAS[tool]
+    put(gateway, "schema.ipynb", [code("c", "1")])
+    ok(gateway, "attachNotebook", {"notebook": "schema.ipynb"}, who("schema"))
+    for listed in (rest_tools(gateway, who("schema")), Handshake(gateway, who("schema")).tools(),
+                   modern(gateway, "tools/list", who("schema"))["result"]["tools"]):
+        schema = {item["name"]: item for item in listed}[tool]["inputSchema"]
+        assert schema.get("required") == required and "additionalProperties" not in schema
+        for name, kind in types.items():
+            found = {key: value for key, value in schema["properties"][name].items() if key != "description"}
+            assert found == {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {})}
+        assert set(schema["properties"]) - set(types) <= OPTIONAL
+
+
+def test_unknown_members_are_let_through_where_the_seed_does(gateway):
+    put(gateway, "open.ipynb", [code("c", "1")])
+    more = {"notebook": "open.ipynb", "explanation": "because"}
+    calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"}, "updateNotebookCell": {"cellId": "c", "content": "2"},
+             "addNotebookCell": {"type": "code", "index": -1, "content": ""}}
+    for tool, arguments in calls.items():
+        assert gateway.call(tool, {**more, **arguments}).status_code == 200
+    refused(gateway, "runNotebookCells", {**more, "cellIds": ["no"]}, "CELL_NOT_FOUND")
+    refused(gateway, "moveNotebookCell", {**more, "cellId": "c", "index": 0}, "INVALID_INPUT")
+    error = refused(gateway, "addNotebookCell", {**more, "type": "code", "index": 0.5, "content": ""}, "INVALID_INPUT")
+    assert error["message"] == "Failed to add cell: Cell index must be an integer: 0.5"
+    error = refused(gateway, "getNotebookCells", {**more, "cellIds": ["c"] * 10001}, "INVALID_INPUT")
+    assert "10001" in error["message"] and "10000" in error["message"]
+
+
 # ---- texts ----
 
 
@@ -341,7 +444,7 @@ def test_cells_as_text(gateway):
     assert ok(gateway, "getNotebookCells", {**named, "cellIds": ["r", "index:0"]}) == (
         "Retrieved 2 cell(s):\n\n" + cells[2] + "\n\n" + cells[0])
     error = refused(gateway, "getNotebookCells", {**named, "cellIds": ["no", "a", "index:4", "index:x"]}, "CELL_NOT_FOUND")
-    assert error["message"] == "Cell not found: no, index:4, index:x"
+    assert error["message"] == "No cells found with the specified IDs: no, index:4, index:x"
     put(gateway, "none.ipynb", [])
     assert ok(gateway, "getNotebookCells", {"notebook": "none.ipynb"}) == "The notebook has no cells"
 
@@ -366,16 +469,34 @@ def test_changes_as_text(gateway):
     for index in (5, -2, 0.5, 1e300):
         refused(gateway, "addNotebookCell", {**named, "type": "code", "index": index, "content": ""}, "INVALID_INPUT")
     error = refused(gateway, "addNotebookCell", {**named, "type": "code", "index": 2, "content": ""}, "INVALID_INPUT")
-    assert "Must be between 0 and 1 (inclusive)" in error["message"]
+    assert error["message"].startswith("Failed to add cell: Invalid insert index: 2. Must be between 0 and 1 (inclusive)")
     error = refused(gateway, "addNotebookCell", {**named, "type": "sql", "index": 0, "content": ""}, "INVALID_INPUT")
-    assert "Unknown cellType: 'sql'. Must be 'code' or 'markdown'." in error["message"]
-    for tool, arguments in (("updateNotebookCell", {"cellId": "zz", "content": ""}), ("moveNotebookCell", {"cellId": "zz", "index": 0}),
-                            ("deleteNotebookCells", {"cellIds": ["c", "zz"]}), ("clearCellOutputs", {"cellIds": ["zz"]}),
-                            ("getCellOutputs", {"cellId": "zz"})):
-        assert refused(gateway, tool, {**named, **arguments}, "CELL_NOT_FOUND")["message"] == "Cell not found: zz"
+    assert error["message"] == "Failed to add cell: Unknown cellType: 'sql'. Must be 'code' or 'markdown'."
+    for tool, arguments, words in (
+            ("updateNotebookCell", {"cellId": "zz", "content": ""}, "Failed to update cell: Cell not found: zz"),
+            ("getCellOutputs", {"cellId": "zz"}, "Failed to get outputs: Cell not found: zz"),
+            ("runNotebookCells", {"cellIds": ["zz", "c", "index:5"]}, "No cells found with IDs: zz, index:5"),
+            ("moveNotebookCell", {"cellId": "zz", "index": 0}, "Cell not found: zz"),
+            ("deleteNotebookCells", {"cellIds": ["c", "zz"]}, "Cell not found: zz"),
+            ("clearCellOutputs", {"cellIds": ["zz"]}, "Cell not found: zz")):
+        assert refused(gateway, tool, {**named, **arguments}, "CELL_NOT_FOUND")["message"] == words
     refused(gateway, "moveNotebookCell", {**named, "cellId": "c", "index": 1}, "INVALID_INPUT")
     refused(gateway, "deleteNotebookCells", {**named, "cellIds": []}, "INVALID_INPUT")
     refused(gateway, "updateNotebookCell", {**named, "cellId": "c", "content": "", "expectedRevision": "0"}, "CONFLICT")
+    assert path.read_bytes() == before
+
+
+def test_writes_and_runs_of_another_revision(gateway):
+    path = put(gateway, "older.ipynb", [code("a", "1"), markdown("b", "2")])
+    read = gateway.call("getNotebookCells", {"notebook": "older.ipynb"}).json()["revision"]
+    changed = gateway.call("updateNotebookCell", {"notebook": "older.ipynb", "cellId": "a", "content": "2", "expectedRevision": read})
+    now = changed.json()["revision"]
+    before = path.read_bytes()
+    for tool, arguments in (("runNotebookCells", {"cellIds": ["a"]}), ("addNotebookCell", {"type": "code", "index": 0, "content": ""}),
+                            ("updateNotebookCell", {"cellId": "a", "content": ""}), ("deleteNotebookCells", {"cellIds": ["a"]}),
+                            ("moveNotebookCell", {"cellId": "a", "index": 1}), ("clearCellOutputs", {})):
+        error = refused(gateway, tool, {"notebook": "older.ipynb", "expectedRevision": read, **arguments}, "CONFLICT")
+        assert error["details"] == {"currentRevision": now}
     assert path.read_bytes() == before
 
 

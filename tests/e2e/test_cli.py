@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -135,6 +136,36 @@ def test_call_errors_both_ways(data):
         done = call(data, "mode=create", "name=x", "--mode", "ask")
         assert done.returncode == 1
         assert "MODE_FORBIDDEN" in done.stderr
+
+
+def test_tools_that_are_not_listed_now(data):
+    """With no notebook attached a call that names one works; what a mode forbids is refused in its own words."""
+    cells = ["--data-dir", data, "--set", "plugins=cells"]
+    assert notegate("call", "createNotebook", "notebook=a.ipynb", *cells).returncode == 0
+    file = data / "files" / "a.ipynb"
+    before = file.read_bytes()
+    words = ["call", "updateNotebookCell", "notebook=a.ipynb", "cellId=index:0", "content=1", *cells]
+
+    def check():
+        done = notegate("call", "getNotebookCells", "notebook=a.ipynb", *cells)
+        assert done.returncode == 0 and "Retrieved all 1 cell(s)" in done.stdout, done.stderr
+        done = notegate(*words, "--mode", "ask")
+        assert done.returncode == 1
+        assert "Agent mode" in done.stderr and "mode is ask (MODE_FORBIDDEN)" in done.stderr
+        done = notegate("call", "clearCellOutputs", "notebook=a.ipynb", *cells, "--mode", "ask")
+        assert done.returncode == 1 and "MODE_FORBIDDEN" in done.stderr
+        done = notegate("call", "addNotebookCell", "notebook=a.ipynb", "type=code", "index=x", "content=1", *cells)
+        assert done.returncode == 2 and '"index" is' in done.stderr
+        assert file.read_bytes() == before
+
+    check()
+    with Gateway(data, "--set", "plugins=cells") as gateway:
+        check()
+        # A definition can be read of every tool that may be called.
+        with urllib.request.urlopen(f"{gateway.url}/v1/tools/getNotebookCells") as answer:
+            assert json.load(answer)["name"] == "getNotebookCells"
+    assert notegate(*words).returncode == 0
+    assert file.read_bytes() != before
 
 
 def test_spaces(data):

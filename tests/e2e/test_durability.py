@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import sqlite3
 import subprocess
 import threading
@@ -263,6 +264,20 @@ def test_full_disk_and_many_agents(disk):
         assert sorted(now["result"].split("\n")) == sorted([*acknowledged, "after"])
         assert now["revision"] == len(acknowledged) + 2
     verified(data)
+
+
+def test_files_at_the_limit_of_their_size(tmp_path):
+    """RLIMIT_FSIZE, which ends a process that does not expect it."""
+    with serving(tmp_path / "data") as gateway:
+        assert gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "first"}).status_code == 200
+        hard = resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
+        fails(append(gateway, "x" * 10000), 507, "STORAGE_FULL")
+        assert read(gateway) == {"result": "first", "revision": 1}
+        resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        assert append(gateway, "second").status_code == 200
+        assert read(gateway) == {"result": "first\nsecond", "revision": 2}
+    verified(tmp_path / "data")
 
 
 def test_full_disk_under_a_file(disk, tmp_path):

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from conftest import Gateway, binary, eventually
+from conftest import Gateway, binary, eventually, whole
 
 PLUGIN = "plugins=agent_notebook"
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
@@ -48,10 +48,13 @@ def start_again(tmp_path, sets):
 
 
 def ask(gateway, tool, arguments=None, agent="ann", client=None):
-    answer = (client or gateway.client).post(f"/v1/tools/{tool}", json=arguments or {},
-                                             headers={"X-Notegate-Agent": agent})
-    assert answer.status_code == 200, f"{tool} {arguments}: {answer.text}"
-    return answer.json()["result"]
+    def asked():
+        answer = (client or gateway.client).post(f"/v1/tools/{tool}", json=arguments or {},
+                                                 headers={"X-Notegate-Agent": agent})
+        assert answer.status_code == 200, f"{tool} {arguments}: {answer.text}"
+        return answer.json()["result"]
+
+    return whole(asked, WAIT) if tool in ("memory_recall", "memory_timeline") else asked()
 
 
 def refused(gateway, tool, arguments):
@@ -167,6 +170,7 @@ def test_mcp(start):
         async with Client(gateway.url + "/mcp", mode="2026-07-28", read_timeout_seconds=WAIT, cache=None) as client:
             logged = await client.call_tool("memory_log", {"content": "seen over MCP"})
             assert not logged.is_error, logged
+            ask(gateway, "memory_recall", {"query": "seen"})  # it has come to the journal
             found = await client.call_tool("memory_recall", {"query": "seen"})
             assert found.structured_content["results"][0]["content"] == "seen over MCP"
             await client.call_tool("memory_summary", {"text": "What lasts"})

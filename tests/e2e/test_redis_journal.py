@@ -11,7 +11,7 @@ import signal
 import threading
 
 import pytest
-from conftest import Gateway, eventually
+from conftest import Gateway, eventually, whole
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -274,8 +274,8 @@ def test_user_password_and_database(servers, start):
     gateway = start(settings(f"redis://ann:p%40ss%3Aw%2Frd@localhost:{redis.port}/17"))
     log(gateway, "in a database of its own")
     eventually(lambda: "db17:" in redis.execute("INFO", "keyspace"), ARRIVE_SECONDS, "a key in database 17")
-    answer = gateway.call("memory_recall", {"query": "database"})
-    assert answer.status_code == 200 and len(answer.json()["result"]["results"]) == 1, answer.text
+    found = whole(lambda: gateway.call("memory_recall", {"query": "database"}).json()["result"], ARRIVE_SECONDS)
+    assert len(found["results"]) == 1
     wrong = start(settings(f"redis://ann:wrong@localhost:{redis.port}/17"), name="wrong")
     eventually(lambda: wrong.logged("check user and password"), ARRIVE_SECONDS, "a line of the log")
     assert not wrong.logged("ann:wrong")

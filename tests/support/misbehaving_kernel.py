@@ -17,17 +17,18 @@ SESSION = uuid.uuid4().hex
 
 
 class Kernel:
-    def __init__(self, connection):
+    def __init__(self, connection, late):
         with open(connection, encoding="utf-8") as file:
             self.info = json.load(file)
         context = zmq.Context()
         self.shell = self._bind(context, zmq.ROUTER, "shell")
         self.control = self._bind(context, zmq.ROUTER, "control")
-        self.stdin = self._bind(context, zmq.ROUTER, "stdin")
+        self.bind_stdin = lambda: self._bind(context, zmq.ROUTER, "stdin")
+        self.stdin = None if late else self.bind_stdin()
         self.iopub = self._bind(context, zmq.PUB, "iopub")
         self.count = 0
         self.who = []
-        self.parent = {}
+        self.parent = self.before = self.latest = {}
 
     def _bind(self, context, kind, name):
         socket = context.socket(kind)
@@ -83,6 +84,12 @@ class Kernel:
     def do_foreign(self, text):
         self.publish("stream", {"name": "stdout", "text": text}, parent={"msg_id": "nobody's"})
 
+    def do_stale(self, text):
+        self.publish("stream", {"name": "stdout", "text": text}, parent=self.before)
+
+    def do_orphan(self, text):
+        self.publish("stream", {"name": "stdout", "text": text}, parent={})
+
     def do_unknown(self):
         self.publish("never_heard_of", {"a": [1, 2]})
         self.publish("comm_open", {"comm_id": "c", "target_name": "t", "data": {}})
@@ -111,7 +118,7 @@ class Kernel:
 
     def do_ask(self):
         self.stdin.send_multipart(self.who + self.frames("input_request", {"prompt": "name?", "password": False}))
-        self.stdin.RCVTIMEO = 10000
+        self.stdin.RCVTIMEO = 60000
         frames = self.stdin.recv_multipart()
         content = json.loads(frames[frames.index(b"<IDS|MSG>") + 5])
         self.do_stream("answered " + repr(content["value"]))
@@ -126,6 +133,7 @@ class Kernel:
 
     def execute(self, content):
         self.count += 1
+        self.before, self.latest = self.latest, self.parent
         for action, *arguments in json.loads(content["code"])["do"]:
             getattr(self, "do_" + action)(*arguments)
 
@@ -145,6 +153,9 @@ class Kernel:
                     self.do_busy()
                     self.reply("kernel_info_reply", {"status": "ok", "protocol_version": "5.3"})
                     self.do_idle()
+                    if self.stdin is None:
+                        time.sleep(0.4)
+                        self.stdin = self.bind_stdin()
                 elif kind == "execute_request":
                     self.execute(content)
                 elif kind == "shutdown_request":
@@ -161,7 +172,7 @@ def main():
         while True:
             time.sleep(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Kernel(sys.argv[1]).serve()
+    Kernel(sys.argv[1], how == "late").serve()
 
 
 if __name__ == "__main__":

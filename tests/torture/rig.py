@@ -1,314 +1,261 @@
 # SPDX-License-Identifier: MIT
-"""The torture rig: client processes write, the gateway is killed again and again, then everything is counted.
+"""A round of torture: agents write, things go wrong, all is healed, everything is counted.
 
-    client.py    agents that write over REST and MCP of both eras, each with a bearer key that changes now and then
-    tasker.py    an agent that makes MCP tasks and looks what became of them
-    follower.py  who follows the changes, over all kills
-    ledger.py    the books: what was acknowledged, what each follower saw
-    wire.py      how all of these speak to the gateway
+    rig.py        rounds (this file)
+    gateways.py   what stands: gateways, databases, lines, a small disk
+    faults.py     what goes wrong
+    agent.py      a client process; shared_work.py and own_work.py are what it writes, journal.py what it notes
+    proxy.py      lines that break in mid-answer
+    checks.py     what must be true afterwards
+    streams.py    rounds of another kind: keys, followers of the changes and tasks while one gateway is killed
+    wire.py       how all of these speak to the gateway
 
-The processes note what happened in logs, a line at a time, after the answer was read: a line says only what is certain.
+All choices of a round come from the seed and the round's number, so it can be run again by itself.
 """
 import collections
 import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from follower import FOLLOWERS
-from ledger import Seen, Told, Written
-from wire import Wire
+import streams
+from checks import Checks
+from faults import Faults
+from gateways import PATIENCE, System, build_shim, default_binary, wait
+from journal import Book, acknowledged_so_far
+from shared_work import COLLECTIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-# Longer than any of it takes on a busy machine.
-PATIENCE = 120
-# Writes while nothing is killed, each of which the MCP followers must be told of once.
-QUIET_WRITES = 20
-# One gateway in so many lives long enough for the slow follower to fall behind.
-LONG_EVERY = 10
-LONG_LIFE = 5
+# The backends in turn, one for each round.
+KINDS = ("sqlite", "cluster", "sqlite", "memory", "sqlite", "mongo", "sqlite", "streams")
+AGENTS = {"sqlite": 6, "memory": 4, "mongo": 4, "cluster": 6}
+STEPS = {"sqlite": (3, 8), "memory": (3, 6), "mongo": (2, 4), "cluster": (3, 5)}
+# How far the agents come before the next fault, and how long that may take.
+PROGRESS, LONGEST = (3, 60), (0.2, 3.0)
+STREAMS_KILLS = 5
+# Databases are used by so many rounds.
+FRESH_DATABASES = 8
+LOOK_EVERY = 0.05
 
 
-def default_binary():
-    return os.environ.get("NOTEGATE_TEST_BINARY") or os.path.join(ROOT, "build", "release", "bin", "notegate")
+class Violation(Exception):
+    """A promise was broken."""
 
 
-def tasker_module(folder):
-    """The module whose tools run as tasks."""
-    module = os.path.join(folder, "tasker.so")
-    subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", "-D_GNU_SOURCE", "-DNG_ABI=1", f"-I{ROOT}/core/include",
-                    "-o", module, os.path.join(ROOT, "tests", "unit", "modules", "tasker.c")], check=True)
-    return module
-
-
-class Rig:
-    def __init__(self, seed, agents=6, binary=None):
-        self.seed = seed
-        self.rng = random.Random(seed)
-        self.binary = binary or default_binary()
-        self.folder = tempfile.mkdtemp(prefix="notegate-torture-")
-        self.data = os.path.join(self.folder, "data")
-        self.root = os.path.join(self.folder, "root")
-        os.makedirs(self.root)
-        self.port_file = os.path.join(self.folder, "port")
+class Round:
+    def __init__(self, seed, number, kind, tools):
+        self.seed, self.number, self.kind, self.tools = seed, number, kind, tools
+        self.rng = random.Random(f"{seed}-{number}")
+        self.folder = tempfile.mkdtemp(prefix=f"notegate-torture-{number}-")
         self.stop_file = os.path.join(self.folder, "stop")
-        self.still_file = os.path.join(self.folder, "still")
-        self.file = os.path.join(self.root, "shared.txt")
-        self.agents = [f"agent-{i}" for i in range(agents)]
-        self.writers, self.watchers = [], []
-        self.written, self.seen, self.told = [], [], []
-        self.process = None
-        self.kills = 0
-        self.module = tasker_module(self.folder)
+        self.agents = {}
+        self.died = 0
+        self.story = open(os.path.join(self.folder, "story"), "w", buffering=1)
+        self.began = time.monotonic()
 
-    # ---- the gateway
+    def tell(self, *words):
+        self.story.write(f"{time.monotonic() - self.began:8.2f} {' '.join(map(str, words))}\n")
 
-    def flags(self):
-        # A 1 MiB notebook and file would end the test early, not the gateway. A short backlog, so that the slow follower
-        # falls behind it.
-        return ["--data-dir", self.data, "--root", self.root, "--set", "notebook.max_size=64MiB",
-                "--set", "file_editor.max_file_size=64MiB", "--set", "log.level=error",
-                "--set", f"plugins=notebook,file_editor,{self.module}", "--set", "limits.workers=12",
-                "--set", "limits.stream_backlog=50"]
-
-    def start_gateway(self):
-        self.process = subprocess.Popen([self.binary, "serve", "--listen", "127.0.0.1:0", *self.flags()],
-                                        stdout=subprocess.PIPE, stderr=self.errors(), text=True)
-        line = self.process.stdout.readline()
-        if "listening on http://127.0.0.1:" not in line:
-            raise AssertionError(f"the gateway did not start: {line!r}")
-        port = line.rsplit(":", 1)[1].strip()
-        with open(self.port_file + ".new", "w") as file:
-            file.write(f"{self.kills} {port}")
-        os.replace(self.port_file + ".new", self.port_file)
-
-    def errors(self):
-        return open(os.path.join(self.folder, "gateway.log"), "a")
-
-    def command(self, *words):
-        result = subprocess.run([self.binary, *words, *self.flags()], capture_output=True, text=True, timeout=PATIENCE)
-        if result.returncode != 0:
-            raise AssertionError(f"notegate {words}: {result.stdout} {result.stderr}")
-        return result.stdout
-
-    def call(self, tool, arguments, space="shared"):
-        return json.loads(self.command("call", "--space", space, "--json", tool, json.dumps(arguments)))
-
-    # ---- the others
-
-    def add_keys(self):
-        add = {"root": ("--role", "admin"), "reader": ("--role", "reader", "--space", "shared"), "tasker": ()}
-        add.update({agent: () for agent in self.agents})
-        return {name: self.command("key", "add", name, *options).strip() for name, options in add.items()}
-
-    def spawn(self, program, *words):
-        return subprocess.Popen([sys.executable, os.path.join(HERE, program), self.settings_file, *map(str, words)],
-                                stderr=subprocess.PIPE, text=True)
-
-    def start_clients(self):
-        settings = {"seed": self.seed, "folder": self.folder, "port_file": self.port_file, "file": self.file,
-                    "keys": self.keys, "stop_file": self.stop_file}
-        self.settings_file = os.path.join(self.folder, "settings")
-        with open(self.settings_file, "w") as file:
-            json.dump(settings, file)
-        for name in FOLLOWERS:
-            path = os.path.join(self.folder, f"follower-{name}.log")
-            (self.told if name in ("listen", "session") else self.seen).append(
-                (Told if name in ("listen", "session") else Seen)(path, name))
-        for number in range(len(self.agents)):
-            self.written.append(Written(os.path.join(self.folder, f"client-{number}.log"), number))
-            self.writers.append(self.spawn("client.py", number))
-        self.writers.append(self.spawn("tasker.py"))
-        # The followers go on when the writers have stopped.
-        settings["stop_file"] = self.still_file
-        self.settings_file += "-followers"
-        with open(self.settings_file, "w") as file:
-            json.dump(settings, file)
-        self.watchers = [self.spawn("follower.py", name) for name in FOLLOWERS]
+    # ---- before
 
     def prepare(self):
-        self.start_gateway()
-        self.keys = self.add_keys()
-        self.call("notebook", {"mode": "create", "name": "torture"})
-        for agent in self.agents:
-            self.call("notebook", {"mode": "create", "name": agent}, f"~{agent}")
-        self.call("fileEditor", {"command": "create", "path": self.file, "file_text": ""})
-        self.start_clients()
+        self.system = System(self.kind, self.folder, f"{self.seed}-{self.number}", self.tools.binary, self.tools.shim,
+                             self.tools.databases)
+        self.system.start()
+        gateway, root = self.system.gateways[0], self.system.root
+        self.places = {"file": os.path.join(root, "shared.txt"), "new": os.path.join(root, "new"),
+                       "own": os.path.join(root, "own"), "cells": os.path.join(root, "shared.ipynb"), "pages": {}}
+        os.mkdir(self.places["new"])
+        gateway.tool("notebook", {"mode": "create", "name": "torture", "newStr": "begin"})
+        for collection in COLLECTIONS:
+            self.places["pages"][collection] = gateway.tool("notebook_create", {
+                "collection": collection, "title": "shared", "content": "begin\n"})["notebook_id"]
+        gateway.tool("fileEditor", {"command": "create", "path": self.places["file"], "file_text": "begin\n"})
+        for title in ("shared", "top"):
+            gateway.tool("opennotes_create", {"title": title, "content": "begin"})
+        gateway.tool("createNotebook", {"notebook": self.places["cells"]})
+        self.faults = Faults(self.system, self.rng)
 
-    def check_alive(self):
-        for process in self.writers + self.watchers:
+    def start_agents(self):
+        settings = os.path.join(self.folder, "settings")
+        with open(settings, "w") as file:
+            json.dump({"seed": f"{self.seed}-{self.number}", "folder": self.folder, "stop_file": self.stop_file,
+                       "port_files": [self.system.port_file(gateway.name) for gateway in self.system.gateways],
+                       "places": self.places, "files": True}, file)
+        for number in range(AGENTS[self.kind]):
+            name = f"agent-{number}"
+            log = open(os.path.join(self.folder, f"log-{name}"), "w")
+            self.agents[name] = subprocess.Popen([sys.executable, os.path.join(HERE, "agent.py"), settings, name],
+                                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            log.close()
+
+    def journals(self):
+        return [os.path.join(self.folder, f"journal-{name}") for name in self.agents]
+
+    # ---- while things go wrong
+
+    def look(self):
+        """Gateways that ended are started again, if what is wrong with them just now excuses it."""
+        for gateway in self.system.gateways:
+            code = gateway.look()
+            if code is None:
+                continue
+            if not self.faults.may_end(gateway, code):
+                raise Violation(f"{gateway.name} ended with {code}; see {gateway.log} and {self.folder}/story")
+            self.tell(gateway.name, "ended with", code)
+            self.died += 1
+            gateway.start()
+        for name, process in self.agents.items():
             if process.poll() not in (None, 0):
-                raise AssertionError(process.communicate()[1])
+                with open(os.path.join(self.folder, f"log-{name}")) as file:
+                    trouble = file.read()
+                book = Book(os.path.join(self.folder, f"journal-{name}"), name)
+                raise Violation(f"{name}: {'; '.join(book.wrong) or trouble}")
 
-    def wait(self, condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            self.check_alive()
-            if time.monotonic() > end:
-                raise AssertionError(f"{what()} ({self.folder})")
-            time.sleep(0.02)
+    def go_on(self):
+        """Lets the agents work a while."""
+        goal = acknowledged_so_far(self.journals()) + self.rng.randint(*PROGRESS)
+        end = time.monotonic() + self.rng.uniform(*LONGEST)
+        while time.monotonic() < end and acknowledged_so_far(self.journals()) < goal:
+            self.look()
+            time.sleep(LOOK_EVERY)
+        self.look()
 
-    # ---- rounds
+    def torture(self):
+        for _ in range(self.rng.randint(*STEPS[self.kind])):
+            self.go_on()
+            self.faults.recent.clear()
+            for _ in range(self.rng.choice([1, 1, 2, 3])):
+                self.tell("begins:", self.faults.begin(), [kind for kind, _, _ in self.faults.active])
+            self.go_on()
+            self.tell("ends")
+            self.faults.end()
 
-    def kill_round(self):
-        time.sleep(LONG_LIFE if self.kills % LONG_EVERY == LONG_EVERY - 1 else self.rng.uniform(0.05, 1.0))
-        if self.process.poll() is not None:
-            raise AssertionError(f"the gateway ended by itself, with {self.process.returncode}; see gateway.log")
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.kills += 1
-        self.start_gateway()
-        self.check_followers()
+    # ---- after
 
-    def check_followers(self):
-        """All that is acknowledged by now is seen by every follower, once and in order."""
-        fresh = [change for written in self.written for change in written.read()]
-        for seen in self.seen:
-            seen.expect(fresh)
-
-        def all_seen():
-            for seen in self.seen:
-                seen.read()
-            return not any(seen.missing for seen in self.seen)
-
-        self.wait(all_seen, lambda: "not seen: " + "; ".join(
-            f"by {seen.name}, which is at {seen.last}: {sorted(seen.missing)[:3]}" for seen in self.seen if seen.missing))
-
-    # ---- the end
-
-    def finish(self):
-        """Lets the clients end their last write, then stops everything cleanly."""
-        time.sleep(0.5)
+    def finish_agents(self):
         with open(self.stop_file, "w"):
             pass
-        for client in self.writers:
-            error = client.communicate(timeout=PATIENCE)[1]
-            if client.returncode != 0:
-                raise AssertionError(f"a client failed: {error}")
-        with open(os.path.join(self.folder, "tasker.log")) as file:
-            self.tasks = json.loads(file.read().splitlines()[-1].removeprefix("all "))
-        self.check_followers()
-        for seen in self.seen:
-            seen.check_whole()
-            for written in self.written:
-                seen.check_order(written)
-        notebook = self.call("notebook", {"mode": "read", "name": "torture"})["result"]
-        own = [self.call("notebook", {"mode": "read", "name": agent}, f"~{agent}")["result"] for agent in self.agents]
-        self.check_told()
-        self.check_keys()
-        with open(self.still_file, "w"):
-            pass
-        self.process.send_signal(signal.SIGTERM)
-        if self.process.wait(PATIENCE) != 0:
-            raise AssertionError(f"SIGTERM ended with {self.process.returncode}")
-        for watcher in self.watchers:
-            error = watcher.communicate(timeout=PATIENCE)[1]
-            if watcher.returncode != 0:
-                raise AssertionError(f"a follower failed: {error}")
-        self.check(notebook, own)
 
-    def check_told(self):
-        """The MCP followers heard of each change at most once while there were kills, and hear of each now."""
-        def settled():
-            for told in self.told:
-                told.read()
-            return all(told.life == self.kills for told in self.told)
+        def done():
+            self.look()
+            return all(process.poll() is not None for process in self.agents.values())
 
-        self.wait(settled, lambda: f"not subscribed: {[vars(told) for told in self.told]}")
-        whole = next(seen for seen in self.seen if seen.name == "all")
-        changes = sum(change[2] == "torture" for change in whole.place)
-        # What the last writes caused is on its way: one more, and all before it has come.
-        before = None
-        while before != [told.updates for told in self.told]:
-            before = [told.updates for told in self.told]
-            time.sleep(1)
-            settled()
-        for told, count in zip(self.told, before):
-            if count > changes:
-                raise AssertionError(f"{told.name} was told {count} times of {changes} changes")
-        for number in range(QUIET_WRITES):
-            self.call("notebook", {"mode": "write", "name": "torture", "newStr": f"quiet-{number}"})
-        goal = [count + QUIET_WRITES for count in before]
-        self.wait(lambda: settled() and all(told.updates >= count for told, count in zip(self.told, goal)),
-                  lambda: f"told {[told.updates for told in self.told]} times, not {goal}")
-        time.sleep(0.2)
-        settled()
-        if [told.updates for told in self.told] != goal:
-            raise AssertionError(f"told {[told.updates for told in self.told]} times, not {goal}")
+        wait(done, "the agents have their answers", 2 * PATIENCE)
+        self.look()
 
-    def check_keys(self):
-        """Keys are as they were acknowledged to be."""
-        wire = Wire(self.port_file, self.keys["root"])
-        status, body = wire.request("GET", "/v1/keys?all=true")
-        wire.close()
-        assert status == 200, body
-        states = {key["id"]: key["state"] for key in body["keys"]}
-        self.rotations = 0
-        for written in self.written:
-            for number, state in written.keys.items():
-                self.rotations += state == "revoked"
-                assert states.get(number) == state, f"key {number} is {states.get(number)}, not {state}"
+    def check(self):
+        self.system.wait_ready()
+        self.tell("ready")
+        self.books = [Book(path, name) for path, name in zip(self.journals(), self.agents)]
+        checks = Checks(self.system, self.places, self.books, self.faults)
+        wrong = checks.run()
+        self.tell("checked")
+        wrong = checks.check_rest()
+        if wrong:
+            raise Violation("\n    ".join(dict.fromkeys(wrong[:30])))
 
-    def check(self, notebook, own):
-        with open(self.file) as file:
-            lines = {"notebook": notebook.split("\n"), "file": file.read().split("\n")}
-        self.acknowledged = 0
-        for written, mine in zip(self.written, own):
-            lines["own"] = mine.split("\n")
-            counts = {kind: collections.Counter(found) for kind, found in lines.items()}
-            self.acknowledged += len(written.acknowledged)
-            for kind, token in written.acknowledged:
-                assert counts[kind][token] == 1, f"acknowledged {token} is in the {kind} {counts[kind][token]} times"
-            for kind, token in written.tried:
-                assert counts[kind][token] <= 1, f"{token} is in the {kind} {counts[kind][token]} times"
-            for kind, found in lines.items():
-                self.check_order(found[::-1] if kind == "file" else found,
-                                 [token for which, token in written.acknowledged if which == kind])
-        left = [name for _, _, names in os.walk(self.root) for name in names if name != "shared.txt"]
-        assert not left, f"temporary files were left: {left}"
-        self.command("verify")
-
-    @staticmethod
-    def check_order(lines, tokens):
-        """What one client wrote one after the other stands in that order."""
-        place = {line: i for i, line in enumerate(lines)}
-        places = [place[token] for token in tokens]
-        assert places == sorted(places), "one client's writes are out of order"
+    def run(self):
+        self.prepare()
+        self.tell("prepared")
+        self.start_agents()
+        self.torture()
+        self.tell("healed")
+        self.finish_agents()
+        self.tell("agents done")
+        self.check()
 
     def close(self, keep):
-        for path in (self.stop_file, self.still_file):
-            with open(path, "w"):
-                pass
-        for process in (*self.writers, *self.watchers, *([self.process] if self.process else [])):
+        for process in self.agents.values():
             if process.poll() is None:
                 process.kill()
             process.wait()
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
+        if hasattr(self, "system"):
+            if keep:
+                self.system.keep()
+            if self.system.databases:
+                for server in (self.system.databases.mongo, self.system.databases.redis):
+                    if server.process:
+                        server.thaw()
+                if keep:
+                    self.system.databases.close()
+            self.system.close()
+        self.story.close()
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run(seed, rounds, agents=6, binary=None):
-    """The rig when it is done; AssertionError, with seed and folder, at the first thing that is not as it must be."""
-    rig = Rig(seed, agents, binary)
-    failed = True
+class Totals:
+    """What the report says."""
+
+    def __init__(self):
+        self.rounds, self.faults = collections.Counter(), collections.Counter()
+        self.writes, self.died, self.seconds = collections.Counter(), 0, 0
+
+    def add(self, done):
+        self.rounds[done.kind] += 1
+        self.faults.update(done.faults.counts)
+        self.died += done.died
+        for book in done.books:
+            for tool, count in book.tools().items():
+                self.writes[done.kind, tool] += count
+
+    def report(self):
+        kinds = sorted(self.rounds)
+        lines = [f"{sum(self.rounds.values())} rounds in {self.seconds:.0f} s: "
+                 + ", ".join(f"{count} {kind}" for kind, count in sorted(self.rounds.items())),
+                 f"faults: {', '.join(f'{count} {kind}' for kind, count in sorted(self.faults.items())) or 'none'}",
+                 f"gateways that ended by themselves, as their faults excuse: {self.died}",
+                 f"acknowledged writes: {sum(self.writes.values())}",
+                 f"{'':22}" + "".join(f"{kind:>9}" for kind in kinds)]
+        for tool in sorted({tool for _, tool in self.writes}):
+            lines.append(f"  {tool:20}" + "".join(f"{self.writes[kind, tool]:9}" for kind in kinds))
+        return "\n".join(lines)
+
+
+class Tools:
+    """What rounds share: the program, the shim, the databases."""
+
+    def __init__(self, databases, binary=None):
+        self.folder = tempfile.mkdtemp(prefix="notegate-torture-shim-")
+        self.binary = os.path.abspath(binary or default_binary())
+        self.shim = build_shim(self.folder)
+        self.databases = databases
+
+    def close(self):
+        self.databases.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_streams(seed, number, totals, tools):
+    done = streams.run(f"{seed}-{number}", STREAMS_KILLS, binary=tools.binary)
+    totals.rounds["streams"] += 1
+    totals.faults["kill"] += done.kills
+    totals.writes["streams", "notebook, fileEditor"] += done.acknowledged
+
+
+def run_round(seed, number, kind, tools, totals):
+    """Raises Violation with all that is needed to run it again."""
+    if kind == "streams":
+        try:
+            return run_streams(seed, number, totals, tools)
+        except AssertionError as error:
+            raise Violation(f"round {number} (streams) of seed {seed}: {error}") from error
+    if kind in ("mongo", "cluster"):
+        tools.databases.want(FRESH_DATABASES)
+    one, failed = Round(seed, number, kind, tools), True
     try:
-        rig.prepare()
-        for _ in range(rounds):
-            rig.kill_round()
-        rig.finish()
+        one.run()
         failed = False
-        return rig
-    except AssertionError as error:
-        raise AssertionError(f"seed {seed}, {rig.kills} kills, {rig.folder}: {error}") from error
+        totals.add(one)
+    except (Violation, AssertionError) as error:
+        one.tell("FAILED", error)
+        raise Violation(f"round {number} ({kind}) of seed {seed}: {error}\n"
+                        f"    all of it: {one.folder}; again: tests/torture/run --seed {seed} --round {number}") from error
     finally:
-        rig.close(keep=failed)
+        one.close(keep=failed)
+    return None

@@ -12,6 +12,8 @@ TASKS = "io.modelcontextprotocol/tasks"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {TASKS: {}}},
         "io.modelcontextprotocol/clientInfo": {"name": "torture", "version": "1"}}
+# Of one who takes no task for an answer.
+PLAIN_META = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
 BROKEN = (OSError, http.client.HTTPException, ValueError, socket.timeout)
 
 
@@ -32,11 +34,14 @@ class Connection(http.client.HTTPConnection):
 
 
 class Wire:
-    """One agent's connection, made again after every kill. `life` counts the gateways it has met."""
+    """One agent's connection, made again after every kill. `life` counts the gateways it has met. Who it is says a key or,
+    where there are none, a name."""
 
-    def __init__(self, port_file, key, receive_buffer=None):
+    def __init__(self, port_file, key=None, receive_buffer=None, agent=None, timeout=TIMEOUT):
         self.port_file = port_file
         self.key = key
+        self.agent = agent
+        self.timeout = timeout
         self.receive_buffer = receive_buffer
         self.connection = None
         self.port = None
@@ -59,7 +64,7 @@ class Wire:
             self.life, self.port = life, port
             self.session = None
         if self.connection is None:
-            self.connection = Connection("127.0.0.1", self.port, timeout=TIMEOUT)
+            self.connection = Connection("127.0.0.1", self.port, timeout=self.timeout)
             self.connection.receive_buffer = self.receive_buffer
         return self.connection
 
@@ -73,6 +78,9 @@ class Wire:
         self.key = key
         self.session = None
 
+    def identity(self):
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {"X-Notegate-Agent": self.agent}
+
     def start(self, method, path, body=None, headers=None):
         """The answer, its body not yet read."""
         life = self.life
@@ -82,7 +90,7 @@ class Wire:
                 raise Gone  # another gateway, which does not know the session
             connection.request(method, path, None if body is None else json.dumps(body), {
                 "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-                "Authorization": f"Bearer {self.key}", **(headers or {})})
+                **self.identity(), **(headers or {})})
             return connection.getresponse()
         except BROKEN:
             self.close()
@@ -93,6 +101,9 @@ class Wire:
         answer = self.start(method, path, body, headers)
         try:
             text = answer.read()
+            # A line that was cut within the headers looks like their end.
+            if answer.length is None and not answer.chunked and not text:
+                raise http.client.IncompleteRead(text)
             if answer.headers.get("Content-Type", "").startswith("text/event-stream"):
                 found = [message for message in messages(text.decode().split("\n")) if "id" in message]
                 return answer.status, found[-1]
@@ -104,7 +115,7 @@ class Wire:
     def modern(self, method, params, headers=None):
         name = params.get("name", params.get("taskId", params.get("uri")))
         return self.request("POST", "/mcp", {
-            "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}, {
+            "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META if self.key else PLAIN_META}}, {
             "MCP-Protocol-Version": MODERN, "Mcp-Method": method, **({"Mcp-Name": name} if name else {}), **(headers or {})})
 
     def initialize(self):
@@ -122,9 +133,13 @@ class Wire:
         except BROKEN:
             self.close()
             raise Gone
+        if answer.status == 429 or answer.status >= 500:
+            raise Gone
         assert answer.status == 200 and session, (answer.status, text)
         status, _ = self.request("POST", "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"},
                                  {**version, "Mcp-Session-Id": session})
+        if status in (404, 429) or status >= 500:
+            raise Gone
         assert status == 202, status
         self.session = session
 

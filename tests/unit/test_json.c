@@ -497,6 +497,47 @@ static void misuse_depth(struct ng_writer *writer)
     }
 }
 
+/* Every number is written in the shortest form that printf finds, whichever way is taken. */
+static void expect_number(double number)
+{
+    char wanted[64] = "";
+    struct buf buf;
+    struct ng_writer writer;
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(wanted, sizeof(wanted), "%.*g", digits, number);
+        double back = strtod(wanted, NULL);
+        if (!(back < number) && !(back > number)) {
+            break;
+        }
+    }
+    buf_init(&buf, 1024);
+    json_writer_init(&writer, &buf);
+    json_number(&writer, number);
+    assert_int_equal(buf.rc, NG_OK);
+    struct ng_str text = buf_str(&buf);
+    assert_int_equal(text.len, strlen(wanted));
+    assert_memory_equal(text.data, wanted, text.len);
+    buf_done(&buf);
+}
+
+static void test_writer_numbers(void **state)
+{
+    static const double odd[] = {0.0,       -0.0,   0.8,    -0.25, 0.001,           0.0005,
+                                 0.0014999, 1.0005, 0.9995, 999.9, 99999999999.999, 1e11,
+                                 1e14,      1e15,   1e16,   0.3,   2.675,           1.0 / 3.0,
+                                 5e-324,    1e308,  -7.0};
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(odd); i++) {
+        expect_number(odd[i]);
+    }
+    for (int i = -20000; i <= 20000; i++) {
+        expect_number(i / 1000.0);
+        expect_number(i / 100.0);
+        expect_number(i * 12345678.125);
+    }
+    expect_number(0.1 + 0.2);
+}
+
 static void test_writer_misuse(void **state)
 {
     (void)state;
@@ -592,14 +633,14 @@ static void counts_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_values),      cmocka_unit_test(test_suite),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_depth),         cmocka_unit_test(test_many_members),
-        cmocka_unit_test(test_equal),         cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),
-        cmocka_unit_test(test_multiples),     cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_writer_full),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(counts_values),       cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_errors),         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_depth),          cmocka_unit_test(test_many_members),
+        cmocka_unit_test(test_equal),          cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_integers),       cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_multiples),      cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_writer_numbers), cmocka_unit_test(test_writer_misuse),
+        cmocka_unit_test(test_writer_full),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,10 @@ struct ng_documents {
      * everything that was committed before, by whatever gateway, in collections with one of
      * these flags. NG_ETIMEOUT: it does not yet. NULL: it always does. */
     int (*settle)(void *db, struct ng_call *call, uint32_t flags, int64_t wait_ms);
+    /* How many rows history() would give for this range without its limit. NULL: the core
+     * counts what history() gives. */
+    int (*history_count)(void *db, struct ng_call *call, const struct ng_key *key,
+                         const struct ng_range *range, uint64_t *ret_count);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

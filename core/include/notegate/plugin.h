@@ -360,6 +360,15 @@ struct ng_host {
     /* From here on a cancellation comes too late: cancelled() is false, and changes are made.
      * Of work that was stopped and is to keep what it has; only what is quick comes after. */
     void (*shield)(struct ng_call *call);
+
+    /* 64 hexadecimal digits, the same at each try of one call that came with an idempotency
+     * key; {NULL, 0}: it came without. For what cannot be committed together with the answer:
+     * made under a name of this text, it is found again by the next try. Call memory. */
+    struct ng_str (*once)(struct ng_call *call);
+
+    /* How many revisions history() would give for this range without its limit. */
+    int (*history_count)(struct ng_call *call, const struct ng_key *key,
+                         const struct ng_range *range, uint64_t *ret_count);
 };
 
 /* ---- what a plugin declares

@@ -6,6 +6,10 @@
  *
  * It is the subreaper of all below it, so nothing a kernel starts can slip away by leaving its
  * parent. It lives as long as its socket to the gateway does. One thread, no locks.
+ *
+ * Above it stands a guard, the same program, which does nothing but wait: where the holder is
+ * killed, all that it held comes to the guard, which ends it. Where the guard is killed, the
+ * holder ends all and itself.
  */
 #include "orders.h"
 
@@ -35,7 +39,8 @@ struct kernel {
 };
 
 struct holder {
-    pid_t self, gateway;
+    pid_t self, guard;
+    const char *owner; /* of all marks */
     struct kernel kernels[HOLDER_KERNELS_MAX];
     int signals;
     bool ending;
@@ -90,9 +95,9 @@ static bool is_private(const char *variable)
     return false;
 }
 
-static void set_environment(char **variables, pid_t gateway, uint32_t id)
+static void set_environment(char **variables, const char *owner, uint32_t id)
 {
-    char mark[MARK_SIZE];
+    char mark[HOLDER_OWNER_MAX + MARK_SIZE];
     char parent[MARK_SIZE];
     size_t kept = 0;
     for (size_t i = 0; environ[i] != NULL; i++) {
@@ -101,7 +106,7 @@ static void set_environment(char **variables, pid_t gateway, uint32_t id)
         }
     }
     environ[kept] = NULL;
-    (void)snprintf(mark, sizeof(mark), "%ld.%u", (long)gateway, (unsigned)id);
+    (void)snprintf(mark, sizeof(mark), "%s.%u", owner, (unsigned)id);
     (void)snprintf(parent, sizeof(parent), "%ld", (long)getppid());
     (void)setenv(HOLDER_MARK, mark, 1);
     (void)setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1", 0); /* else each ipykernel warns */
@@ -132,7 +137,7 @@ static void run_kernel(const struct holder *holder, char **words, char **variabl
         dup2(pipes[0], STDERR_FILENO) >= 0 && chdir(words[0]) == 0) {
         (void)close_range(HOLDER_FD, (unsigned)pipes[1] - 1, 0);
         (void)close_range((unsigned)pipes[1] + 1, ~0U, 0);
-        set_environment(variables, holder->gateway, id);
+        set_environment(variables, holder->owner, id);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)execvp(words[1], words + 1);
     }
@@ -284,7 +289,7 @@ static bool mark_of(pid_t pid, uint32_t *ret_id)
     text[len] = '\0';
     for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
         if (strncmp(text + at, name, sizeof(name) - 1) == 0) {
-            const char *dot = strchr(text + at, '.');
+            const char *dot = strrchr(text + at, '.');
             *ret_id = dot == NULL ? 0 : (uint32_t)strtoul(dot + 1, NULL, 10);
             return true;
         }
@@ -344,9 +349,10 @@ static void reap(struct holder *holder)
     pid_t pid;
     bool strangers = false;
     while (read(holder->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        /* Its socket alone says when to end: a signal to all of a group is the gateway's
-         * business, which may have calls to finish. */
+        /* Its socket and its guard say when to end: a signal to all of a group is the
+         * gateway's business, which may have calls to finish. */
     }
+    holder->ending = holder->ending || getppid() != holder->guard;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct kernel *kernel = by_pid(holder, pid);
         if (kernel != NULL) {
@@ -412,6 +418,18 @@ static void obey(struct holder *holder)
     }
 }
 
+/* The guard's whole life: the holder is waited for, and what it leaves is ended. */
+static int stand_guard(struct holder *holder, pid_t pid)
+{
+    pid_t ended;
+    (void)close(HOLDER_FD); /* it is the holder's alone, so that its end is seen */
+    do {
+        ended = waitpid(-1, NULL, 0);
+    } while (ended != pid && (ended > 0 || errno == EINTR));
+    end_all(holder);
+    return 0;
+}
+
 static bool holder_open(struct holder *holder)
 {
     sigset_t signals;
@@ -426,8 +444,6 @@ static bool holder_open(struct holder *holder)
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) {
         return false;
     }
-    holder->self = getpid();
-    holder->gateway = getppid();
     (void)setsid(); /* what a terminal sends to the gateway is not meant for kernels */
     (void)fcntl(HOLDER_FD, F_SETFD, FD_CLOEXEC);
     (void)prctl(PR_SET_NAME, HOLDER_PROGRAM);
@@ -435,13 +451,30 @@ static bool holder_open(struct holder *holder)
     return holder->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-int main(void)
+/* In the child of the guard. */
+static void begin_holding(struct holder *holder, pid_t guard)
+{
+    holder->self = getpid();
+    holder->guard = guard;
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* is not inherited */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* only wakes it */
+    holder->ending = getppid() != guard;
+}
+
+int main(int argc, char **argv)
 {
     static struct holder holder;
     static struct pollfd polls[HOLDER_KERNELS_MAX + 2];
-    if (!holder_open(&holder)) {
+    pid_t guard = getpid();
+    if (argc != 2 || strlen(argv[1]) > HOLDER_OWNER_MAX || !holder_open(&holder)) {
         return 1;
     }
+    holder.owner = argv[1];
+    pid_t pid = fork();
+    if (pid != 0) {
+        return pid < 0 ? 1 : stand_guard(&holder, pid);
+    }
+    begin_holding(&holder, guard);
     while (!holder.ending) {
         struct kernel *reading[HOLDER_KERNELS_MAX];
         nfds_t count = 2;

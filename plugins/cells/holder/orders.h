@@ -16,9 +16,10 @@
 /* Of what a kernel wrote to its standard output and error: the last bytes, told when it ends.
  */
 #define HOLDER_TAIL_MAX 8192
-/* In the environment of a kernel and all it starts: who they belong to, as "PID.ID" with the
- * process id of the gateway and the number of the kernel. */
+/* In the environment of a kernel and all it starts: who they belong to, as "OWNER.ID": the
+ * holder's only argument, which says which gateway, and the number of the kernel. */
 #define HOLDER_MARK "NOTEGATE_KERNEL"
+#define HOLDER_OWNER_MAX 128
 
 enum holder_order_kind {
     HOLDER_START =

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* files_left.c - a call with an idempotency key that comes again after its answer was lost:
+ * what its first try left, here or at another gateway, is settled before the file is looked at.
+ */
+#include <unistd.h>
+
+#include "cluster.h"
+#include "files_state.h"
+#include "gateway.h"
+#include "idem.h"
+#include "store.h"
+#include "str.h"
+
+struct left {
+    struct call *call;
+    struct ng_str json, text;
+    struct ng_str gateway; /* whose it is; absent: this one's */
+    int rc;
+};
+
+static int left_keep(struct left *left, struct ng_str json, struct ng_str text)
+{
+    struct arena *arena = &left->call->arena;
+    left->json = arena_copy(arena, json);
+    left->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
+    return left->json.data != NULL && left->text.data != NULL
+               ? NG_OK
+               : call_fail(left->call, NG_EINTERNAL, "Out of memory while changing a file.");
+}
+
+/* ---- this gateway's */
+
+static int left_look(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    struct left *left = user;
+    (void)call;
+    (void)next;
+    left->json = str_make(NULL, 0);
+    return present->revision == 0 || present->deleted
+               ? NG_OK
+               : left_keep(left, present->json, present->text);
+}
+
+static void left_looked(void *user, int rc)
+{
+    (void)user;
+    (void)rc; /* nothing was to be written */
+}
+
+/* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
+static int left_settle_own(struct files *files, struct call *call, struct ng_str real,
+                           bool *ret_found)
+{
+    struct left left = {.call = call};
+    struct ng_str space = files_intent_space(call);
+    struct ng_change look = {
+        .size = sizeof(look),
+        .key = {ng_str_of(FILES_INTENTS), space, real},
+        .fn = left_look,
+        .user = &left,
+    };
+    int rc = store_write(files->store, call, &look, 1, left_looked, NULL);
+    if (rc != NG_OK || left.json.data == NULL) {
+        return rc;
+    }
+    *ret_found = true;
+    return files_settle(files, call, space, left.json, left.text);
+}
+
+/* ---- other gateways' */
+
+static int left_row(void *user, const struct ng_doc *row)
+{
+    struct left *left = user;
+    struct call *call = left->call;
+    struct file_record record;
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    size_t prefix = strlen(FILES_INTENT_SPACE_OF);
+    if (json.data == NULL || row->key.space.len < prefix ||
+        files_record_parse(call, json, row->text, &record) != NG_OK) {
+        call_reset_result(call);
+        return 0;
+    }
+    if (record.has_answer && str_equal(record.answer.scope, idem_scope_of(call))) {
+        left->gateway = arena_copy(
+            &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
+        left->rc = left_keep(left, row->json, row->text);
+        return 1;
+    }
+    return 0;
+}
+
+static int left_find(struct files *files, struct call *call, struct ng_str real,
+                     struct left *ret)
+{
+    struct ng_str *spaces = NULL;
+    struct ng_term term = {
+        .field = ng_str_of("id"),
+        .op = NG_TERM_EQ,
+        .value = real,
+    };
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(FILES_INTENTS),
+        .terms = &term,
+        .term_count = 1,
+        .with_text = true,
+    };
+    *ret = (struct left){.call = call};
+    query.space_count = cluster_peers(call->gateway->cluster, call, &spaces);
+    for (size_t i = 0; i < query.space_count; i++) {
+        spaces[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)spaces[i].len,
+                                 spaces[i].data);
+    }
+    if (query.space_count == 0) {
+        return NG_OK;
+    }
+    query.spaces = spaces;
+    query.limit = (uint32_t)query.space_count;
+    int rc = store_query(files->store, call, &query, left_row, ret, NULL);
+    return rc != NG_OK ? rc : ret->rc;
+}
+
+static int left_busy(struct call *call, struct ng_str real)
+{
+    return call_fail(call, NG_EBUSY,
+                     "Another gateway is at this very change of %.*s. Try again in a moment.",
+                     (int)real.len, real.data);
+}
+
+/* While that gateway lives, it is its business. */
+static int left_settle_other(struct files *files, struct call *call, struct ng_str real,
+                             bool *ret_found)
+{
+    struct left left;
+    int fd = -1;
+    int rc = left_find(files, call, real, &left);
+    if (rc != NG_OK || left.json.data == NULL) {
+        return rc;
+    }
+    if (cluster_is_alive(call->gateway->cluster, left.gateway) ||
+        files_in_work_elsewhere(files, call, real, &fd)) {
+        rc = left_busy(call, real);
+    } else {
+        struct ng_str space = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s",
+                                           (int)left.gateway.len, left.gateway.data);
+        *ret_found = true;
+        rc = files_settle(files, call, space, left.json, left.text);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+/* ---- the call's way */
+
+int files_left_answer(struct call *call, bool *ret_answered)
+{
+    int rc = idem_adopt(call);
+    *ret_answered = rc == NG_OK;
+    call->idem_stored = call->idem_stored || *ret_answered;
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
+int files_left_settle(struct files *files, struct call *call, const struct ng_str *names,
+                      size_t count, bool *ret_answered)
+{
+    int rc = NG_OK;
+    bool found = false;
+    *ret_answered = false;
+    for (size_t i = 0; call->idem != NULL && rc == NG_OK && i < count; i++) {
+        rc = left_settle_own(files, call, names[i], &found);
+        if (rc == NG_OK && store_is_shared(files->store)) {
+            rc = left_settle_other(files, call, names[i], &found);
+        }
+    }
+    return rc != NG_OK || !found ? rc : files_left_answer(call, ret_answered);
+}
+
+int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
+                     size_t count, bool *ret_answered)
+{
+    *ret_answered = false;
+    if (call->idem == NULL || !store_is_shared(files->store)) {
+        return NG_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct left left;
+        int rc = left_find(files, call, names[i], &left);
+        if (rc == NG_OK && left.json.data != NULL) {
+            rc = left_busy(call, names[i]);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return files_left_answer(call, ret_answered);
+}
+
+int files_left_end(struct files *files, struct call *call, int rc)
+{
+    bool answered = false;
+    if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {
+        return rc;
+    }
+    struct result kept = call->work;
+    if (files_left_answer(call, &answered) != NG_OK || !answered) {
+        call->work = kept;
+        return rc;
+    }
+    return NG_OK;
+}

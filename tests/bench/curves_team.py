@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Curves of a team: more event streams, more gateways on one database."""
+import concurrent.futures
+import os
+import selectors
+import socket
+import sys
+import threading
+import time
+
+import rig
+from curves import CONNECTIONS, Curve, tool
+
+sys.path.insert(0, os.path.join(rig.ROOT, "tests", "support"))
+from servers import MongoServer, RedisServer  # noqa: E402
+
+# A line of the gateway's answer for each event, and for nothing else.
+EVENT = b"\ndata:"
+WRITES_A_SECOND = 20
+WAIT_SECONDS = 30
+
+
+class Readers:
+    """Open event streams of as many agents, and how many events they have had."""
+
+    def __init__(self, port):
+        self.port = port
+        self.selector = selectors.DefaultSelector()
+        self.tails = {}
+        self.events = self.ended = 0
+        self.stopping = False
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def open(self, count):
+        """Until there are so many."""
+        opened = []
+        for number in range(len(self.tails), count):
+            stream = socket.create_connection(("127.0.0.1", self.port), WAIT_SECONDS)
+            stream.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                           b"X-Notegate-Space: bench\r\nX-Notegate-Agent: stream-%d\r\n\r\n" % number)
+            opened.append(stream)
+            self.tails[stream] = b""
+        for stream in opened:
+            head = stream.recv(4096)
+            if not head.startswith(b"HTTP/1.1 200"):
+                raise SystemExit(f"an event stream was refused: {head[:200]!r}")
+            stream.setblocking(False)
+            self.selector.register(stream, selectors.EVENT_READ)
+
+    def read(self):
+        while not self.stopping:
+            for key, _ in self.selector.select(0.1):
+                try:
+                    data = key.fileobj.recv(1 << 16)
+                except (BlockingIOError, OSError):
+                    continue
+                if not data:
+                    self.selector.unregister(key.fileobj)
+                    self.ended += 1
+                text = self.tails[key.fileobj] + data
+                self.events += text.count(EVENT)
+                self.tails[key.fileobj] = text[-len(EVENT) + 1:]
+
+    def wait(self, events):
+        """Until they have had so many in all."""
+        end = time.monotonic() + WAIT_SECONDS
+        while self.events < events:
+            if time.monotonic() > end:
+                raise SystemExit(f"{self.events} of {events} events had come after {WAIT_SECONDS} s")
+            time.sleep(0.01)
+
+    def close(self):
+        if self.stopping:
+            return
+        self.stopping = True
+        self.thread.join()
+        self.selector.close()
+        for stream in self.tails:
+            stream.close()
+
+
+class Streams(Curve):
+    name, title, x = "streams", "Open event streams", "streams"
+    about = (f"{WRITES_A_SECOND} writes a second, each of which is told to every stream. CPU per event: what the gateway uses more than for "
+             "the writes alone, by the number of events that came.")
+    smoke, quick, full = (10, 100), (10, 100, 1000), (10, 100, 1000, 5000)
+
+    def begin(self):
+        self.server = self.gateway("limits.streams=20000", "limits.connections=20000")
+        self.write = self.file("write", lambda: tool("notebook", {"mode": "create", "name": "told", "newStr": "########"}))
+        self.bench.load(self.server, 1, self.write, seconds=self.bench.warm)
+        self.empty = rig.memory_mib(self.server.pid)
+        self.alone = self.written(None)
+        self.readers = Readers(self.server.port)
+        self.stack.callback(self.readers.close)
+
+    def written(self, readers):
+        """A row of paced writes, with all of what telling them costs."""
+        before, seen = rig.cpu_seconds(self.server.pid), readers and readers.events
+        row = self.bench.load(self.server, CONNECTIONS, self.write, WRITES_A_SECOND, seconds=max(1, self.bench.seconds))
+        if readers:
+            readers.wait(seen + row["answered"] * len(readers.tails))
+        row["cpu"] = rig.cpu_seconds(self.server.pid) - before
+        return row
+
+    def point(self, size):
+        self.readers.open(size)
+        row = self.written(self.readers)
+        memory = rig.memory_mib(self.server.pid)
+        self.add("memory", "MiB PSS", "gateway", size, memory, self.empty, "the same gateway without streams")
+        self.add("memory per stream", "KiB", "gateway", size, max(0.01, (memory - self.empty) * 1024 / size))
+        more = row["cpu"] - self.alone["cpu"] / self.alone["answered"] * row["answered"]
+        self.add("CPU per event told", "µs", "gateway", size, max(0.01, more * 1e6 / (row["answered"] * size)))
+        self.latencies("latency of the writes", size, row, self.alone, "the same writes without streams")
+
+
+class Gateways(Curve):
+    name, title, x = "gateways", "Gateways on one database", "gateways"
+    x_log = False
+    about = ("Gateways that share a MongoDB-compatible server and Redis, all on this machine and its cores; so many clients for each. CPU "
+             "is that of the gateways; the database's own bounds the throughput where the cores are few.")
+    quick, full = (1, 2, 3), (1, 2, 3)
+
+    def begin(self):
+        for name in ("mongo", "redis"):
+            if not os.path.exists(os.path.join(self.bench.modules, "backends", name + ".so")):
+                raise SystemExit(f"the backend {name} is not built")
+        self.mongo, self.redis = (self.stack.enter_context(kind()) for kind in (MongoServer, RedisServer))
+        self.gateways, self.first = [], {}
+
+    def add_gateway(self):
+        gateway = self.gateway("plugins=notebook,agent_notebook", "documents=mongo", f"mongo.uri={self.mongo.uri}",
+                               "journal=redis", f"redis.uri={self.redis.uri}")
+        self.gateways.append(gateway)
+        if len(self.gateways) == 1:
+            self.call(gateway, "notebook", {"mode": "create", "name": "notes", "newStr": "a line of notes\n" * 4})
+            self.call(gateway, "notebook", {"mode": "create", "name": "one for all", "newStr": "begin\n"})
+
+    def together(self, files):
+        """A load on each of them at once: rates summed, CPU by all answers, the worst latencies."""
+        with concurrent.futures.ThreadPoolExecutor(len(self.gateways)) as pool:
+            rows = list(pool.map(lambda pair: self.bench.load(pair[0], CONNECTIONS, pair[1]), zip(self.gateways, files)))
+        answered = sum(row["answered"] for row in rows)
+        return {"rate": sum(row["rate"] for row in rows),
+                "cpu_us": sum(row["cpu_us"] * row["answered"] for row in rows) / answered,
+                **{key: max(row[key] for row in rows) for key in ("p50_ms", "p99_ms", "p999_ms")}}
+
+    def point(self, size):
+        while len(self.gateways) < size:
+            self.add_gateway()
+        calls = {"read": {"mode": "read", "name": "notes"},
+                 "write, documents of their own": {"mode": "create", "name": "agent-{}-@@@@", "newStr": "########"},
+                 "append, one document for all": {"mode": "write", "name": "one for all", "newStr": "########"}}
+        for name, arguments in calls.items():
+            files = []
+            for index, gateway in enumerate(self.gateways):
+                own = arguments | {"name": arguments["name"].format(index)}
+                files.append(self.file((name, index), lambda: tool("notebook", own)))
+                self.bench.load(gateway, CONNECTIONS, files[-1], seconds=self.bench.warm)
+            row = self.together(files)
+            if size == 1:
+                self.first[name] = row
+            base = self.first.get(name, {})
+            for chart, unit, key in (("throughput", "calls/s", "rate"), ("CPU per call", "µs", "cpu_us"),
+                                     ("p99 at full speed", "ms", "p99_ms")):
+                self.add(chart, unit, name, size, row[key], base.get(key), "one gateway")

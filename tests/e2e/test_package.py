@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The Debian package of the build under test: what is in it, what it asks for, and that a cell runs out of it."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from cells_support import RUN_SECONDS, need
+from conftest import SOURCE, binary, environment
+
+BUILD = pathlib.Path(binary()).resolve().parents[1]
+MODULES = "usr/lib/notegate"
+
+
+def run(*words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=RUN_SECONDS, check=False, **more)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module", name="package")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("package")
+    package = pathlib.Path(run(SOURCE / "packaging" / "debian" / "build", BUILD, folder).strip())
+    assert package.parent == folder and re.fullmatch(r"notegate_[0-9.]+_[a-z0-9]+\.deb", package.name)
+    return package
+
+
+@pytest.fixture(scope="module", name="root")
+def unpacked(package, tmp_path_factory):
+    """What the package puts below /, below a folder."""
+    folder = tmp_path_factory.mktemp("root")
+    run("dpkg-deb", "-x", package, folder)
+    return folder
+
+
+def notegate(root, data, *words):
+    kept = {**environment(), "NOTEGATE_DATA_DIR": str(data), "HOME": str(data.parent)}
+    return run(root / "usr" / "bin" / "notegate", *words, env=kept, cwd=data.parent)
+
+
+def test_what_is_in_it(root):
+    assert os.access(root / "usr" / "bin" / "notegate", os.X_OK)
+    for name in ("agent_notebook", "cells", "file_editor", "notebook", "opennotes"):
+        assert (root / MODULES / "plugins" / f"{name}.so").is_file()
+    for name in ("sqlite", "mongo", "redis"):
+        assert (root / MODULES / "backends" / f"{name}.so").is_file()
+    holder = root / MODULES / "plugins" / "notegate-kernels"
+    assert holder.stat().st_mode & 0o777 == 0o755
+    unit = (root / "lib" / "systemd" / "system" / "notegate.service").read_text()
+    assert (root / re.search(r"^ExecStart=/(\S+)", unit, re.M).group(1)).is_file()
+    assert (root / "etc" / "notegate" / "notegate.yaml").read_text() == (SOURCE / "packaging" / "notegate.yaml").read_text()
+    assert (root / "usr" / "include" / "notegate" / "plugin.h").is_file()
+    assert list((root / "usr").rglob("notegate.pc"))
+
+
+def test_what_it_asks_for(package):
+    depends, recommends = (run("dpkg-deb", "-f", package, field) for field in ("Depends", "Recommends"))
+    assert {"libc6", "libmicrohttpd12", "libsqlite3-0", "adduser"} <= set(re.findall(r"[a-z][a-z0-9.+-]+", depends))
+    # Loaded when the first kernel starts, so the libraries' own list does not know it.
+    assert "libzmq5" in recommends and "libzmq5" not in depends
+
+
+def test_its_scripts(package, tmp_path):
+    run("dpkg-deb", "-e", package, tmp_path)
+    assert (tmp_path / "conffiles").read_text() == "/etc/notegate/notegate.yaml\n"
+    for script in ("postinst", "prerm", "postrm"):
+        assert os.access(tmp_path / script, os.X_OK)
+        run("sh", "-n", tmp_path / script)
+
+
+def test_everything_comes_out_of_it(root, tmp_path):
+    shown = notegate(root, tmp_path / "data", "check")
+    found = dict(re.findall(r"^ok +plugin: (\w+) .*, (/\S+)$", shown, re.M))
+    assert {"cells", "notebook", "opennotes"} <= set(found)
+    assert all(path.startswith(f"{root / MODULES}/") for path in found.values())
+
+
+def test_a_cell_runs_out_of_it(root, tmp_path):
+    need("python3")
+    data = tmp_path / "data"
+    notegate(root, data, "call", "createNotebook", "notebook=a.ipynb", "kernel=python3")
+    source = "import os\nprint(6 * 7, os.readlink(f'/proc/{os.getppid()}/exe'))"
+    notegate(root, data, "call", "addNotebookCell", "notebook=a.ipynb", "type=code", "index=0", f"content={source}")
+    shown = notegate(root, data, "call", "runNotebookCells", "notebook=a.ipynb", "cellIds=index:0")
+    assert f"42 {root / MODULES / 'plugins' / 'notegate-kernels'}" in shown
+    cells = json.loads((data / "files" / "a.ipynb").read_text())["cells"]
+    assert "42" in "".join(cells[0]["outputs"][0]["text"])

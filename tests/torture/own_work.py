@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""What one agent writes alone: documents of its own, each write on the revision that the one before it made.
+
+Every write has an idempotency key and is repeated until it is answered, so what is there at the end is known exactly, and
+a conflict is a fault: the agent's own write was done twice or was lost.
+"""
+import copy
+import os
+import re
+
+
+class Own:
+    """One document: the model of it, and the next write. `step` gives (tool, arguments), `done` takes the answer."""
+    space = "shared"
+
+    def __init__(self, rng, agent, places):
+        self.rng, self.agent, self.places = rng, agent, places
+        self.made = False
+        self.revision = None
+        self.lines = []
+
+    def expected(self):
+        return {"expectedRevision": self.revision}
+
+    def step(self, token):
+        """The next write, and what the model becomes when it is acknowledged."""
+        if not self.made:
+            self.next = ["begin"]
+            return self.create()
+        self.next = [*self.lines, token] if len(self.lines) < 2 or self.rng.random() < 0.6 else [*self.lines[:-1], token]
+        return self.append(token) if len(self.next) > len(self.lines) else self.replace(self.lines[-1], token)
+
+    def done(self, result, revision):
+        """None, or what is wrong with the answer."""
+        before, self.revision, self.made, self.lines = self.revision, revision, True, self.next
+        if isinstance(revision, int) and revision != (before or 0) + 1:
+            return f"revision {revision} after {before}"
+        return None
+
+    def state(self):
+        return {"made": self.made, "lines": self.lines, "revision": self.revision}
+
+
+class OwnNotebook(Own):
+    kind = "notebook"
+
+    def create(self):
+        return "notebook", {"mode": "create", "name": self.agent, "newStr": "begin"}
+
+    def append(self, token):
+        return "notebook", {"mode": "write", "name": self.agent, "newStr": token, **self.expected()}
+
+    def replace(self, old, token):
+        return "notebook", {"mode": "write", "name": self.agent, "oldStr": old, "newStr": token, **self.expected()}
+
+
+class OwnPage(Own):
+    kind = "page"
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.id = None
+        self.deleted = False
+        self.versions = {}
+
+    def where(self, **more):
+        return {"collection": "pages", "notebook_id": self.id, **more}
+
+    def step(self, token):
+        self.next_deleted = False
+        if self.deleted:
+            version = self.rng.choice(list(self.versions))
+            self.next = self.versions[version]
+            return "notebook_restore", self.where(version=version)
+        if self.made and self.rng.random() < 0.1:
+            self.next, self.next_deleted = self.lines, True
+            return "notebook_delete", self.where()
+        return super().step(token)
+
+    def create(self):
+        return "notebook_create", {"collection": "pages", "title": f"own {self.agent}", "content": "begin\n"}
+
+    def append(self, token):
+        return "notebook_update", self.where(append=token + "\n", expected_version=self.revision)
+
+    def replace(self, old, token):
+        return "notebook_update", self.where(edits=[{"old_str": old, "new_str": token}], expected_version=self.revision)
+
+    def done(self, result, revision):
+        self.id = result["notebook_id"]
+        self.deleted = self.next_deleted
+        # What is deleted is told to be at 0; its history goes on.
+        revision = self.revision + 1 if self.deleted and revision == 0 else revision
+        wrong = super().done(result, revision)
+        if not self.deleted:
+            self.versions[revision] = self.lines
+        return wrong
+
+    def state(self):
+        return {**super().state(), "id": self.id, "deleted": self.deleted}
+
+
+class OwnFile(Own):
+    kind = "file"
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.number = 0
+        self.path = os.path.join(self.places["own"], f"{self.agent}-0.txt")
+
+    def step(self, token):
+        if self.made and self.rng.random() < 0.1:
+            self.next = self.lines
+            self.next_path = os.path.join(self.places["own"], f"{self.agent}-{self.number + 1}.txt")
+            return "fileEditor", {"command": "move", "path": self.path, "destination": self.next_path}
+        self.next_path = self.path
+        return super().step(token)
+
+    def create(self):
+        return "fileEditor", {"command": "create", "path": self.path, "file_text": "begin\n"}
+
+    def append(self, token):
+        return "fileEditor", {"command": "insert", "path": self.path, "insert_line": len(self.lines), "new_str": token,
+                              **self.expected()}
+
+    def replace(self, old, token):
+        return "fileEditor", {"command": "str_replace", "path": self.path, "old_str": old, "new_str": token, **self.expected()}
+
+    def done(self, result, revision):
+        if self.next_path != self.path:
+            self.number += 1
+            self.path = self.next_path
+        return super().done(result, revision)
+
+    def state(self):
+        return {**super().state(), "path": self.path}
+
+
+class OwnNote(Own):
+    kind = "note"
+
+    def create(self):
+        return "opennotes_create", {"title": f"own {self.agent}", "path": "own", "content": "begin"}
+
+    def append(self, token):
+        return "opennotes_edit", {"path": self.path(), "operation": "append", "content": token, **self.expected()}
+
+    def replace(self, old, token):
+        self.next = [token, *self.lines]
+        return "opennotes_edit", {"path": self.path(), "operation": "prepend", "content": token, **self.expected()}
+
+    def path(self):
+        return f"own/own-{self.agent}.md"
+
+
+class OwnCells(Own):
+    """The model's lines are the sources, with the ids beside them."""
+    kind = "cells"
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.path = os.path.join(self.places["own"], f"{self.agent}.ipynb")
+        self.ids = []
+
+    def where(self, **more):
+        return {"notebook": self.path, "expectedRevision": self.revision, **more}
+
+    def step(self, token):
+        lines, ids = list(self.lines), list(self.ids)
+        what = self.rng.choice(["add", "add", "update", "move", "delete"]) if len(ids) > 2 else "add"
+        at = self.rng.randrange(len(ids)) if ids else 0
+        self.adds = None
+        if not self.made:
+            self.adds, self.next, self.next_ids = 0, [""], [None]
+            return "createNotebook", {"notebook": self.path}
+        if what == "add":
+            self.adds = at
+            request = "addNotebookCell", self.where(type="code", index=at, content=token)
+            lines.insert(at, token)
+            ids.insert(at, None)
+        elif what == "update":
+            request = "updateNotebookCell", self.where(cellId=ids[at], content=token)
+            lines[at] = token
+        elif what == "move":
+            request = "moveNotebookCell", self.where(cellId=ids[at], index=len(ids) - 1)
+            lines.append(lines.pop(at))
+            ids.append(ids.pop(at))
+        else:
+            request = "deleteNotebookCells", self.where(cellIds=[ids[at]])
+            del lines[at], ids[at]
+        self.next, self.next_ids = lines, ids
+        return request
+
+    def done(self, result, revision):
+        self.ids = self.next_ids
+        if self.adds is not None:
+            found = re.search(r"Cell ID: (\S+)", result)
+            if not found:
+                return f"no cell id in {result!r}"
+            self.ids[self.adds] = found.group(1)
+        return super().done(result, revision)
+
+    def state(self):
+        return {**super().state(), "path": self.path, "ids": self.ids}
+
+
+class OwnMemory(Own):
+    """Memory in the agent's own space: logged, taken down in checkpoints, put back. The lines are what it must remember."""
+    kind = "memory"
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.space = f"~{self.agent}"
+        self.points = {}
+        self.summary = self.next_summary = ""
+
+    def step(self, token):
+        what = self.rng.choice(["log", "log", "log", "summary", "snapshot", "restore"])
+        self.next, self.next_summary, self.snapshot = self.lines, self.summary, False
+        if what == "restore" and self.points:
+            point = self.rng.choice(list(self.points))
+            self.next, self.next_summary = copy.deepcopy(self.points[point])
+            return "checkpoint_restore", {"checkpoint_id": point}
+        if what == "snapshot":
+            self.snapshot = True
+            return "checkpoint_snapshot", {"label": token}
+        if what == "summary":
+            self.next_summary = token
+            return "memory_summary", {"text": token}
+        self.next = [*self.lines, token]
+        return "memory_log", {"content": token}
+
+    def done(self, result, revision):
+        self.made = True
+        if self.snapshot:
+            self.points[result["checkpoint_id"]] = (self.lines, self.summary)
+        if "previous_checkpoint_id" in result:
+            self.points[result["previous_checkpoint_id"]] = (self.lines, self.summary)
+        self.lines, self.summary = self.next, self.next_summary
+        return None
+
+    def state(self):
+        return {**super().state(), "summary": self.summary}
+
+
+def own_work(rng, agent, places, files):
+    kinds = [OwnNotebook, OwnPage, OwnMemory] + ([OwnFile, OwnNote, OwnCells] if files else [])
+    return [kind(rng, agent, places) for kind in kinds]
