@@ -23,8 +23,13 @@
 #define OPENED_WAIT_MS 200
 /* Openings of a batch. */
 #define OPENED_BATCH_MAX 64
-/* Batches in memory. Over that a read is told to come back (BUSY). */
-#define OPENED_BATCHES_MAX 1024
+/* Batches in memory. Over that reads wait for room, so that they come no faster than they can
+ * be written; who has waited so long is told to come back (BUSY). */
+#define OPENED_BATCHES_MAX 256
+#define OPENED_ROOM_MS 2000
+/* Batches that are in the store's hands at once: there each opening is a change of its own,
+ * with some kilobytes of memory. The others wait here, where it has some hundred bytes. */
+#define OPENED_WRITING_MAX 32
 /* Slots of an agent. Which one is this process's is left to chance, so that gateways on one
  * database seldom share one. */
 #define OPENED_SLOTS 16
@@ -49,7 +54,7 @@ struct opened_item {
 };
 
 struct opened_batch {
-    struct opened_batch *next;
+    struct opened_batch *next, *before;
     struct entry_opened *opened;
     char agent[OPENED_AGENT_SIZE];
     int64_t due_ms;
@@ -57,6 +62,8 @@ struct opened_batch {
     bool failed;      /* one of its changes has, in this try */
     size_t pending;   /* changes that have not ended */
     size_t count;
+    uint64_t
+        hashes[OPENED_BATCH_MAX]; /* of the items' keys, side by side for who looks for one */
     struct opened_item items[OPENED_BATCH_MAX];
     char slot[OPENED_SLOT_SIZE];
 };
@@ -73,8 +80,8 @@ struct entry_opened {
         order; /* who puts deletions or batches into the store's queue; before lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct opened_batch *first, **last; /* guarded by lock, as all below */
-    size_t batches;                     /* waiting or being written */
+    struct opened_batch *first, *last; /* guarded by lock, as all below */
+    size_t batches;                    /* waiting or being written */
     size_t writing;
     struct opened_deletion deleted[OPENED_DELETED_MAX];
     size_t next_deleted;
@@ -202,31 +209,40 @@ static void batch_free(struct opened_batch *batch)
 static void opened_link(struct entry_opened *opened, struct opened_batch *batch)
 {
     batch->next = NULL;
-    *opened->last = batch;
-    opened->last = &batch->next;
+    batch->before = opened->last;
+    if (opened->last != NULL) {
+        opened->last->next = batch;
+    } else {
+        opened->first = batch;
+    }
+    opened->last = batch;
 }
 
 /* With the lock held. */
 static void opened_unlink(struct entry_opened *opened, struct opened_batch *batch)
 {
-    struct opened_batch **at = &opened->first;
-    while (*at != batch) {
-        at = &(*at)->next;
+    if (batch->before != NULL) {
+        batch->before->next = batch->next;
+    } else {
+        opened->first = batch->next;
     }
-    *at = batch->next;
-    if (opened->last == &batch->next) {
-        opened->last = at;
+    if (batch->next != NULL) {
+        batch->next->before = batch->before;
+    } else {
+        opened->last = batch->before;
     }
 }
 
 /* With the lock held: the agent's batch that has room, or a new one. NULL: there are too many.
- */
+ * Only the newest of an agent's batches may have room, and it is among the last of the list. */
 static struct opened_batch *opened_batch_of(struct entry_opened *opened, struct ng_str agent)
 {
-    struct opened_batch *batch = opened->first;
-    while (batch != NULL && (batch->count == OPENED_BATCH_MAX || batch->retry_ms > 0 ||
-                             !entry_is(agent, batch->agent))) {
-        batch = batch->next;
+    struct opened_batch *batch = opened->last;
+    while (batch != NULL && (batch->retry_ms > 0 || !entry_is(agent, batch->agent))) {
+        batch = batch->before;
+    }
+    if (batch != NULL && batch->count == OPENED_BATCH_MAX) {
+        batch = NULL;
     }
     if (batch != NULL || opened->batches >= OPENED_BATCHES_MAX) {
         return batch;
@@ -239,7 +255,7 @@ static struct opened_batch *opened_batch_of(struct entry_opened *opened, struct 
         batch->due_ms = opened_now_ms() + OPENED_WAIT_MS;
         opened_link(opened, batch);
         opened->batches++;
-        (void)pthread_cond_signal(&opened->changed); /* it may sleep without end */
+        (void)pthread_cond_broadcast(&opened->changed); /* the thread may sleep without end */
     }
     return batch;
 }
@@ -349,11 +365,15 @@ static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
     batch_ended(batch, NULL, NG_OK);
 }
 
-/* With the lock held: the first that is full or due; else when one will be. */
+/* With the lock held: the first that is full or due, if one more may be written; else when one
+ * will be. */
 static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *ret_due_ms)
 {
     int64_t now = opened_now_ms();
     *ret_due_ms = INT64_MAX;
+    if (opened->writing >= OPENED_WRITING_MAX) {
+        return NULL; /* the end of one wakes */
+    }
     for (struct opened_batch *batch = opened->first; batch != NULL; batch = batch->next) {
         bool full = batch->count == OPENED_BATCH_MAX && batch->retry_ms == 0;
         if (opened->stopping || full || batch->due_ms <= now) {
@@ -363,6 +383,13 @@ static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *re
         *ret_due_ms = batch->due_ms < *ret_due_ms ? batch->due_ms : *ret_due_ms;
     }
     return NULL;
+}
+
+/* With the lock held, and without it meanwhile. */
+static void opened_sleep(struct entry_opened *opened, int64_t until_ms)
+{
+    struct timespec until = {(time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000L};
+    (void)pthread_cond_timedwait(&opened->changed, &opened->lock, &until);
 }
 
 static void *opened_main(void *user)
@@ -385,14 +412,37 @@ static void *opened_main(void *user)
             (void)pthread_cond_wait(&opened->changed, &opened->lock);
             continue;
         }
-        struct timespec until = {(time_t)(due_ms / 1000), (long)(due_ms % 1000) * 1000000L};
-        (void)pthread_cond_timedwait(&opened->changed, &opened->lock, &until);
+        opened_sleep(opened, due_ms);
     }
     (void)pthread_mutex_unlock(&opened->lock);
     return NULL;
 }
 
 /* ---- what the tools call ---- */
+
+/* With the lock held: whether something is being written, or will be without waiting longer. */
+static bool opened_moves(const struct entry_opened *opened)
+{
+    const struct opened_batch *batch = opened->first;
+    while (batch != NULL && batch->retry_ms > 0) {
+        batch = batch->next;
+    }
+    return opened->writing > 0 || batch != NULL;
+}
+
+/* With the lock held: as opened_batch_of, but waits for room where the call may, unless nothing
+ * can be written anyway. */
+static struct opened_batch *opened_room(struct entry_opened *opened, struct ng_call *call)
+{
+    int64_t until_ms = opened_now_ms() + OPENED_ROOM_MS;
+    struct opened_batch *batch = opened_batch_of(opened, call->caller->agent);
+    while (batch == NULL && opened->batches >= OPENED_BATCHES_MAX &&
+           call->host->may_block(call) && opened_moves(opened) && opened_now_ms() < until_ms) {
+        opened_sleep(opened, until_ms);
+        batch = opened_batch_of(opened, call->caller->agent);
+    }
+    return batch;
+}
 
 int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
                      const struct entry_opening *opening)
@@ -402,12 +452,13 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
         return entry_no_memory(call);
     }
     (void)pthread_mutex_lock(&opened->lock);
-    struct opened_batch *batch = opened_batch_of(opened, call->caller->agent);
+    struct opened_batch *batch = opened_room(opened, call);
     if (batch != NULL) {
         item.batch = batch;
+        batch->hashes[batch->count] = key_hash(&opening->key);
         batch->items[batch->count++] = item;
         if (batch->count == OPENED_BATCH_MAX) {
-            (void)pthread_cond_signal(&opened->changed);
+            (void)pthread_cond_broadcast(&opened->changed);
         }
     }
     (void)pthread_mutex_unlock(&opened->lock);
@@ -415,13 +466,19 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
         return NG_OK;
     }
     free(item.bytes);
-    return ng_fail(call, NG_EBUSY,
-                   "too many references of openings wait to be written; try again");
+    return !call->host->may_block(call)
+               ? NG_EWOULDBLOCK
+               : ng_fail(call, NG_EBUSY,
+                         "too many references of openings wait to be written; try again");
 }
 
-static bool batch_knows(const struct opened_batch *batch, const struct ng_key *key)
+static bool batch_knows(const struct opened_batch *batch, const struct ng_key *key,
+                        uint64_t hash)
 {
     for (size_t i = 0; i < batch->count; i++) {
+        if (batch->hashes[i] != hash) {
+            continue;
+        }
         struct ng_key of_item = item_key(&batch->items[i]);
         if (key_same(&of_item, key)) {
             return true;
@@ -434,8 +491,9 @@ static bool batch_knows(const struct opened_batch *batch, const struct ng_key *k
 static struct opened_batch *opened_knowing(const struct entry_opened *opened,
                                            const struct ng_key *key)
 {
+    uint64_t hash = key_hash(key);
     struct opened_batch *batch = opened->first;
-    while (batch != NULL && (batch->retry_ms > 0 || !batch_knows(batch, key))) {
+    while (batch != NULL && (batch->retry_ms > 0 || !batch_knows(batch, key, hash))) {
         batch = batch->next;
     }
     return batch;
@@ -500,7 +558,6 @@ int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
         return entry_no_memory(call);
     }
     opened->host = call->host;
-    opened->last = &opened->first;
     opened->slot = opened_slot();
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&opened->changed, &attr);

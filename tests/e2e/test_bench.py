@@ -3,6 +3,7 @@
 
 import html.parser
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -11,9 +12,15 @@ import xml.etree.ElementTree
 
 import pytest
 
+from cells_support import need
 from conftest import SOURCE, binary
 
 BENCH = SOURCE / "tests" / "bench"
+sys.path.insert(0, str(BENCH))
+import rig  # noqa: E402
+
+# The cache of documents, full, and what waits to be written; several times as much where it piles up.
+READS, READS_MIB = 80000, 160
 BUILD = pathlib.Path(binary()).parent.parent
 WAIT = 300
 CURVES = ("clients", "documents", "revisions", "streams")
@@ -103,6 +110,32 @@ def test_the_soak_runs_and_is_drawn(tmp_path):
     assert len(well_formed(page.read_text())) >= 6
 
 
+def test_readers_that_are_faster_than_the_disk_wait(tmp_path):
+    """Each reading of an entry is written down a little later: what waits for that stays small, and nobody is refused."""
+    out = rig.build(None)
+    gateway = rig.Gateway(binary(), data=str(tmp_path / "data"))
+    try:
+        page = {"collection": "pages", "title": "read by all", "content": "a line\n" * 40}
+        where = {"collection": "pages", "notebook_id": gateway.call("notebook_create", page)["result"]["notebook_id"]}
+        file = rig.request("/v1/tools/notebook_read", where, ["X-Notegate-Agent: bench"])
+        row = rig.load(out, gateway.port, 16, WAIT, file, gateway.pid, count=READS)
+        assert (row["answered"], row["not_200"]) == (READS, 0)
+        assert rig.memory_mib(gateway.pid) < READS_MIB
+    finally:
+        assert gateway.stop() == 0
+    os.unlink(file)
+
+
 @pytest.mark.parametrize("program", ["run", "soak"])
 def test_help(program):
     assert "--report" in bench(program, "--help").stdout
+
+
+def test_the_benches_of_cells():
+    need("python3")
+    row = json.loads(bench("cells", "--build", str(BUILD), "--rounds", "2", "--large", "0", "--json").stdout)["rows"][0]
+    assert row["notebook"] == "small" and {"nbformat", "safe", "notegate"} <= set(row)
+    assert all(row[who][what] > 0 for who in ("nbformat", "safe", "notegate") for what in ("ms", "best_ms", "cpu_ms"))
+    rows = json.loads(bench("kernels", "--build", str(BUILD), "--rounds", "1", "--json").stdout)
+    assert set(rows) == {"with a new kernel", "in a kernel that is there"}
+    assert all(row["times_faster"] > 0 for row in rows.values())
