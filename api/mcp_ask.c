@@ -67,7 +67,11 @@ int mcp_asks_new(struct gateway *gateway, void (*tick)(void *user), void *user,
         return rc;
     }
     (void)pthread_mutex_init(&asks->lock, NULL);
-    (void)pthread_cond_init(&asks->changed, NULL);
+    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&asks->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     *ret = asks;
     return NG_OK;
 }
@@ -122,7 +126,7 @@ static void *asks_run(void *user)
         if (asks->tick != NULL) {
             asks->tick(asks->tick_user);
         }
-        (void)clock_gettime(CLOCK_REALTIME, &until);
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += MCP_ASK_TICK_MS / 1000;
         (void)pthread_mutex_lock(&asks->lock);
         if (!asks->stopping) {

@@ -290,7 +290,11 @@ int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd)
     relay->target = target;
     (void)pthread_mutex_init(&relay->lock, NULL);
     (void)pthread_mutex_init(&relay->opening, NULL);
-    (void)pthread_cond_init(&relay->changed, NULL);
+    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&relay->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     buf_init(&relay->initialize, TARGET_ANSWER_MAX);
     relay_read(relay, stop_fd);
     relay_end(relay);

@@ -243,7 +243,7 @@ static bool job_pause(struct relay_job *job)
     struct relay *relay = job->relay;
     long ms = job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
     struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000;
     if (until.tv_nsec >= 1000000000) {

@@ -195,7 +195,11 @@ static struct stdio_state *state_new(const struct mcp_stdio *config)
     state->config = config;
     state->last = &state->first;
     (void)pthread_mutex_init(&state->lock, NULL);
-    (void)pthread_cond_init(&state->changed, NULL);
+    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&state->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     state->limit = config->gateway->limits.buffered;
     state->session = mcp_session_new();
     if (state->session == NULL ||
@@ -465,7 +469,7 @@ static bool client_left(const struct mcp_stdio *config)
 static void wait_a_step(struct stdio_state *state)
 {
     struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += MCP_STDIO_STEP_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
