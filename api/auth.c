@@ -267,9 +267,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       headers->proxied);
     }
     if (connection->is_unknown) {
-        return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
-                      "The gateway could not ask the system which user is calling, as it is short "
-                      "of file descriptors or memory");
+        return refuse(
+            refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
+            "The gateway could not ask the system which user is calling, as it is short "
+            "of file descriptors or memory");
     }
     if (!connection->is_own_user) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
