@@ -99,8 +99,8 @@ int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const
     int code = db != NULL ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     int os = db != NULL ? sqlite3_system_errno(db) : 0;
     *ret_damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
-    if (code == SQLITE_FULL ||
-        ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && (os == ENOSPC || os == EDQUOT || os == EFBIG))) {
+    if (code == SQLITE_FULL || ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) &&
+                                (os == ENOSPC || os == EDQUOT || os == EFBIG))) {
         return ng_fail(
             call, NG_EFULL,
             "The index %s cannot be brought up to date: no room is left where the data "
