@@ -87,7 +87,10 @@ static int list(struct call *call, const struct key_job *job)
     return NG_OK;
 }
 
-static void reply(struct call *call, const struct key *key, const char *text)
+/* How often an answer is written that tells of what is done, where memory is short. */
+#define REPLY_TRIES 8
+
+static void reply_once(struct call *call, const struct key *key, const char *text)
 {
     struct ng_writer *writer = call_host.reply_json(&call->pub);
     json_object(writer);
@@ -97,6 +100,14 @@ static void reply(struct call *call, const struct key *key, const char *text)
     }
     key_print(key, writer);
     json_end(writer);
+}
+
+static void reply(struct call *call, const struct key *key, const char *text)
+{
+    for (int i = 0; i < REPLY_TRIES && (i == 0 || call_lacks_memory(call)); i++) {
+        call->arena.starved = false;
+        reply_once(call, key, text);
+    }
 }
 
 static int add(struct call *call)

@@ -162,6 +162,9 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     listening->meta =
         meta.rc == NG_OK ? arena_copy(&exchange->job->call->arena, buf_str(&meta)) : no_text;
     buf_done(&meta);
+    if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    }
     if (listening->meta.data == NULL) {
         return refuse(exchange, 200, MCP_INVALID_REQUEST, "`id` is too long");
     }

@@ -304,6 +304,9 @@ int mcp_templates_list(struct mcp_exchange *exchange)
     json_end(&writer);
     mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
     mcp_result_end(exchange, out, no_text);
+    if (exchange->call->arena.starved && out->rc == NG_OK) {
+        out->rc = NG_EINTERNAL; /* a list in which something is missing */
+    }
     mcp_answer_close(exchange);
     return NG_OK;
 }
@@ -403,6 +406,7 @@ static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
     mcp_print_cache(exchange, out,
                     reading->uri.revision > 0 ? MCP_REVISION_TTL_MS : MCP_RESOURCES_TTL_MS);
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    out->rc = out->rc == NG_OK && meta.rc == NG_EINTERNAL ? NG_EINTERNAL : out->rc;
     mcp_answer_close(exchange);
     buf_done(&meta);
 }

@@ -152,11 +152,15 @@ void mcp_tools_print_result(struct buf *out, const struct call *call)
     buf_done(&meta);
 }
 
-static void answer_result(struct mcp_exchange *exchange, const struct call *call)
+#define ANSWER_TRIES 8
+
+/* False: there was no memory. */
+static bool write_result(struct mcp_exchange *exchange, struct buf *out,
+                         const struct call *call)
 {
     const struct result *result = &call->result;
-    struct buf *out = mcp_answer_open(exchange);
     struct buf meta;
+    bool starved = false;
     buf_init(&meta, out->max);
     if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
         size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
@@ -166,8 +170,23 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
-    mcp_answer_close(exchange);
+    starved = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
     buf_done(&meta);
+    return !starved;
+}
+
+static void answer_result(struct mcp_exchange *exchange, const struct call *call)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    size_t from = out->len;
+    /* What the tool did is done: want of memory for a moment must not make that a failure. */
+    for (int i = 0; i < ANSWER_TRIES && !write_result(exchange, out, call); i++) {
+        if (i + 1 < ANSWER_TRIES) {
+            out->len = from;
+            out->rc = NG_OK;
+        }
+    }
+    mcp_answer_close(exchange);
 }
 
 /* Refused before the tool ran: an error of the protocol, with the gateway's error object. Its

@@ -130,8 +130,10 @@ static struct ng_str definition_of(struct job *job, const struct ng_value *targe
 static void print_ref(struct job *job, struct ng_str ref)
 {
     struct buf pointer;
+    bool starved = false;
     const struct ng_value *target = NULL;
     buf_init(&pointer, TOOL_SCHEMA_REF_MAX);
+    pointer.starved = &starved;
     if (!tool_schema_ref_find(job->root, ref, &pointer, &target)) {
         (void)buf_add_c(job->out, "\"$comment\":");
         (void)buf_add_json(job->out, ref);
@@ -150,6 +152,9 @@ static void print_ref(struct job *job, struct ng_str ref)
         job->inlined--;
     }
     buf_done(&pointer);
+    if (starved && job->out->rc == NG_OK) {
+        job->out->rc = NG_EINTERNAL;
+    }
 }
 
 static void print_member(struct job *job, const struct ng_value *member)

@@ -462,7 +462,8 @@ static void reload_answer(struct call *call, struct reload_report *report)
     buf_init(&text, RELOAD_MEMORY_MAX);
     int rc = report->rc;
     if (rc != NG_OK) {
-        rc = call_fail(call, NG_EINVAL, "nothing is changed: %s", buf_cstr(&report->error));
+        rc = call_fail(call, rc == NG_EINTERNAL ? rc : NG_EINVAL, "nothing is changed: %s",
+                       buf_cstr(&report->error));
     } else if (reload_print(report, &text) == NG_OK) {
         rc = ng_reply(&call->pub, buf_str(&text));
     } else {

@@ -11,7 +11,7 @@
 
 #define ARENA_FIRST_BLOCK ((size_t)8 * 1024)
 #define ARENA_LARGEST_STEP ((size_t)1024 * 1024)
-#define ARENA_ALIGN sizeof(max_align_t)
+#define ARENA_ALIGN _Alignof(max_align_t)
 
 struct arena_block {
     struct arena_block *next;

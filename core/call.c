@@ -280,6 +280,7 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
 {
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
+    text.starved = &call->arena.starved;
     buf_vprintf(&text, format, args);
     struct result *work = &call->work;
     work->rc = code;

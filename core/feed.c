@@ -41,8 +41,13 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
         feed->pushed++;
         feed->first = feed->pushed;
     }
-    pthread_cond_signal(&feed->wake);
+    /* Once for all that comes until the thread runs, and when it finds the lock free. */
+    bool wake = feed->asleep;
+    feed->asleep = false;
     pthread_mutex_unlock(&feed->lock);
+    if (wake) {
+        pthread_cond_signal(&feed->wake);
+    }
 }
 
 /* ---- filters ---- */
@@ -142,14 +147,18 @@ static void feed_sleep_for(struct feed *feed, long wait_ms)
     until.tv_nsec += wait_ms % 1000 * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
+    feed->asleep = true;
     (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
+    feed->asleep = false;
 }
 
 /* With the lock held: until there is something to tell, or to try again. */
 static void feed_sleep(struct feed *feed)
 {
     while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
+        feed->asleep = true;
         (void)pthread_cond_wait(&feed->wake, &feed->lock);
+        feed->asleep = false;
     }
     if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
         feed_sleep_for(feed, FEED_RETRY_MS);

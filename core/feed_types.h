@@ -42,6 +42,7 @@ struct feed {
     /* shared: */
     bool known;      /* where the feed is now; until then nothing goes into the ring */
     bool poll;       /* this gateway has committed: it will be in the store soon */
+    bool asleep;     /* the thread waits, and nobody has woken it yet */
     bool more;       /* there is more in the store */
     int64_t poll_ms; /* the wait between two looks, if nothing wakes */
     int64_t polled_ns;

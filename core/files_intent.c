@@ -58,10 +58,11 @@ int files_intent_add_idem(struct call *call, const struct file_record *record, s
     if (call->idem == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
         return NG_OK;
     }
+    int rc = NG_OK;
     if (record->after[0] != '\0') {
-        (void)call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
+        rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
     }
-    int rc = idem_answer(call, &answer);
+    rc = rc == NG_OK ? idem_answer(call, &answer) : rc;
     if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
         return rc;
     }

@@ -13,6 +13,7 @@
 #define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
+static int op_leave(struct file_op *op, int rc);
 static int op_abandon(struct file_op *op, int rc);
 static int op_abandoned(struct file_op *op);
 
@@ -46,7 +47,7 @@ static int op_drive(struct file_op *op)
         rc = files_left_end(op->files, op->call, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op_abandon(op, rc);
+        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -308,6 +309,15 @@ static int op_abandoned(struct file_op *op)
     return op->kept_rc;
 }
 
+/* It failed when the file was changed already, or nobody knows: the intent stays, and is
+ * settled by what the file is then. */
+static int op_leave(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    atomic_store(&op->files->unsettled, true);
+    return rc;
+}
+
 static int op_abandon(struct file_op *op, int rc)
 {
     op->intent_open = false;
@@ -359,15 +369,13 @@ static void op_ended(void *user, int rc, struct ng_str message)
 static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    int rc = NG_OK;
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
     call->arena.starved = false;
-    if (revision[0] != '\0') {
-        rc = call->pub.host->revision_text(&call->pub, ng_str_of(revision));
+    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+        call->work.revision_kind = REVISION_TEXT;
+        call->work.revision_text = ng_str_of(revision);
     }
-    if (rc == NG_OK) {
-        rc = op_seal(op);
-    }
+    int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
     return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
 }

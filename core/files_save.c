@@ -381,8 +381,10 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     if (rc != NG_OK) {
         return rc;
     }
+    op->in_place = true;
     rc = place->exists ? replace(op, place, complete.data, ret)
                        : put_new(op, place, complete.data, ret);
+    op->in_place = rc != NG_OK || *ret == FILE_SAVED;
     drop_temp(op, place, complete.data, rc);
     if (rc == NG_OK && *ret == FILE_SAVED && files_sync_folder(place->dir, op->temp) != 0) {
         rc = files_fail_os(call, errno, "save", place->path);
@@ -400,8 +402,10 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     if (temp.data == NULL) {
         return fail_memory(call);
     }
+    op->in_place = true;
     if (rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
         if (errno == ENOENT) {
+            op->in_place = false;
             *ret = FILE_AGAIN;
             return NG_OK;
         }
@@ -414,6 +418,7 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
             errno != EEXIST) {
             return files_fail_os(call, errno, "put back", place->path);
         }
+        op->in_place = false;
     }
     (void)unlinkat(place->dir, temp.data, 0);
     if (*ret == FILE_SAVED && files_sync_folder(place->dir, op->fd) != 0) {
@@ -435,7 +440,10 @@ static int move_across(struct file_op *op, enum file_saved *ret)
         return rc;
     }
     rc = files_remove(op, &op->place, &removed);
-    if (rc != NG_OK || removed == FILE_AGAIN) {
+    /* Not where the old one has gone, whatever failed then: the copy is all there is. */
+    struct identity old;
+    if ((rc != NG_OK && identify(op->place.dir, op->place.name.data, &old)) ||
+        removed == FILE_AGAIN) {
         (void)unlinkat(op->target.dir, op->target.name.data, 0);
     }
     *ret = removed;
@@ -450,12 +458,14 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     if (rc != NG_OK) {
         return rc;
     }
+    op->in_place = true;
     if (rename_new(op->place.dir, op->place.name.data, op->target.dir, op->target.name.data) !=
         0) {
         if (errno == EXDEV) {
             return move_across(op, ret);
         }
         if (errno == EEXIST || errno == ENOENT) {
+            op->in_place = false;
             *ret = FILE_AGAIN;
             return NG_OK;
         }
@@ -468,6 +478,7 @@ int files_rename(struct file_op *op, enum file_saved *ret)
                        op->place.name.data) != 0) {
             return files_fail_os(call, errno, "move", op->place.path);
         }
+        op->in_place = false;
         return NG_OK;
     }
     if (files_sync_folder(op->target.dir, op->fd) != 0 ||

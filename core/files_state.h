@@ -289,6 +289,7 @@ struct file_op {
     int (*save)(struct file_op *op);   /* first step with the intent committed */
     int commit_rc;
     bool intent_open; /* an intent of ours is (or may be) committed */
+    bool in_place;    /* what was saved is (or may be) in place */
     int kept_rc;      /* what the call fails with when the intent is gone */
     struct result kept;
     struct file_waiter waiter;

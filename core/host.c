@@ -32,11 +32,11 @@ static struct ng_str host_format(struct ng_call *pub, const char *format, ...)
     va_list args;
     va_start(args, format);
     buf_init(&text, CALL_MEMORY_MAX);
+    text.starved = &call_of(pub)->arena.starved;
     if (buf_vprintf(&text, format, args) == NG_OK) {
         result = arena_copy(&call_of(pub)->arena, str_make(buf_cstr(&text), text.len));
     } else {
         call_of(pub)->arena.failed = true;
-        call_of(pub)->arena.starved |= text.rc == NG_EINTERNAL;
     }
     va_end(args);
     buf_done(&text);
@@ -217,6 +217,7 @@ static void host_hint(struct ng_call *pub, const char *format, ...)
     va_list args;
     va_start(args, format);
     buf_init(&text, CALL_MEMORY_MAX);
+    text.starved = &call->arena.starved;
     if (buf_vprintf(&text, format, args) == NG_OK) {
         call->work.hint = arena_copy(&call->arena, buf_str(&text));
     }

@@ -27,6 +27,9 @@ struct frame {
 
 struct parser {
     struct arena *arena;
+    struct arena *scratch; /* yajl's memory: the arena, or one that goes with the parser */
+    bool kept;             /* the text lives as long as the arena */
+    bool plain;            /* ... and has no white space but blanks */
     yajl_handle yajl;
     const char *text; /* a copy in the arena, which strings without escapes point into */
     size_t len;
@@ -65,8 +68,9 @@ static int parser_fail(struct parser *parser, size_t offset, const char *format,
 static void *yajl_malloc_arena(void *context, size_t bytes)
 {
     struct parser *parser = context;
-    char *memory =
-        bytes > SIZE_MAX - YAJL_HEADER ? NULL : arena_alloc(parser->arena, bytes + YAJL_HEADER);
+    char *memory = bytes > SIZE_MAX - YAJL_HEADER
+                       ? NULL
+                       : arena_alloc(parser->scratch, bytes + YAJL_HEADER);
     if (memory == NULL) {
         longjmp(parser->out_of_memory, 1);
     }
@@ -233,6 +237,7 @@ static int parser_open(struct parser *parser, enum ng_type type)
     struct ng_value *value = parser_add(parser, type);
     struct frame *frame = &parser->frames[parser->depth];
     value->text.data = parser->text + parser->last - 1; /* from its bracket; see parser_close */
+    value->printed = parser->plain;
     frame->container = value;
     frame->tail = &value->first;
     parser->depth++;
@@ -436,6 +441,27 @@ static const yajl_callbacks json_callbacks = {
     .yajl_end_array = on_end_array,
 };
 
+static bool has_line_ends(struct ng_str text)
+{
+    return memchr(text.data, '\n', text.len) != NULL ||
+           memchr(text.data, '\r', text.len) != NULL ||
+           memchr(text.data, '\t', text.len) != NULL;
+}
+
+/* One line end behind the copy: a number at the very end is complete then, in one piece. */
+static void parser_copy(struct parser *parser, struct ng_str text)
+{
+    char *copy = text.len == SIZE_MAX ? NULL : arena_alloc(parser->arena, text.len + 1);
+    if (copy == NULL) {
+        longjmp(parser->out_of_memory, 1);
+    }
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
+    }
+    copy[text.len] = '\n';
+    parser->text = copy;
+}
+
 static void parser_run(struct parser *parser, struct ng_str text)
 {
     yajl_alloc_funcs memory = {yajl_malloc_arena, yajl_realloc_arena, yajl_free_arena, parser};
@@ -448,20 +474,18 @@ static void parser_run(struct parser *parser, struct ng_str text)
     if (!check_text(parser, text)) {
         return;
     }
-    /* One line end behind it: a number at the very end is complete then, in one piece. */
-    char *copy = text.len == SIZE_MAX ? NULL : arena_alloc(parser->arena, text.len + 1);
-    if (copy == NULL) {
-        longjmp(parser->out_of_memory, 1);
+    size_t end = text.len;
+    if (parser->kept) {
+        parser->text = text.data;
+        parser->plain = !has_line_ends(text);
+    } else {
+        parser_copy(parser, text);
+        end++;
     }
-    if (text.len > 0) {
-        memcpy(copy, text.data, text.len);
-    }
-    copy[text.len] = '\n';
-    parser->text = copy;
     parser->len = text.len;
     parser->yajl = yajl_alloc(&json_callbacks, &memory, parser);
     yajl_config(parser->yajl, yajl_dont_validate_strings, 1); /* check_text() did */
-    yajl_status status = yajl_parse(parser->yajl, (const unsigned char *)copy, parser->len + 1);
+    yajl_status status = yajl_parse(parser->yajl, (const unsigned char *)parser->text, end);
     if (status == yajl_status_error) {
         explain(parser);
     } else if (status == yajl_status_ok && (parser->root == NULL || parser->depth > 0)) {
@@ -469,33 +493,53 @@ static void parser_run(struct parser *parser, struct ng_str text)
     }
 }
 
-int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
-               const struct ng_value **ret, struct json_error *error)
+static int parser_parse(struct parser *parser, struct ng_str text, const struct ng_value **ret,
+                        struct json_error *error)
 {
     struct frame frames[JSON_DEPTH_DEFAULT];
-    struct parser parser = {.arena = arena, .depth_max = depth, .frames = frames};
+    parser->frames = frames;
     if (text.data == NULL) {
         text = str_make("", 0);
     }
-    if (depth > JSON_DEPTH_DEFAULT) {
-        parser.frames = arena_alloc(arena, (size_t)depth * sizeof(struct frame));
+    if (parser->depth_max > JSON_DEPTH_DEFAULT) {
+        parser->frames =
+            arena_alloc(parser->scratch, (size_t)parser->depth_max * sizeof(struct frame));
     }
-    if (parser.frames == NULL) {
-        parser.fault.code = NG_EINTERNAL;
-        (void)snprintf(parser.fault.message, sizeof(parser.fault.message), "out of memory");
+    if (parser->frames == NULL) {
+        parser->fault.code = NG_EINTERNAL;
+        (void)snprintf(parser->fault.message, sizeof(parser->fault.message), "out of memory");
     } else {
-        parser_run(&parser, text);
+        parser_run(parser, text);
     }
-    if (parser.fault.code == NG_OK) {
-        *ret = parser.root;
+    if (parser->fault.code == NG_OK) {
+        *ret = parser->root;
         return NG_OK;
     }
-    arena->starved = arena->starved || parser.fault.code == NG_EINTERNAL;
+    parser->arena->starved = parser->arena->starved || parser->fault.code == NG_EINTERNAL;
     if (error != NULL) {
-        *error = parser.fault;
+        *error = parser->fault;
         locate(error, text);
     }
-    return parser.fault.code;
+    return parser->fault.code;
+}
+
+int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
+               const struct ng_value **ret, struct json_error *error)
+{
+    struct parser parser = {.arena = arena, .scratch = arena, .depth_max = depth};
+    return parser_parse(&parser, text, ret, error);
+}
+
+int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
+                    const struct ng_value **ret, struct json_error *error)
+{
+    struct arena scratch;
+    arena_init(&scratch, 0);
+    struct parser parser = {
+        .arena = arena, .scratch = &scratch, .kept = true, .depth_max = depth};
+    int rc = parser_parse(&parser, text, ret, error);
+    arena_done(&scratch);
+    return rc;
 }
 
 size_t json_count_values(struct ng_str text)

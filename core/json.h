@@ -18,6 +18,7 @@ struct ng_value {
     /* string: unescaped bytes (may hold NUL); number: its digits; object, array: its text as it
      * came */
     struct ng_str text;
+    bool printed; /* a container whose text is printed as it is */
 };
 
 struct json_error {
@@ -42,6 +43,12 @@ size_t json_count_values(struct ng_str text);
  */
 int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
                const struct ng_value **ret, struct json_error *error);
+
+/* The same of an object or array in a text that lives as long as the arena and does not change:
+ * its tree points into it, and what the parser needs for itself is not left in the arena.
+ * Containers are printed as they came, if that is without line ends and tabs. */
+int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
+                    const struct ng_value **ret, struct json_error *error);
 
 const struct ng_value *json_get(const struct ng_value *object, const char *name);
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);

@@ -176,6 +176,7 @@ struct ng_value *json_clone(struct arena *arena, const struct ng_value *value)
     bool container = value->type == NG_TYPE_OBJECT || value->type == NG_TYPE_ARRAY;
     copy->text = container ? str_make(NULL, 0) : arena_copy(arena, value->text);
     copy->next = NULL;
+    copy->printed = false;
     if ((value->key.data != NULL && copy->key.data == NULL) ||
         (!container && value->text.data != NULL && copy->text.data == NULL)) {
         return NULL;

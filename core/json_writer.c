@@ -46,7 +46,11 @@ int json_print(struct buf *buf, const struct ng_value *value)
         break;
     case NG_TYPE_ARRAY:
     case NG_TYPE_OBJECT:
-        print_container(buf, value);
+        if (value->printed) {
+            buf_add_str(buf, value->text);
+        } else {
+            print_container(buf, value);
+        }
         break;
     default:
         buf_add_c(buf, "null");

@@ -234,7 +234,7 @@ static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **
     }
     struct lane *lane = pool_lane(pool, lane_name);
     if (lane == NULL) {
-        return NG_EBUSY;
+        return NG_EINTERNAL;
     }
     if (lane->queued >= pool->queue_max - pool->queue_max / 2) {
         return NG_ERATE;

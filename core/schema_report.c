@@ -120,6 +120,7 @@ static void print_shown(struct buf *buf, const struct ng_value *value)
         return;
     }
     buf_init(&whole, SHOWN_BYTES * 8);
+    whole.starved = buf->starved;
     (void)json_print(&whole, value);
     struct ng_str cut = str_utf8_cut(buf_str(&whole), SHOWN_BYTES);
     buf_add_str(buf, cut);
@@ -165,6 +166,7 @@ struct ng_str schema_text_value(struct schema_checker *checker, const struct ng_
 {
     struct buf buf;
     buf_init(&buf, SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
     print_shown(&buf, value);
     return take_text(checker, &buf);
 }
@@ -174,6 +176,7 @@ struct ng_str schema_text_types(struct schema_checker *checker, unsigned types)
     struct buf buf;
     unsigned left = types;
     buf_init(&buf, SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
     if ((types & SCHEMA_NUMBER) != 0) {
         left &= ~(unsigned)SCHEMA_INTEGER; /* a number may be one */
     }
@@ -195,6 +198,7 @@ struct ng_str schema_text_choices(struct schema_checker *checker,
 {
     struct buf buf;
     buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
     buf_add_c(&buf, count == 0 ? "nothing" : count == 1 ? "exactly " : "one of ");
     for (size_t i = 0; i < count && i < CHOICES_SHOWN; i++) {
         buf_add_c(&buf, i == 0 ? "" : ", ");
@@ -218,6 +222,7 @@ static void add_violation(struct schema_checker *checker, const struct schema_pl
     struct buf path;
     struct violation *violation = &checker->violations->items[checker->violations->count];
     buf_init(&path, PATH_MAX_BYTES);
+    path.starved = &checker->arena->starved;
     schema_print_path(&path, place);
     violation->path = take_text(checker, &path);
     violation->expected = expected;
@@ -237,12 +242,14 @@ bool schema_fail(struct schema_checker *checker, const struct schema_place *plac
         return false;
     }
     buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
     va_start(args, format);
     (void)buf_vprintf(&buf, format, args);
     va_end(args);
     struct ng_str expected = take_text(checker, &buf);
     if (got.data == NULL) {
         buf_init(&buf, SENTENCE_MAX);
+        buf.starved = &checker->arena->starved;
         print_got(&buf, place);
         got = take_text(checker, &buf);
     }

@@ -101,23 +101,22 @@ size_t version_bytes(const struct version *version)
            version->arena.used + shared;
 }
 
-/* The tree is copied out of the parser's arena, so that a version holds no more than its body.
- */
+/* The body of a document that is not there, or has been deleted. */
+static const struct ng_value version_empty = {.type = NG_TYPE_OBJECT};
+
+/* The tree points into the version's JSON. */
 static int version_parse(struct version *version)
 {
-    struct arena scratch;
     struct json_error error;
-    const struct ng_value *body = NULL;
-    arena_init(&scratch, 0);
-    int rc = json_parse(&scratch, version->doc.json, JSON_DEPTH_DEFAULT, &body, &error);
-    if (rc == NG_OK && body->type != NG_TYPE_OBJECT) {
+    if (str_is(version->doc.json, "{}")) {
+        version->doc.body = &version_empty;
+        return NG_OK;
+    }
+    int rc = json_parse_kept(&version->arena, version->doc.json, JSON_DEPTH_DEFAULT,
+                             &version->doc.body, &error);
+    if (rc == NG_OK && version->doc.body->type != NG_TYPE_OBJECT) {
         rc = NG_EJSON;
     }
-    if (rc == NG_OK) {
-        version->doc.body = json_clone(&version->arena, body);
-        rc = version->doc.body == NULL ? NG_EINTERNAL : NG_OK;
-    }
-    arena_done(&scratch);
     return rc;
 }
 

@@ -14,6 +14,7 @@
 #define ZONE_NAME_MAX 64
 #define ZONE_FILE_MAX ((size_t)256 * 1024)
 #define ZONE_HEADER 44
+#define ZONE_RULE_MAX 127 /* also in the format that reads it */
 #define ZONE_TYPE_SIZE 6
 #define ZONE_DAY_S INT64_C(86400)
 
@@ -260,9 +261,13 @@ static bool zone_parse(struct zone *zone, const unsigned char *bytes, size_t len
     if (size > len - start || !zone_fill(zone, bytes + start, &block)) {
         return false;
     }
-    char rule[128];
+    char line[ZONE_RULE_MAX + 2]; /* the end of line before it, and NUL */
+    char rule[ZONE_RULE_MAX + 1];
     size_t footer = start + size;
-    if (footer < len && sscanf((const char *)bytes + footer, "\n%127[^\n]", rule) == 1) {
+    size_t left = len - footer < sizeof(line) - 1 ? len - footer : sizeof(line) - 1;
+    memcpy(line, bytes + footer, left);
+    line[left] = '\0';
+    if (sscanf(line, "\n%127[^\n]", rule) == 1) {
         zone_read_rule(zone, rule);
     }
     return true;
@@ -281,10 +286,9 @@ static int zone_load(struct zone *zone, struct ng_str name)
         return NG_EINVAL;
     }
     int rc = NG_EINTERNAL;
-    unsigned char *bytes = alloc_bytes(ZONE_FILE_MAX + 1);
+    unsigned char *bytes = alloc_bytes(ZONE_FILE_MAX);
     if (bytes != NULL) {
         size_t len = fread(bytes, 1, ZONE_FILE_MAX, file);
-        bytes[len] = '\0';
         rc = zone_parse(zone, bytes, len) ? NG_OK : NG_EINVAL;
         free(bytes);
     }

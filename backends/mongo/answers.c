@@ -105,7 +105,7 @@ static int answer_present(struct mongo *db, const bson_t *present, struct ng_str
         return NG_EKEYREUSED;
     }
     int64_t dead = CLAIM_DEAD_MS + CLAIM_DEAD_TIMEOUTS * db->timeout_ms;
-    if (member_i64(present, "claimed") + dead <= now) {
+    if (witness_older(&db->witness, batch, dead)) {
         answer_drop(db, scope, batch, fault);
         return fault->rc == NG_OK ? NG_PENDING : fault->rc;
     }

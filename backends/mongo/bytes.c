@@ -2,6 +2,8 @@
 /* bytes.c - contents: growing bytes, the hash that verify compares, splices. */
 #include "db.h"
 
+#include <endian.h>
+
 static int bytes_reserve(struct bytes *bytes, size_t more)
 {
     if (more > SIZE_MAX / 4 || bytes->len > SIZE_MAX / 4) {
@@ -88,9 +90,8 @@ static void hash_part(uint64_t lanes[2], struct ng_str part)
     while (at < part.len) {
         size_t count = part.len - at < 8 ? part.len - at : 8;
         uint64_t word = 0;
-        for (size_t i = 0; i < count; i++) {
-            word |= (uint64_t)(unsigned char)part.data[at + i] << (8 * i);
-        }
+        memcpy(&word, part.data + at, count);
+        word = le64toh(word); /* as zeros follow a shorter rest */
         lanes[0] = rotate(lanes[0] ^ (word * LANE_A), 29) * LANE_B;
         lanes[1] = rotate(lanes[1] + (word ^ LANE_B), 37) * LANE_A;
         at += count;

@@ -137,6 +137,19 @@ struct relay {
     uint64_t rounds;            /* looks ended, for who waits */
 };
 
+/* Batches of other gateways that are looked at again and again. */
+#define WITNESS_MAX 128
+
+struct witnessed {
+    char id[BATCH_ID_MAX];
+    int64_t since_ms, seen_ms; /* monotonic */
+};
+
+struct witness {
+    pthread_mutex_t lock;
+    struct witnessed items[WITNESS_MAX];
+};
+
 struct mongo {
     char where[256]; /* hosts, for messages */
     char *database;
@@ -160,6 +173,7 @@ struct mongo {
 
     struct queue queue;
     struct relay relay;
+    struct witness witness;
     pthread_mutex_t import_lock;
     struct import *import;
 
@@ -316,6 +330,13 @@ void collection_prepare(struct mongo *db, const char *name);
 void collections_free(struct mongo *db);
 /* The declared collections, newest declaration of each; free() the list. */
 struct db_collection **collections_list(struct mongo *db, size_t *ret_count);
+
+/* ---- witness.c: how long others have been at work ---- */
+
+void witness_open(struct witness *witness);
+void witness_close(struct witness *witness);
+/* Has the batch been seen for so long by now? The first look begins to count. */
+bool witness_older(struct witness *witness, struct ng_str id, int64_t ms);
 
 /* ---- queue.c, put.c, intent.c, answers.c ---- */
 

@@ -2,7 +2,7 @@
 /* intent_end.c - how a change of several documents ends, whoever ends it: see intent.c. */
 #include "intent.h"
 
-/* An open intent is left alone for so long, and then aborted. */
+/* An open intent is left alone for so long after it was seen first, and then aborted. */
 #define OPEN_MS 5000
 #define SWEEP_MAX 50
 
@@ -172,7 +172,7 @@ static bool settle(struct mongo *db, const char *batch, bool only_done, struct f
     struct ng_str state = member_str(intent, "state");
     bool done = str_same(state, ng_str_of("done"));
     bool open = str_same(state, ng_str_of("open"));
-    bool old = intent_now_ms() - member_i64(intent, "started") > OPEN_MS + db->timeout_ms;
+    bool old = witness_older(&db->witness, ng_str_of(batch), OPEN_MS + db->timeout_ms);
     bson_destroy(intent);
     if (done) {
         return intent_carry_out(db, batch, true, fault);
@@ -256,11 +256,13 @@ void intent_sweep(struct mongo *db)
     bson_t filter = BSON_INITIALIZER;
     bson_t part;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "started", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", intent_now_ms() - OPEN_MS - db->timeout_ms);
+    BSON_APPEND_BOOL(&part, "$exists", true);
     (void)bson_append_document_end(&filter, &part);
     (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
     bson_destroy(&filter);
     for (size_t i = 0; i < sweep.count; i++) {
-        (void)settle(db, sweep.list[i], false, &fault);
+        if (witness_older(&db->witness, ng_str_of(sweep.list[i]), OPEN_MS + db->timeout_ms)) {
+            (void)settle(db, sweep.list[i], false, &fault);
+        }
     }
 }

@@ -37,6 +37,7 @@ static void mongo_free(struct mongo *db)
     collections_free(db);
     pthread_mutex_destroy(&db->collections_lock);
     pthread_mutex_destroy(&db->import_lock);
+    witness_close(&db->witness);
     pthread_mutex_destroy(&db->down_lock);
     free(db);
 }
@@ -50,6 +51,7 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     pthread_mutex_init(&db->collections_lock, NULL);
     pthread_mutex_init(&db->import_lock, NULL);
+    witness_open(&db->witness);
     pthread_mutex_init(&db->down_lock, NULL);
     int rc = conn_open(db, call, conf);
     if (rc != NG_OK) {

@@ -380,13 +380,14 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     return NG_OK;
 }
 
-static void reader_return(struct conn *conn)
+/* broken: its transaction could not be ended, so nobody else can begin one on it. */
+static void reader_return(struct conn *conn, bool broken)
 {
     struct db *db = conn->db;
     struct conn *drop = NULL;
     pthread_mutex_lock(&db->readers_lock);
     conn->in_use = false;
-    if (db->reader_count > READERS_MAX) {
+    if (broken || db->reader_count > READERS_MAX) {
         for (struct conn **at = &db->readers; *at != NULL; at = &(*at)->next) {
             if (*at == conn) {
                 *at = conn->next;
@@ -409,7 +410,7 @@ int reader_begin(struct db *db, struct ng_call *call, struct conn **ret)
         return rc;
     }
     if (!gate_enter_reader(db, call, conn->nested)) {
-        reader_return(conn);
+        reader_return(conn, false);
         return ng_fail(call, NG_ETIMEOUT, "the call ended before it could read");
     }
     conn->call = call;
@@ -417,7 +418,7 @@ int reader_begin(struct db *db, struct ng_call *call, struct conn **ret)
         rc = conn_fail(conn, call, "reading");
         conn->call = NULL;
         gate_leave_reader(db);
-        reader_return(conn);
+        reader_return(conn, true);
         return rc;
     }
     *ret = conn;
@@ -438,8 +439,9 @@ void reader_end(struct conn *conn)
     if (!sqlite3_get_autocommit(conn->sql)) {
         (void)conn_exec(conn, STMT_COMMIT);
     }
+    bool broken = !sqlite3_get_autocommit(conn->sql);
     gate_leave_reader(conn->db);
-    reader_return(conn);
+    reader_return(conn, broken);
 }
 
 void readers_close(struct db *db)

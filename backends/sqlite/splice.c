@@ -3,6 +3,8 @@
  * revision along its chain. */
 #include "db.h"
 
+#include <endian.h>
+
 static int bytes_reserve(struct bytes *bytes, size_t more)
 {
     if (more > SIZE_MAX / 4 || bytes->len > SIZE_MAX / 4) {
@@ -87,6 +89,14 @@ static inline uint64_t load_le(const unsigned char *at, size_t count)
     return word;
 }
 
+/* Eight bytes at once. */
+static inline uint64_t load_word(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return le64toh(word);
+}
+
 static uint64_t mix(uint64_t value)
 {
     value ^= value >> 32;
@@ -102,7 +112,7 @@ static void hash_part(uint64_t lanes[2], struct ng_str part)
     size_t left = part.len;
     while (left > 0) {
         size_t count = left < 8 ? left : 8;
-        uint64_t word = count == 8 ? load_le(at, 8) : load_le(at, count);
+        uint64_t word = count == 8 ? load_word(at) : load_le(at, count);
         lanes[0] = rotate(lanes[0] ^ (word * LANE_A), 29) * LANE_B;
         lanes[1] = rotate(lanes[1] + (word ^ LANE_B), 37) * LANE_A;
         at += count;

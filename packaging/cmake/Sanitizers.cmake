@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# NOTEGATE_SANITIZE=address (with undefined), thread, or fuzzer (clang: libFuzzer, address, undefined).
+# NOTEGATE_SANITIZE=address (with undefined), thread, fuzzer (clang: libFuzzer, address, undefined), or profile (clang:
+# which lines ran, for llvm-cov).
 if(NOTEGATE_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
@@ -9,8 +10,11 @@ elseif(NOTEGATE_SANITIZE STREQUAL "thread")
 elseif(NOTEGATE_SANITIZE STREQUAL "fuzzer")
     add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
+elseif(NOTEGATE_SANITIZE STREQUAL "profile")
+    add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+    add_link_options(-fprofile-instr-generate)
 elseif(NOT NOTEGATE_SANITIZE STREQUAL "")
-    message(FATAL_ERROR "NOTEGATE_SANITIZE is '${NOTEGATE_SANITIZE}'; it can be address, thread or fuzzer")
+    message(FATAL_ERROR "NOTEGATE_SANITIZE is '${NOTEGATE_SANITIZE}'; it can be address, thread, fuzzer or profile")
 endif()
 if(NOT NOTEGATE_SANITIZE STREQUAL "")
     add_compile_definitions(NOTEGATE_SANITIZED=1)

@@ -384,6 +384,20 @@ static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *
     return rc;
 }
 
+/* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
+ * same call has, and its answer is this one's. */
+static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
+                                    struct checkpoint_intent *intent, bool *ret_done)
+{
+    struct checkpoint_intent before = *intent;
+    int rc = checkpoint_done_find(call, &before, ret_done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return *ret_done ? checkpoint_restore_told(self, call, &before)
+                     : checkpoint_restore_keep(call, intent);
+}
+
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct agent_notebook *notebook = self;
@@ -401,12 +415,9 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     };
     bool done = false;
     (void)args;
-    int rc =
-        intent.token.data == NULL ? NG_EINTERNAL : checkpoint_done_find(call, &intent, &done);
-    if (done) {
-        return checkpoint_restore_told(notebook, call, &intent);
-    }
-    rc = rc != NG_OK ? rc : checkpoint_get(call, intent.space, intent.checkpoint, &json);
+    int rc = intent.token.data == NULL
+                 ? NG_EINTERNAL
+                 : checkpoint_get(call, intent.space, intent.checkpoint, &json);
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, &view);
     rc = rc != NG_OK ? rc : checkpoint_live_add(notebook->checkpoint, call, intent.token);
     if (rc != NG_OK) {
@@ -417,9 +428,9 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         (void)checkpoint_recover_soon(notebook, call);
     }
     if (rc == NG_OK) {
-        rc = checkpoint_restore_keep(call, &intent);
-        rc = rc != NG_OK ? rc : checkpoint_job_start(notebook, call, &intent, true);
-        if (rc != NG_OK && rc != NG_PENDING) {
+        rc = checkpoint_restore_begun(notebook, call, &intent, &done);
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }
     }

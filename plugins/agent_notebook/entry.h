@@ -8,6 +8,9 @@
 
 /* Changes that the light history of a document names. */
 #define ENTRY_HISTORY_MAX 100
+/* So many more are kept until all of them go at once: each time one goes at the beginning, all
+ * behind it is written anew. */
+#define ENTRY_HISTORY_SLACK 24
 /* Headings that the sections of a page name. */
 #define ENTRY_SECTIONS_MAX 1000
 /* Texts larger than this are not worked on where nothing may block. */

@@ -199,7 +199,8 @@ static void write_history(struct ng_call *call, const struct entry_draft *draft,
 {
     const struct ng_host *host = call->host;
     size_t there = host->json_count(draft->history);
-    size_t skip = there >= ENTRY_HISTORY_MAX ? there - ENTRY_HISTORY_MAX + 1 : 0;
+    bool full = there >= ENTRY_HISTORY_MAX + ENTRY_HISTORY_SLACK;
+    size_t skip = full ? there - ENTRY_HISTORY_MAX + 1 : 0;
     const struct ng_value *item = host->json_first(draft->history);
     host->json_name(writer, "history");
     host->json_array(writer);
@@ -263,6 +264,8 @@ static void write_metadata(struct ng_call *call, const struct entry_draft *draft
     host->json_end(writer);
 }
 
+/* History comes early: what one version changes lies together then, at its end and behind it,
+ * and the splice that is kept of the version is short. */
 static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *draft)
 {
     const struct ng_host *host = call->host;
@@ -275,6 +278,7 @@ static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *
     host->json_object(writer);
     entry_put(call, writer, "title", draft->title);
     entry_put(call, writer, "collection_type", ng_str_of(entry_collections[draft->collection]));
+    write_history(call, draft, writer, now);
     entry_put(call, writer, "summary", draft->summary);
     host->json_name(writer, "summary_given");
     host->json_bool(writer, draft->summary_given);
@@ -285,7 +289,6 @@ static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *
         host->json_bool(writer, draft->sections_given);
     }
     write_metadata(call, draft, writer, now);
-    write_history(call, draft, writer, now);
     host->json_end(writer);
     return host->json_result(writer);
 }

@@ -93,9 +93,25 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
 /* What the seed's document has; parts of one come without what is long. */
 static bool read_shows(struct ng_str member, bool partly)
 {
-    bool long_one = entry_is(member, "history") || entry_is(member, "sections");
     bool own = entry_is(member, "summary_given") || entry_is(member, "sections_given");
-    return !own && !(partly && long_one);
+    return !own && !entry_is(member, "history") && !(partly && entry_is(member, "sections"));
+}
+
+/* The last of it; see ENTRY_HISTORY_SLACK. */
+static void read_put_history(struct ng_call *call, struct ng_writer *writer,
+                             const struct ng_value *history)
+{
+    const struct ng_host *host = call->host;
+    size_t there = host->json_count(history);
+    host->json_name(writer, "history");
+    host->json_array(writer);
+    for (const struct ng_value *item = host->json_first(history); item != NULL;
+         item = host->json_next(item)) {
+        if (there-- <= ENTRY_HISTORY_MAX) {
+            host->json_copy(writer, item);
+        }
+    }
+    host->json_end(writer);
 }
 
 static int read_reply(struct ng_call *call, const struct ng_doc *doc,
@@ -120,6 +136,10 @@ static int read_reply(struct ng_call *call, const struct ng_doc *doc,
         if (entry_is(name, "title")) {
             read_put_text(call, writer, entry_collection(doc->key.collection), part);
         }
+    }
+    const struct ng_value *history = host->json_get(body, "history");
+    if (!part->partly && history != NULL) {
+        read_put_history(call, writer, history);
     }
     host->json_end(writer);
     return host->revision_number(call, doc->revision);

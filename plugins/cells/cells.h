@@ -63,8 +63,8 @@ void cells_close(struct cells_book *book);
  * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret);
-/* May another program be in the middle of writing such a file? Then it is read again, a few times.
- * reads: 0 at first. */
+/* May another program be in the middle of writing such a file? Then it is read again, a few
+ * times. reads: 0 at first. */
 bool cells_reads_again(enum nb_fault fault, unsigned *reads);
 /* The handle of a cell: its id, else "index:N". NUL at the end. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);

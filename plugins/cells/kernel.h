@@ -31,6 +31,9 @@
 #define KERNEL_BEGIN_MS 1000
 /* After the reply, how long to wait for the word that all output was sent. */
 #define KERNEL_IDLE_WAIT_MS 4000
+/* An interrupt may end the code that would have replied: idle after it, and no reply this long.
+ */
+#define KERNEL_REPLY_WAIT_MS 1000
 /* Tries to start one that dies at once (its ports may have been taken meanwhile). */
 #define KERNEL_STARTS_MAX 3
 #define KERNEL_WHY_MAX 1024

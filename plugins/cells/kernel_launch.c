@@ -97,6 +97,7 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     struct zeromq *zmq = &kernel->kernels->zmq;
     char address[64];
     int none = 0;
+    int one = 1;
     int linger = 0;
     void *socket = zmq->socket(kernel->kernels->context, type);
     kernel->sockets[channel] = socket;
@@ -107,6 +108,10 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     /* No limit on what waits: beyond one, messages are lost, the last word among them. */
     bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
                 zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
+    if (channel == CHANNEL_STDIN) {
+        /* Writable once it is connected: see kernel_may_ask(). */
+        good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
+    }
     if (type == ZMQ_SUB) {
         good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
     } else {
@@ -196,6 +201,7 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     kernel->info_replied = false;
     kernel->iopub_seen = false;
     kernel->asked_ms = 0;
+    kernel->answered_ms = 0;
     kernel->started_ms = kernel_now_ms();
     kernel->starts++;
     kernel->place_count = 0;

@@ -11,6 +11,8 @@
 
 /* A kernel that begins is asked this often whether it is there. */
 #define LIFE_ASK_MS 250
+/* Some kernels have no channel for questions: it is not waited for longer than this. */
+#define LIFE_STDIN_MS 3000
 /* What a process sent before it ended is on its way a little longer than the news of its end:
  * until nothing more has come for a while, but not for ever. */
 #define LIFE_QUIET_MS 100
@@ -160,7 +162,11 @@ static void bury(struct kernel *kernel)
 static void look_starting(struct kernel *kernel, int64_t now)
 {
     const struct kernels_options *options = &kernel->kernels->options;
-    if (kernel->info_replied && kernel->iopub_seen) {
+    bool answers = kernel->info_replied && kernel->iopub_seen;
+    if (answers && kernel->answered_ms == 0) {
+        kernel->answered_ms = now;
+    }
+    if (answers && (kernel_may_ask(kernel) || now - kernel->answered_ms >= LIFE_STDIN_MS)) {
         kernel->state = KERNEL_READY;
         kernel->starts = 0;
         kernel->used_ms = now;

@@ -178,7 +178,8 @@ static void all_lost(struct kernels *kernels)
     holding_sweep(&kernels->holding);
     kernels_lock(kernels);
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel->state != KERNEL_GONE) {
+        /* One that is new is still to be begun, with another holder. */
+        if (kernel->state != KERNEL_GONE && kernel->state != KERNEL_NEW) {
             kernel->state = KERNEL_GONE;
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,

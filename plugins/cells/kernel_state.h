@@ -34,6 +34,7 @@ struct execution {
     bool error_told; /* on iopub */
     /* 0: not yet. done: reply and idle have come; heard: output came after that. */
     int64_t replied_ms, done_ms, heard_ms;
+    int64_t idle_ms, interrupted_ms;
     struct nb_text error; /* the content of a reply that says error */
 };
 
@@ -80,7 +81,7 @@ struct kernel {
     bool fresh; /* no run has used it yet */
     bool asked_interrupt, asked_restart, asked_end; /* by others: the thread does it */
     unsigned starts;
-    int64_t started_ms, asked_ms, used_ms, ending_ms, heard_ms;
+    int64_t started_ms, asked_ms, answered_ms, used_ms, ending_ms, heard_ms;
     int end_signal;           /* the last that was sent so that it ends */
     char how[KERNEL_WHY_MAX]; /* its process ended */
     struct execution execution;
@@ -129,6 +130,8 @@ void kernel_disconnect(struct kernel *kernel);
 /* false: it could not be sent. ret_id: of the message, or NULL. */
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
                  struct ng_str content, char ret_id[WIRE_ID_SIZE]);
+/* Would a question of the kernel come here? It is lost where that channel is not connected. */
+bool kernel_may_ask(struct kernel *kernel);
 /* Takes what has come, some at a time; true: there may be more. */
 bool kernel_receive(struct kernel *kernel);
 void kernel_interrupt(struct kernel *kernel);

@@ -34,6 +34,12 @@ bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char 
     return good;
 }
 
+bool kernel_may_ask(struct kernel *kernel)
+{
+    zmq_pollitem_t item = {.socket = kernel->sockets[CHANNEL_STDIN], .events = ZMQ_POLLOUT};
+    return kernel->kernels->zmq.poll(&item, 1, 0) == 1;
+}
+
 static bool is_type(const struct wire_message *message, const char *type)
 {
     return message->type.len == strlen(type) &&
@@ -117,8 +123,10 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
     bool ours = execution->active && message->parent_id.len == strlen(execution->id) &&
                 memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
     if (is_type(message, "status")) {
-        execution->idle =
-            execution->idle || (ours && is_word(message->content, "execution_state", "idle"));
+        if (ours && !execution->idle && is_word(message->content, "execution_state", "idle")) {
+            execution->idle = true;
+            execution->idle_ms = kernel_now_ms();
+        }
     } else if (is_type(message, "execute_input")) {
         if (ours) {
             execution->begun = true;
@@ -219,6 +227,7 @@ static bool wants_message(const struct kernelspec *spec)
 
 void kernel_interrupt(struct kernel *kernel)
 {
+    kernel->execution.interrupted_ms = kernel_now_ms();
     if (wants_message(&kernel->spec)) {
         (void)kernel_send(kernel, CHANNEL_CONTROL, "interrupt_request", ng_str_of("{}"), NULL);
     } else {

@@ -214,6 +214,14 @@ static bool is_quiet(const struct execution *execution, int64_t now)
     return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
 }
 
+/* The kernel was interrupted in what it does around the code, and so never replies. */
+static bool is_cut_off(const struct execution *execution, int64_t now)
+{
+    return !execution->replied && execution->idle && execution->interrupted_ms != 0 &&
+           execution->idle_ms >= execution->interrupted_ms &&
+           now - execution->idle_ms >= KERNEL_REPLY_WAIT_MS;
+}
+
 /* Reply and idle have come, in either order. */
 static void look_at_execution(struct kernel *kernel, int64_t now)
 {
@@ -222,7 +230,7 @@ static void look_at_execution(struct kernel *kernel, int64_t now)
                                                                : execution->replied_ms;
     /* What comes on is before it: a flood is still being read long after the reply. */
     bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
-    if (!over) {
+    if (!over && !is_cut_off(execution, now)) {
         return;
     }
     if (execution->done_ms == 0) {

@@ -59,6 +59,9 @@ static void write_note(struct on_answer *answer, const struct daily_job *job,
     }
     struct on_buf *front = on_answer_item(answer);
     on_value_json(front, note->front);
+    if (front->rc == NG_EINTERNAL) {
+        json->rc = NG_EINTERNAL;
+    }
     bool whole = front->rc == NG_OK && front->len < on_answer_room(answer) / 2;
     if (whole) {
         on_json_name_c(json, "frontmatter");

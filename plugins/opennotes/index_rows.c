@@ -161,6 +161,7 @@ int on_rows_fields(const struct on_row_source *source, const struct on_note *not
     }
     on_buf_init(&fields.key, 65536);
     int rc = put_fields(&fields, note->front);
+    rc = rc == NG_OK && fields.key.starved ? on_fail_memory(source->call) : rc;
     on_buf_done(&fields.key);
     return rc;
 }

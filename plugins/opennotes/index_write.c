@@ -231,8 +231,9 @@ static int put_note(struct on_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 17, stat->inode);
     (void)sqlite3_bind_int64(statement, 18, stat->device);
     (void)sqlite3_bind_int64(statement, 19, source->checked_ns);
-    int rc = path_fold.data != NULL ? step(to->index, to->call, ON_PUT_NOTE)
-                                    : on_fail_memory(to->call);
+    int rc = path_fold.data != NULL && front.rc != NG_EINTERNAL
+                 ? step(to->index, to->call, ON_PUT_NOTE)
+                 : on_fail_memory(to->call);
     on_buf_done(&front);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
     return rc;
@@ -312,7 +313,9 @@ static int store(struct on_index *index, struct ng_call *call, struct on_arena *
     if (rc == NG_OK) {
         rc = on_rows_tags(&to, &note);
     }
-    return rc == NG_OK ? on_rows_fields(&to, &note) : rc;
+    rc = rc == NG_OK ? on_rows_fields(&to, &note) : rc;
+    /* What could not be put in would be missing from every search until the file changes. */
+    return rc == NG_OK && arena->starved ? on_fail_memory(call) : rc;
 }
 
 /* The bytes are the known ones: only times and inode are taken over. */

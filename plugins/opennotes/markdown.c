@@ -518,6 +518,7 @@ int on_markdown_parse(struct ng_str text, const struct on_markdown_events *event
     on_lines_done(&reader.lines);
     on_slugs_done(&reader.slugs);
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
+        rc = rc == NG_OK && bufs[i]->starved ? NG_EINTERNAL : rc;
         on_buf_done(bufs[i]);
     }
     free(tamed);

@@ -39,6 +39,10 @@ static int read_text(struct ng_call *call, int fd, struct ng_str folder, struct 
     if (file == -ENOENT) {
         return NG_OK;
     }
+    if (file == -EMFILE || file == -ENFILE || file == -ENOMEM) {
+        return ng_fail(call, NG_EBUSY, "%.*s/%s cannot be read just now: %s. Try again.",
+                       (int)folder.len, folder.data, ON_CONFIG_NAME, strerrordesc_np(-file));
+    }
     if (file < 0) {
         return fail_config(call, folder, strerrordesc_np(-file));
     }

@@ -135,6 +135,7 @@ void on_arena_reset(struct on_arena *arena)
         on_arena_done(arena);
     }
     arena->used = 0;
+    arena->starved = false;
 }
 
 static struct on_block *arena_grow(struct on_arena *arena, size_t bytes)
@@ -170,6 +171,7 @@ void *on_arena_alloc(struct on_arena *arena, size_t bytes)
         block = arena_grow(arena, size);
     }
     if (block == NULL) {
+        arena->starved = true;
         return NULL;
     }
     char *memory = (char *)block + block->used;
@@ -237,6 +239,7 @@ static bool buf_reserve(struct on_buf *buf, size_t len)
     char *data = realloc(buf->data, cap);
     if (data == NULL) {
         buf->rc = NG_EINTERNAL;
+        buf->starved = true;
         return false;
     }
     buf->data = data;

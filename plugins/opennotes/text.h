@@ -34,6 +34,7 @@ struct on_arena {
     struct on_block *blocks; /* newest first */
     size_t used;             /* bytes handed out */
     size_t max;              /* most that may be handed out; 0: no limit */
+    bool starved;            /* there was no memory for something that was asked of it */
 };
 
 void on_arena_init(struct on_arena *arena, size_t max);
@@ -55,6 +56,7 @@ struct on_buf {
     size_t max;
     int rc; /* NG_OK, NG_ETOOLARGE (over max), NG_EINTERNAL (no memory); then nothing is added
              */
+    bool starved; /* there was no memory for it, before it was cleared perhaps */
 };
 
 void on_buf_init(struct on_buf *buf, size_t max);

@@ -304,8 +304,8 @@ rest("unknown tool", "POST", "/v1/tools/notebok", {})
 rest("bad JSON", "POST", "/v1/tools/notebook", '{"mode": ')
 rest("bad arguments", "POST", "/v1/tools/notebook", {"mode": "juggle", "x": 1})
 case("bad key", lambda w, m: w.stranger.rest("POST", "/v1/tools/notebook", {"mode": "list"}))
-case("large body", lambda w, m: w.wire.tool("notebook", {"mode": "write", "name": "sweep", "newStr": m + "x" * 100000},
-                                            HEADER), writes=True)
+case("large body", lambda w, m: w.wire.tool("notebook", {"mode": "write", "name": m, "newStr": m + "x" * 100000},
+                                            HEADER), before=new_book, writes=True)
 case("new connection", lambda w, m: (w.wire.close(), w.wire.tool("notebook", {"mode": "read", "name": "sweep"}, HEADER))[1])
 rest("keys list", "GET", "/v1/keys", exact=False)
 rest("keys add", "POST", "/v1/keys", lambda w, m: {"agent": m, "role": "reader", "spaces": ["shared"], "tools": ["notebook"]},
@@ -357,7 +357,8 @@ mcp("server/discover", "server/discover", older=False)
 mcp("tools/list", "tools/list")
 mcp("tools/call", "tools/call", lambda w, m: {"name": "notebook", "arguments": {
     "mode": "write", "name": "sweep", "newStr": m + "\n"}}, writes=True, short=True)
-mcp("tools/call read", "tools/call", {"name": "notebook_read", "arguments": {"collection": "pages", "notebook_id": "ID"}})
+mcp("tools/call read", "tools/call", lambda w, m: {
+    "name": "notebook_read", "arguments": {"collection": "pages", "notebook_id": w.ids["page"]}})
 mcp("tools/call images", "tools/call", {"name": "test_multiple_content_types", "arguments": {}})
 mcp("tools/call progress", "tools/call", {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": 1}},
     newer=False, slow=True)

@@ -39,6 +39,9 @@ class Answer:
         if not self.ok and self.status >= 400:
             # Without memory an error may come without its hint.
             text = json.dumps({key: value for key, value in self.json().items() if key != "hint"})
+        elif not self.ok and self.text.startswith("{") and "error" in self.json():
+            # Nor does one of MCP have its data.
+            text = json.dumps({key: self.json()["error"].get(key) for key in ("code", "message")})
         return VARIES.sub("#", text)
 
     def json(self):
@@ -61,7 +64,7 @@ def rest_answer(status, text, headers):
     return answer
 
 
-def mcp_answer(status, text, headers):
+def mcp_answer(status, text, headers, endless=False):
     """The last message is the answer; what a stream says before it is progress and log."""
     answer = Answer(status, text, headers)
     if headers.get("content-type", "").startswith("text/event-stream"):
@@ -69,6 +72,11 @@ def mcp_answer(status, text, headers):
         if not data:
             raise Gone("a stream without an answer")
         answer.text = data[-1]
+        if endless and '"method":' in answer.text:
+            answer.ok = True
+            return answer
+        if '"id":' not in answer.text:
+            raise Gone("a stream that ended before its answer")
     if status == 202:
         answer.ok = True
         return answer
@@ -79,7 +87,7 @@ def mcp_answer(status, text, headers):
     error, result = body.get("error"), body.get("result")
     if error is not None:
         answer.code = error.get("code")
-        answer.failed = answer.code == INTERNAL and bool(error.get("message"))
+        answer.failed = (answer.code == INTERNAL or status >= 500) and bool(error.get("message"))
     elif result is not None:
         inner = result.get("_meta", {}).get("notegate/error", {})
         answer.code = inner.get("code")
@@ -137,7 +145,7 @@ class Wire:
         return mcp_answer(*self.raw("POST", "/mcp", {
             "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}, {
                 "MCP-Protocol-Version": MODERN, "Mcp-Method": method, **({"Mcp-Name": name} if name else {}),
-                **(headers or {})}, lines))
+                **(headers or {})}, lines), endless=bool(lines))
 
     def initialize(self):
         answer = mcp_answer(*self.raw("POST", "/mcp", {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {

@@ -165,7 +165,7 @@ class World:
     def written(self, since):
         """(the newest sequence number, what was written after `since`)"""
         rows = self.database.execute(
-            "SELECT log.seq, shelves.collection, log.tool, log.action, log.kind FROM log JOIN docs USING (doc) "
+            "SELECT log.seq, shelves.collection, log.tool, log.action FROM log JOIN docs USING (doc) "
             "JOIN shelves USING (shelf) WHERE log.seq > ? ORDER BY log.seq", (since,)).fetchall()
         newest = max((row[0] for row in rows), default=since)
         return newest, sorted(row[1:] for row in rows if row[1] not in OWN)

@@ -466,15 +466,146 @@ static void test_no_folder(void **state)
     expect_refused(f, "not there");
 }
 
+/* ---- memory ---- */
+
+/* Bytes beyond what sqlite has in use, in steps, that it is allowed while it reads. */
+#define HEAP_STEP 64
+#define HEAP_MORE_MAX 65536
+
+static int search_things(struct fixture *f, struct rows *rows)
+{
+    struct ng_search search = {
+        .size = sizeof(search),
+        .query = {.size = sizeof(search.query),
+                  .collection = ng_str_of("things"),
+                  .space = ng_str_of("team"),
+                  .limit = 10,
+                  .with_text = true},
+        .text = ng_str_of("word"),
+    };
+    return f->docs->search(f->db, fixture_call(f), &search, rows_add, rows, NULL);
+}
+
+/* Whatever step of a search there is no memory for, the next one is as good as ever. */
+static void test_search_without_memory(void **state)
+{
+    struct fixture *f = *state;
+    size_t failed = 0;
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "a word"), NG_OK);
+    for (sqlite3_int64 more = 0; more < HEAP_MORE_MAX; more += HEAP_STEP) {
+        struct rows rows = {0};
+        (void)sqlite3_release_memory(INT32_MAX);
+        (void)sqlite3_hard_heap_limit64(sqlite3_memory_used() + more);
+        int rc = search_things(f, &rows);
+        (void)sqlite3_hard_heap_limit64(0);
+        failed += rc != NG_OK ? 1 : 0;
+        rows_done(&rows);
+        rows = (struct rows){0};
+        rc = search_things(f, &rows);
+        if (rc != NG_OK || rows.count != 1) {
+            fail_msg("after %lld bytes: %d, %zu rows: %s", (long long)more, rc, rows.count,
+                     fixture_error(f));
+        }
+        rows_done(&rows);
+        assert_int_equal(
+            fixture_put(f, "a", (uint64_t)(more / HEAP_STEP) + 1, "a word", "a word"), NG_OK);
+    }
+    assert_true(failed > 0);
+    expect_clean(f);
+}
+
+/* ---- calls that end in the middle ---- */
+
+#define CUT_DOCS 600
+
+/* Looks at the call's end that say "not yet". */
+static int looks_left;
+
+static bool cut_off(struct ng_call *call)
+{
+    (void)call;
+    return looks_left-- <= 0;
+}
+
+/* Searches for all documents, in a call that is over after so many looks. */
+static int search_until(struct fixture *f, int looks, struct rows *rows, uint64_t *ret_total)
+{
+    struct ng_search search = {
+        .size = sizeof(search),
+        .query = {.size = sizeof(search.query),
+                  .collection = ng_str_of("things"),
+                  .space = ng_str_of("team"),
+                  .limit = CUT_DOCS,
+                  .with_text = true,
+                  .want_total = true},
+        .text = ng_str_of("word"),
+        .snippet_chars = 40,
+    };
+    struct ng_call *call = fixture_call(f);
+    const struct ng_host *real = call->host;
+    struct ng_host host = *real;
+    host.cancelled = cut_off;
+    call->host = &host;
+    looks_left = looks;
+    int rc = f->docs->search(f->db, call, &search, rows_add, rows, ret_total);
+    call->host = real;
+    return rc;
+}
+
+/* Wherever a search is cut off, the next one finds everything. */
+static void test_search_cut_off(void **state)
+{
+    struct fixture *f = *state;
+    struct change *changes = calloc(CUT_DOCS, sizeof(*changes));
+    char(*ids)[16] = calloc(CUT_DOCS, sizeof(*ids));
+    int cut = 0;
+    bool whole = false;
+    assert_non_null(changes);
+    assert_non_null(ids);
+    start(f);
+    for (size_t i = 0; i < CUT_DOCS; i++) {
+        (void)snprintf(ids[i], sizeof(ids[i]), "d%zu", i);
+        changes[i] = (struct change){.id = ng_str_of(ids[i]), .text = ng_str_of("a word")};
+    }
+    assert_int_equal(fixture_commit(f, changes, CUT_DOCS, NULL, NULL, NULL), NG_OK);
+    for (int looks = 0; !whole; looks++) {
+        struct rows rows = {0};
+        uint64_t total = 0;
+        whole = search_until(f, looks, &rows, &total) == NG_OK;
+        cut += whole ? 0 : 1;
+        rows_done(&rows);
+        rows = (struct rows){0};
+        assert_int_equal(search_until(f, INT32_MAX, &rows, &total), NG_OK);
+        assert_int_equal(rows.count, CUT_DOCS);
+        assert_int_equal(total, CUT_DOCS);
+        rows_done(&rows);
+        assert_int_equal(fixture_put(f, "d0", (uint64_t)looks + 1, "a word", "a word"), NG_OK);
+    }
+    assert_true(cut > 2);
+    free(ids);
+    free(changes);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reopen),         TEST(test_killed),    TEST(test_disk_full),
-        TEST(test_newer_version),  TEST(test_upgrade),   TEST(test_foreign_database),
-        TEST(test_not_a_database), TEST(test_damaged),   TEST(test_changed_bytes),
-        TEST(test_verify_sees),    TEST(test_no_rights), TEST(test_no_folder),
+        TEST(test_reopen),
+        TEST(test_killed),
+        TEST(test_disk_full),
+        TEST(test_newer_version),
+        TEST(test_upgrade),
+        TEST(test_foreign_database),
+        TEST(test_not_a_database),
+        TEST(test_damaged),
+        TEST(test_changed_bytes),
+        TEST(test_verify_sees),
+        TEST(test_no_rights),
+        TEST(test_no_folder),
+        TEST(test_search_without_memory),
+        TEST(test_search_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 
 import pytest
 
+from cells_support import need
 from conftest import SOURCE, binary
 
 BENCH = SOURCE / "tests" / "bench"
@@ -128,3 +129,13 @@ def test_readers_that_are_faster_than_the_disk_wait(tmp_path):
 @pytest.mark.parametrize("program", ["run", "soak"])
 def test_help(program):
     assert "--report" in bench(program, "--help").stdout
+
+
+def test_the_benches_of_cells():
+    need("python3")
+    row = json.loads(bench("cells", "--build", str(BUILD), "--rounds", "2", "--large", "0", "--json").stdout)["rows"][0]
+    assert row["notebook"] == "small" and {"nbformat", "safe", "notegate"} <= set(row)
+    assert all(row[who][what] > 0 for who in ("nbformat", "safe", "notegate") for what in ("ms", "best_ms", "cpu_ms"))
+    rows = json.loads(bench("kernels", "--build", str(BUILD), "--rounds", "1", "--json").stdout)
+    assert set(rows) == {"with a new kernel", "in a kernel that is there"}
+    assert all(row["times_faster"] > 0 for row in rows.values())

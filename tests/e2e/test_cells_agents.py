@@ -399,7 +399,6 @@ def test_extreme_but_good_files(gateway):
 # ---- what a run leaves in status and context ----
 
 
-@pytest.mark.skipif(SANITIZED, reason="kernels run in the plain build")
 def test_status_and_context_after_a_run(gateway):
     need("python3")
     path = folder(gateway) / "status.ipynb"
@@ -433,7 +432,6 @@ print("done")
 """
 
 
-@pytest.mark.skipif(SANITIZED, reason="kernels run in the plain build")
 def test_outputs_are_kept_though_the_file_is_being_written(gateway):
     """Another program that writes in place, and is in the middle of it when the run ends."""
     need("python3")

@@ -16,6 +16,7 @@ def gateway(tmp_path_factory):
     bad_kernel(folder / "jupyter", "bad")
     bad_kernel(folder / "jupyter", "dead", "dead")
     bad_kernel(folder / "jupyter", "mute", "mute")
+    bad_kernel(folder / "jupyter", "late", "late")
     bad_kernel(folder / "jupyter", "messages", interrupt_mode="message")
     write_spec(folder / "jupyter", "missing", ["/nowhere/at/all", "{connection_file}"])
     with pytest.MonkeyPatch.context() as patch:
@@ -158,6 +159,21 @@ def test_a_flood_is_whole(bad):
 def test_a_question_gets_an_empty_answer(bad):
     one = bad([["busy"], ["ask"], ["reply"], ["idle"]])
     assert "answered ''" in one.run("c0")
+
+
+def test_a_question_at_once_waits_for_its_channel(bad):
+    """A question would be lost that comes before its channel is connected."""
+    one = bad([["busy"], ["ask"], ["reply"], ["idle"]], kernel="late")
+    assert "answered ''" in one.run("c0")
+
+
+def test_an_interrupt_that_takes_the_reply_with_it(bad):
+    """ipykernel has such a moment, just before the code runs."""
+    one = bad([["busy"], ["input"], ["stream", "x\n"], ["swallow"], ["idle"]], GOOD)
+    said = one.fail("c0", status=504, code="TIMEOUT", timeout=2)
+    assert said.startswith("Cell c0 was interrupted: it ran longer than 2 s (timeout).")
+    assert one.text("c0") == "x\n"
+    assert "hi" in one.run("c1") and one.cell("c1")["execution_count"] == 2
 
 
 def test_an_interrupt_by_message(bad):

@@ -572,16 +572,23 @@ def memory(gateway, name):
     return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
 
-def test_a_notebook_of_50_megabytes(start):
+@pytest.mark.parametrize("kind", ["images", "small cells"])
+def test_a_notebook_of_50_megabytes(start, kind):
     """Under a sanitizer a smaller one: its memory and time are its own."""
     gateway = start(sets=SETS)
-    image = "iVBORw0KGgo" * (4000 if SANITIZED else 80000)
-    cells = [{"id": f"c{i}", **new_cell("code", f"plot({i})")} for i in range(60)]
-    for cell in cells:
-        cell["outputs"] = [{"output_type": "display_data", "metadata": {}, "data": {"image/png": image}}]
+    count = 60 if kind == "images" else 10_000 if SANITIZED else 200_000
+    cells = [{"id": f"c{i}", **new_cell("code", f"plot({i})")} for i in range(count)]
+    if kind == "images":
+        image = "iVBORw0KGgo" * (4000 if SANITIZED else 80000)
+        for cell in cells:
+            cell["outputs"] = [{"output_type": "display_data", "metadata": {}, "data": {"image/png": image}}]
+    else:
+        for number, cell in enumerate(cells):
+            cell |= {"execution_count": number, "outputs": [{"output_type": "stream", "name": "stdout", "text": ["shown\n"]}]}
     path = folder(gateway) / "large.ipynb"
-    path.write_text(jupyter({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, None))
-    size = path.stat().st_size
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n")
+    content = path.read_bytes()
+    size = len(content)
     assert SANITIZED or size > 50_000_000
     before = memory(gateway, "VmHWM")
     started = time.monotonic()
@@ -589,7 +596,6 @@ def test_a_notebook_of_50_megabytes(start):
     took = time.monotonic() - started
     used = memory(gateway, "VmHWM") - before
     print(f"{took:.3f} s, {used / size:.2f} times the file")
-    assert SANITIZED or used < 3 * size  # twice, and what else the gateway did meanwhile
+    assert SANITIZED or used < 2.3 * size  # twice, and what else the gateway did meanwhile
     assert took < 60  # how long it really takes the benchmark says
-    found = read(path)
-    assert found["cells"][30]["source"] == "changed" and len(found["cells"]) == 60
+    assert path.read_bytes() == content.replace(b'"plot(30)"', b'"changed"')

@@ -274,14 +274,14 @@ def test_one_that_does_not_let_itself_be_interrupted(book):
 
 
 def test_interrupting(book):
-    one = book(("a", "import time\nwhile True: time.sleep(0.1)"), ("b", "1"))
+    one = book(("a", "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.1)"), ("b", "1"))
     answer = one.call("interruptKernel")
     assert answer.status_code == 422 and "No active kernel session found" in answer.text
     one.run("b")
     assert one.call("interruptKernel").json()["result"] == "Nothing runs in the kernel."
     assert "Cell b:\n1" in one.run("b")
     handle = one.start("a", "b")
-    one.wait_running(handle, "a")
+    eventually(lambda: "begun" in one.look(handle).text, RUN_SECONDS, "its first output")
     assert one.call("interruptKernel").json()["result"] == "Successfully interrupted notebook execution."
     over = one.wait_over(handle)
     assert over.status_code == 422 and "Cell a was interrupted" in over.json()["message"]
@@ -576,11 +576,11 @@ def test_progress_comes_while_a_cell_runs(book, gateway, modern):
     client.close()
 
 
-def test_an_mcp_cancellation_interrupts(book, gateway):
-    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+def test_an_mcp_cancellation_interrupts(book, gateway, tmp_path):
+    one = book(("a", f"import time\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, False)
     for message in client.messages():
-        if "Cell a is running" in message.get("params", {}).get("message", ""):
+        if "Cell a is running" in message.get("params", {}).get("message", "") and (tmp_path / "begun").exists():
             client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
             break
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
@@ -606,23 +606,25 @@ def test_a_cancellation_of_one_that_waits(book, gateway):
     assert one.outputs("a") == []
 
 
-def test_cancelling_a_task_interrupts(book, gateway):
-    from test_mcp_tasks import get, reach, send, make
-    one = book(("a", "import time\nprint('begun', flush=True)\nwhile True: time.sleep(.1)"), ("b", "1"))
+def test_cancelling_a_task_interrupts(book, gateway, tmp_path):
+    from test_mcp_tasks import get, make, reach, send
+    one = book(("a", f"import time\nprint('begun', flush=True)\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"),
+               ("b", "1"))
     task = make(gateway, "runNotebookCells", {"notebook": str(one.path), "cellIds": ["a", "b"]})
     reach(gateway, task, "working")
-    eventually(lambda: "Execution: running" in one.call("getNotebookCells", cellIds=["a"]).text, RUN_SECONDS, "the cell runs")
+    eventually((tmp_path / "begun").exists, RUN_SECONDS, "the cell runs")
+    assert "Execution: running" in one.call("getNotebookCells", cellIds=["a"]).text
     assert send(gateway, "tasks/cancel", {"taskId": task})["result"]["resultType"] == "complete"
     assert get(gateway, task)["status"] == "cancelled"
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")
     assert one.text("a") == "begun\n" and one.outputs("b") == []
 
 
-def test_closing_a_stateless_stream_interrupts(book, gateway):
-    one = book(("a", "import time\nwhile True: time.sleep(.1)"))
+def test_closing_a_stateless_stream_interrupts(book, gateway, tmp_path):
+    one = book(("a", f"import time\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, True)
     for message in client.messages():
-        if "Cell a is running" in message.get("params", {}).get("message", ""):
+        if "Cell a is running" in message.get("params", {}).get("message", "") and (tmp_path / "begun").exists():
             break
     client.close()
     eventually(lambda: interrupted(one), RUN_SECONDS, "the cell is interrupted")

@@ -154,8 +154,8 @@ def test_tools_that_are_not_listed_now(data):
         assert "Agent mode" in done.stderr and "mode is ask (MODE_FORBIDDEN)" in done.stderr
         done = notegate("call", "clearCellOutputs", "notebook=a.ipynb", *cells, "--mode", "ask")
         assert done.returncode == 1 and "MODE_FORBIDDEN" in done.stderr
-        done = notegate(*words, "timeout=1")
-        assert done.returncode == 1 and "timeout" in done.stderr
+        done = notegate("call", "addNotebookCell", "notebook=a.ipynb", "type=code", "index=x", "content=1", *cells)
+        assert done.returncode == 2 and '"index" is' in done.stderr
         assert file.read_bytes() == before
 
     check()

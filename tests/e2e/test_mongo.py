@@ -2,6 +2,7 @@
 """Documents in MongoDB: servers and gateways are killed and go away; what was acknowledged is there, in a line without gaps."""
 
 import contextlib
+import datetime
 import json
 import socket
 import ssl
@@ -9,6 +10,7 @@ import threading
 import time
 
 import httpx
+import pymongo
 from cli_support import notegate
 from conftest import Gateway, eventually
 from test_tls import Authority
@@ -296,3 +298,22 @@ def test_a_replica_set_that_is_away(tmp_path):
         told = answer.text + gateway.client.get("/readyz").text + "".join(gateway.errors)
         assert "127.0.0.1:1,127.0.0.1:2" in told, told
         assert "s3cr3tword" not in told
+
+
+def test_the_time_of_day_of_another_gateway(tmp_path, servers):
+    """What a gateway whose clock was hours ahead left open when it died is taken back all the same."""
+    mongo = servers.mongo()
+    ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=9)
+    with serving(tmp_path / "data", mongo.uri, timeout="1s") as gateway, pymongo.MongoClient(mongo.uri) as client:
+        eventually(lambda: gateway.client.get("/readyz", timeout=SECONDS).status_code == 200, SECONDS, "readiness")
+        eventually(lambda: gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"}).status_code == 200,
+                   SECONDS, "a notebook")
+        database = client["notegate_e2e"]
+        database["notegate_intents"].insert_one({"_id": "gone-1", "state": "open", "gateway": "gone", "started": ahead})
+        assert database["notebooks"].update_one({"notegate.id": "n"}, {"$set": {"notegate.intent": "gone-1"}}).modified_count
+        database["notegate_answers"].insert_one({
+            "_id": b"local\n~local\nnotebook\nk", "state": "claimed", "batch": "gone-2", "claimed": ahead, "time": ahead,
+            "expires": ahead + datetime.timedelta(hours=24), "body_hash": b"", "reply": b"", "collection": "notebooks",
+            "document": "~local/n", "revision": 7})
+        eventually(lambda: append(gateway, "more", "k").status_code == 200, 3 * SECONDS, "a write")
+        assert read(gateway)["result"] == "start\nmore"

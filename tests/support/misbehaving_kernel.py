@@ -17,13 +17,14 @@ SESSION = uuid.uuid4().hex
 
 
 class Kernel:
-    def __init__(self, connection):
+    def __init__(self, connection, late):
         with open(connection, encoding="utf-8") as file:
             self.info = json.load(file)
         context = zmq.Context()
         self.shell = self._bind(context, zmq.ROUTER, "shell")
         self.control = self._bind(context, zmq.ROUTER, "control")
-        self.stdin = self._bind(context, zmq.ROUTER, "stdin")
+        self.bind_stdin = lambda: self._bind(context, zmq.ROUTER, "stdin")
+        self.stdin = None if late else self.bind_stdin()
         self.iopub = self._bind(context, zmq.PUB, "iopub")
         self.count = 0
         self.who = []
@@ -117,13 +118,20 @@ class Kernel:
 
     def do_ask(self):
         self.stdin.send_multipart(self.who + self.frames("input_request", {"prompt": "name?", "password": False}))
-        self.stdin.RCVTIMEO = 10000
+        self.stdin.RCVTIMEO = 60000
         frames = self.stdin.recv_multipart()
         content = json.loads(frames[frames.index(b"<IDS|MSG>") + 5])
         self.do_stream("answered " + repr(content["value"]))
 
     def do_sleep(self, seconds):
         time.sleep(seconds)
+
+    def do_swallow(self):
+        came = []
+        signal.signal(signal.SIGINT, lambda *_: came.append(1))
+        while not came:
+            time.sleep(0.05)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def do_exit(self, code):
         self.shell.close()
@@ -152,6 +160,9 @@ class Kernel:
                     self.do_busy()
                     self.reply("kernel_info_reply", {"status": "ok", "protocol_version": "5.3"})
                     self.do_idle()
+                    if self.stdin is None:
+                        time.sleep(0.4)
+                        self.stdin = self.bind_stdin()
                 elif kind == "execute_request":
                     self.execute(content)
                 elif kind == "shutdown_request":
@@ -168,7 +179,7 @@ def main():
         while True:
             time.sleep(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Kernel(sys.argv[1]).serve()
+    Kernel(sys.argv[1], how == "late").serve()
 
 
 if __name__ == "__main__":

@@ -365,6 +365,7 @@ struct ng_host {
      * key; {NULL, 0}: it came without. For what cannot be committed together with the answer:
      * made under a name of this text, it is found again by the next try. Call memory. */
     struct ng_str (*once)(struct ng_call *call);
+
     /* How many revisions history() would give for this range without its limit. */
     int (*history_count)(struct ng_call *call, const struct ng_key *key,
                          const struct ng_range *range, uint64_t *ret_count);
