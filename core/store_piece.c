@@ -12,6 +12,19 @@ int operation_no_memory(struct call *call)
 
 /* ---- the next version and its put ---- */
 
+/* A tool that replaces a whole text often changes little of it: what is equal at both ends of
+ * its splice is not kept again. */
+static struct ng_splice splice_narrow(struct ng_str from, struct ng_splice splice)
+{
+    if (splice.removed == 0 || splice.inserted.len == 0) {
+        return splice;
+    }
+    struct ng_splice inner = splice_between(
+        str_make(from.data + splice.at, (size_t)splice.removed), splice.inserted);
+    inner.at += splice.at;
+    return inner;
+}
+
 static int put_fields(struct operation *op, const struct ng_collection *collection,
                       const struct version *next, struct ng_put *put)
 {
@@ -104,7 +117,7 @@ int piece_put(struct operation *op, struct piece *piece, struct ng_put *put)
     struct ng_str from_text = creates ? str_make("", 0) : base->doc.text;
     put->json_splice = splice_between(from_json, put->json);
     if (piece->draft.spliced && !creates && !next->doc.deleted) {
-        put->text_splice = piece->draft.splice;
+        put->text_splice = splice_narrow(from_text, piece->draft.splice);
     } else if (next->text == base->text) {
         put->text_splice.at = from_text.len;
     } else {

@@ -11,7 +11,20 @@
 #define NOTEBOOK_COMPLETE_MAX 200
 #define NOTEBOOK_MIME_TYPE "text/plain"
 
-static int notebook_reply_range(struct ng_call *call, struct ng_str name, struct ng_str text)
+/* As the last write counted them; 0: it did not. */
+static int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
+{
+    const struct ng_value *body = row->body;
+    int64_t lines = 0;
+    if (body == NULL && call->host->json_parse(call, row->json, &body) != NG_OK) {
+        return 0;
+    }
+    (void)call->host->json_integer(call->host->json_get(body, "lines"), &lines);
+    return lines;
+}
+
+static int notebook_reply_range(struct ng_call *call, struct ng_str name,
+                                const struct ng_doc *doc)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *range = ng_arg(call, "readRange");
@@ -23,7 +36,9 @@ static int notebook_reply_range(struct ng_call *call, struct ng_str name, struct
         return ng_fail(call, NG_EINVAL,
                        "`readRange` must be a list of two integers: `[start, end]`");
     }
-    int64_t lines = notebook_lines(text);
+    struct ng_str text = doc->text;
+    int64_t lines = notebook_stored_lines(call, doc);
+    lines = lines > 0 ? lines : notebook_lines(text);
     int64_t first = 0;
     int64_t last = 0;
     if (!notebook_range(lines, a, b, &first, &last)) {
@@ -60,7 +75,7 @@ int notebook_read(struct ng_call *call, struct ng_str name)
         return rc;
     }
     if (ng_has_arg(call, "readRange")) {
-        return notebook_reply_range(call, name, doc->text);
+        return notebook_reply_range(call, name, doc);
     }
     if (doc->text.len > 0) {
         return ng_reply(call, doc->text);
@@ -90,17 +105,6 @@ struct notebook_list {
     uint32_t rows; /* of the present page */
     int rc;
 };
-
-static int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
-{
-    const struct ng_value *body = row->body;
-    int64_t lines = 0;
-    if (body == NULL && call->host->json_parse(call, row->json, &body) != NG_OK) {
-        return 0;
-    }
-    (void)call->host->json_integer(call->host->json_get(body, "lines"), &lines);
-    return lines;
-}
 
 static int notebook_list_row(void *user, const struct ng_doc *row)
 {

@@ -16,7 +16,7 @@ from wire import Answer, Gone, Wire
 START_SECONDS = 120
 STOP_SECONDS = 120
 PLUGINS = "plugins=+conformance"
-# Collections that the gateway keeps for itself, at times of its own.
+# Collections that the gateway keeps for itself, at times of its own; so is what no tool wrote, but for keys.
 OWN = ("gateways", "notebook_openings")
 LEFT_BEHIND = re.compile(r"\.notegate-|\.tmp$|~$")
 
@@ -168,7 +168,7 @@ class World:
             "SELECT log.seq, shelves.collection, log.tool, log.action FROM log JOIN docs USING (doc) "
             "JOIN shelves USING (shelf) WHERE log.seq > ? ORDER BY log.seq", (since,)).fetchall()
         newest = max((row[0] for row in rows), default=since)
-        return newest, sorted(row[1:] for row in rows if row[1] not in OWN)
+        return newest, sorted(row[1:] for row in rows if row[1] not in OWN and (row[2] or row[1] == "keys"))
 
     def tree(self):
         """Every file that tools may change."""

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from rig import (Bare, Gateway, SdkServer, Streams, body_of, load, median, memory_mib, node_modules, request)
+from rig import (Bare, Gateway, SdkServer, Streams, body_of, least_of, load, median, memory_mib, node_modules, request)
 
 STREAMS = 1000
 READ = {"mode": "read", "name": "notes"}
@@ -159,9 +159,9 @@ def start_ms(binary, rounds):
         gateway.start()
         gateway.call("notebook", {"mode": "read", "name": "notes"})
         times.append((time.perf_counter() - gateway.began) * 1000)
-    idle = memory_mib(gateway.pid)
+    idle = memory_mib(gateway.pid), memory_mib(gateway.pid, "Rss")
     gateway.stop()
-    return statistics.median(times), idle
+    return statistics.median(times), *idle
 
 
 def verdict(good):
@@ -178,7 +178,8 @@ def measure(args, out, binary):
     def compare(name, ours, theirs):
         """Two rows that no budget is on."""
         for what, key, unit in (("throughput", "rate", "/s"), ("CPU per call", "cpu_us", " us")):
-            one, other = median(ours, key), median(theirs, key)
+            usual = least_of if key == "cpu_us" else median
+            one, other = usual(ours, key), usual(theirs, key)
             table.append({"what": f"{name}: {what}", "measured": round(one / other, 3), "budget": "", "verdict": "",
                           "detail": f"{one:.1f}{unit} to {other:.1f}{unit}, 32 connections"})
 
@@ -187,8 +188,8 @@ def measure(args, out, binary):
     reads, paced, files = read_rows(args, out, gateway)
     budgets = [("rest", "read over REST", 0.6, 2.0)] + [(key, "read over " + era[1], 0.5, 2.5) for key, era in ERAS.items()]
     for key, name, least, most in budgets:
-        rate, cpu = median(reads[key], "rate"), median(reads[key], "cpu_us")
-        bare_rate, bare_cpu = median(reads["bare " + key], "rate"), median(reads["bare " + key], "cpu_us")
+        rate, cpu = median(reads[key], "rate"), least_of(reads[key], "cpu_us")
+        bare_rate, bare_cpu = median(reads["bare " + key], "rate"), least_of(reads["bare " + key], "cpu_us")
         row(name + ", throughput to bare libmicrohttpd", round(rate / bare_rate, 3), f">= {least}",
             rate / bare_rate >= least, f"{rate:.0f}/s to {bare_rate:.0f}/s, 32 connections")
         row(name + ", CPU per call to bare libmicrohttpd", round(cpu / bare_cpu, 3), f"<= {most}",
@@ -199,7 +200,7 @@ def measure(args, out, binary):
     rate, plain_rate = median(writes, "rate"), median(plain, "rate")
     row("durable writes, 32 agents, to a plain sqlite writer", round(rate / plain_rate, 2), ">= 3, or 15,000/s",
         rate / plain_rate >= 3 or rate >= 15000,
-        f"{rate:.0f}/s ({median(writes, 'cpu_us'):.1f} us CPU) to {plain_rate:.0f}/s ({median(plain, 'cpu_us'):.1f} us CPU)")
+        f"{rate:.0f}/s ({least_of(writes, 'cpu_us'):.1f} us CPU) to {plain_rate:.0f}/s ({least_of(plain, 'cpu_us'):.1f} us CPU)")
     compared = None if args.smoke else sdk_rows(args, out, gateway, files)
     usual, beside = stuck_rows(args, out, gateway, files)
     good = beside["p99_ms"] <= max(3 * usual["p99_ms"], 5)
@@ -210,9 +211,11 @@ def measure(args, out, binary):
         compare(f"MCP tools/call {version} to the TypeScript SDK's server", compared[key], compared["sdk " + key])
     keys = key_rows(args, out, binary)
     compare("read over REST, keys on to keys off", keys["on"], keys["off"])
-    started, idle = start_ms(binary, max(5, args.rounds))
-    row("start to first answer after a clean stop", round(started, 1), "<= 50 ms", started <= 50, "includes the client's connection")
-    row("idle memory", round(idle, 1), "<= 20 MB", idle <= 20, "PSS in MiB")
+    started, idle, resident = start_ms(binary, max(5, args.rounds))
+    row("start to first answer after a clean stop", round(started, 1), "<= 50 ms", started <= 50,
+        "all plugins loaded; includes the client's connection")
+    row("idle memory", round(idle, 1), "<= 20 MB", idle <= 20,
+        f"PSS in MiB, all plugins loaded; RSS {resident:.1f}")
     used = stream_memory(binary)
     row(f"memory with {STREAMS} open event streams", round(used, 1), "<= 64 MB", used <= 64, "PSS in MiB")
     for name in files.values():

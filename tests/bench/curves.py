@@ -18,7 +18,7 @@ import rig
 CONNECTIONS = 8
 WARM_SECONDS = 0.3
 # Seconds that one point may take, growing included.
-SHORT_POINT, LONG_POINT = 120, 900
+SHORT_POINT, LONG_POINT = 180, 1800
 FAILURES = (SystemExit, OSError, subprocess.SubprocessError, http.client.HTTPException, ValueError, KeyError)
 
 

@@ -52,9 +52,10 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def memory_mib(pid):
+def memory_mib(pid, kind="Pss"):
+    """PSS shares what other processes have mapped too; "Rss" counts it whole."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
-        return int(re.search(r"^Pss:\s+(\d+) kB", file.read(), re.M).group(1)) / 1024
+        return int(re.search(rf"^{kind}:\s+(\d+) kB", file.read(), re.M).group(1)) / 1024
 
 
 class Gateway:
@@ -158,6 +159,11 @@ def body_of(port, file):
 
 def median(rows, key):
     return statistics.median(row[key] for row in rows)
+
+
+def least_of(rows, key):
+    """Of CPU: what disturbs can only add to it."""
+    return min(row[key] for row in rows)
 
 
 NODE_PACKAGES = ("package.json", "package-lock.json")

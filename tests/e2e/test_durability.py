@@ -579,3 +579,18 @@ def test_repeats_across_kills(tmp_path):
         assert read(gateway)["result"].split("\n") == ["first", *expected]
     assert file.read_text().splitlines() == ["first", *reversed(expected)]
     verified(data)
+
+
+def test_a_text_that_is_replaced_by_nearly_the_same_keeps_what_differs(tmp_path):
+    data, size, rounds = tmp_path / "data", 500_000, 12
+    text = ("A line of a long text.\n" * size)[:size]
+    with serving(data) as gateway:
+        for number in range(rounds):
+            changed = f"{text[:size // 2]}{number:08}{text[size // 2:]}"
+            answer = gateway.call("notebook", {"mode": "create", "name": "long", "newStr": changed})
+            assert answer.status_code == 200, answer.text
+    verified(data)
+    with contextlib.closing(sqlite3.connect(data / "notegate.db")) as db:
+        kept = db.execute("SELECT length(text) FROM log WHERE kind=2").fetchall()
+    # The others are whole copies, of which there are few.
+    assert len(kept) > rounds // 2 and all(length <= 8 for length, in kept), kept

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_mongo_json.c - JSON objects as BSON and back: what BSON holds whole comes back as the
- * same text or as one that says the same, and that comes back as itself. Behind a NUL: a name,
- * and words to be searched. */
+/* fuzz_mongo_json.c - JSON objects as BSON and back: what comes back is JSON. (Where it is
+ * another text, the backend keeps the text.) */
 #include <stdlib.h>
 
 #include "../../backends/mongo/words.h"
@@ -51,14 +50,9 @@ static void try_json(struct ng_str text)
     if (json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, &error) == NG_OK &&
         value->type == NG_TYPE_OBJECT) {
         struct bytes once = {0};
-        struct bytes twice = {0};
-        bool whole = round_trip(text, &once);
+        (void)round_trip(text, &once);
         must(json_parse(&arena, bytes_str(&once), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK);
-        if (whole && round_trip(bytes_str(&once), &twice)) {
-            must(str_same(bytes_str(&once), bytes_str(&twice)));
-        }
         bytes_done(&once);
-        bytes_done(&twice);
     }
     arena_done(&arena);
 }
