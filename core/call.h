@@ -231,8 +231,8 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 /* Makes it the failure that it is. */
 int call_no_memory(struct call *call);
-/* Was anything refused that a tool or its reply asked of the call's memory? Then what it made of
- * the rest is not to be trusted: it is neither stored nor answered. */
+/* Was anything refused that a tool or its reply asked of the call's memory? Then what it made
+ * of the rest is not to be trusted: it is neither stored nor answered. */
 bool call_lacks_memory(const struct call *call);
 /* Takes back replies, parts, failure and revision (before a tool or a change function runs
  * again). */

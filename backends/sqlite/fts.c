@@ -5,9 +5,12 @@
 
 #include <stdio.h>
 
-/* One step indexes at most so many documents and bytes. */
+/* One step indexes at most so many documents and bytes. A search that finds more and more
+ * waiting doubles both with each of its steps, as steady writers could outrun it for ever
+ * otherwise. */
 #define STEP_DOCS 64
 #define STEP_BYTES ((size_t)256 * 1024)
+#define STEP_DOUBLINGS_MAX 6
 /* Collections that one step can finish. */
 #define STEP_COLLECTIONS 16
 
@@ -291,19 +294,24 @@ static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
     return code;
 }
 
+/* What one step may index; it counts down. */
+struct budget {
+    size_t docs, bytes;
+};
+
 /* One collection, within the budget that is left. */
-static int step_collection(struct db *db, const struct db_collection *collection, int *docs,
-                           size_t *bytes, bool *ret_more)
+static int step_collection(struct db *db, const struct db_collection *collection,
+                           struct budget *left, bool *ret_more)
 {
     struct step step = {.conn = db->writer, .collection = collection};
     int rc = step_init(&step);
     bool found = true;
-    while (rc == NG_OK && found && *docs < STEP_DOCS && *bytes < STEP_BYTES) {
+    while (rc == NG_OK && found && left->docs > 0 && left->bytes > 0) {
         size_t weight = 0;
         rc = step_one(&step, &found, &weight);
         if (found) {
-            ++*docs;
-            *bytes += weight;
+            left->docs--;
+            left->bytes -= weight < left->bytes ? weight : left->bytes;
         }
     }
     *ret_more = found;
@@ -323,10 +331,9 @@ struct stepped {
     bool more;
 };
 
-static int step_all(struct db *db, int64_t collection, struct stepped *ret)
+static int step_all(struct db *db, int64_t collection, unsigned doublings, struct stepped *ret)
 {
-    int docs = 0;
-    size_t bytes = 0;
+    struct budget left = {(size_t)STEP_DOCS << doublings, STEP_BYTES << doublings};
     int rc = NG_OK;
     pthread_mutex_lock(&db->collections_lock);
     const struct db_collection *at = db->collections;
@@ -337,7 +344,7 @@ static int step_all(struct db *db, int64_t collection, struct stepped *ret)
             continue;
         }
         bool more = false;
-        rc = step_collection(db, at, &docs, &bytes, &more);
+        rc = step_collection(db, at, &left, &more);
         if (!more && ret->count < STEP_COLLECTIONS) {
             ret->ids[ret->count++] = at->id;
         } else {
@@ -361,7 +368,8 @@ static int step_keep(struct db *db, int64_t collection, const struct stepped *st
     return rc;
 }
 
-int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max)
+static int step_grown(struct db *db, int64_t collection, unsigned doublings, bool *ret_more,
+                      char *error, size_t error_max)
 {
     struct stepped stepped = {.count = 0};
     *ret_more = false;
@@ -370,8 +378,8 @@ int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, siz
         work_leave(db); /* another search was quicker */
         return NG_OK;
     }
-    int rc =
-        work_open(db, false) == SQLITE_OK ? step_all(db, collection, &stepped) : NG_EINTERNAL;
+    int rc = work_open(db, false) == SQLITE_OK ? step_all(db, collection, doublings, &stepped)
+                                               : NG_EINTERNAL;
     if (rc != NG_OK) {
         rc = conn_error(db->writer, "indexing for search", error, error_max);
         (void)work_close(db, false);
@@ -387,11 +395,16 @@ int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, siz
     return rc;
 }
 
+int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max)
+{
+    return step_grown(db, collection, 0, ret_more, error, error_max);
+}
+
 int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
 {
     char error[DB_ERROR_MAX] = "";
     bool more = waits(db, collection);
-    while (more) {
+    for (unsigned step = 0; more; step++) {
         if (call->host->cancelled(call)) {
             return call->host->remaining_ms(call) <= 0
                        ? ng_fail(
@@ -400,7 +413,9 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
                              "time; it goes on by itself, try again")
                        : ng_fail(call, NG_ECANCELLED, "the search was cancelled");
         }
-        int rc = fts_step(db, collection, &more, error, sizeof(error));
+        int rc =
+            step_grown(db, collection, step < STEP_DOUBLINGS_MAX ? step : STEP_DOUBLINGS_MAX,
+                       &more, error, sizeof(error));
         if (rc != NG_OK) {
             return ng_fail(call, rc, "%s", error);
         }
