@@ -127,12 +127,30 @@ static int transfer_locked(struct file_op *op)
     return rc == NG_OK ? files_op_intent(op, transfer_save) : rc;
 }
 
+/* With the lock, and nothing of an earlier try left: it stays refused. */
+static int transfer_refused(struct file_op *op)
+{
+    struct file_place from = {.dir = -1};
+    struct file_place to = {.dir = -1};
+    int rc = transfer_resolve(op, &from, &to);
+    files_place_done(&from);
+    files_place_done(&to);
+    return rc == NG_OK ? files_op_restart(op, transfer_begin) : rc;
+}
+
 static int transfer_begin(struct file_op *op)
 {
     struct file_place from = {.dir = -1};
     struct file_place to = {.dir = -1};
     int rc = transfer_resolve(op, &from, &to);
-    if (rc == NG_OK) {
+    struct ng_str changed = op->transfer.keep ? to.real : from.real;
+    if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
+        /* An earlier try of this call may have moved it. */
+        op->lock_names[0] = changed;
+        op->lock_count = 1;
+        op->locked = transfer_refused;
+        rc = NG_OK;
+    } else if (rc == NG_OK) {
         bool sorted = str_compare(from.real, to.real) < 0;
         op->lock_names[0] = sorted ? from.real : to.real;
         op->lock_names[1] = sorted ? to.real : from.real;

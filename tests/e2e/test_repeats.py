@@ -126,6 +126,20 @@ def test_an_edit_whose_gateway_is_killed_when_it_could_not_be_completed(faulty):
     assert path.read_text() == "begin\nonce\n"
 
 
+def test_moves_and_copies_while_syncs_fail(faulty):
+    one = faulty()
+    one.call("fileEditor", command="create", path=str(one.root / "f0"), file_text="text")
+    for number in range(6):
+        one.control.arm("sync", 1 + number % 2, EIO, ("/root", "notegate.db")[number // 3])
+        one.insist("fileEditor", f"m{number}", {
+            "command": "move", "path": str(one.root / f"f{number}"), "destination": str(one.root / f"f{number + 1}")})
+        one.insist("fileEditor", f"c{number}", {
+            "command": "copy", "path": str(one.root / f"f{number + 1}"), "destination": str(one.root / f"c{number}")})
+        one.control.heal()
+    assert sorted(os.listdir(one.root)) == [f"c{number}" for number in range(6)] + ["f6"]
+    assert {(one.root / name).read_text() for name in os.listdir(one.root)} == {"text"}
+
+
 def test_new_notes_while_syncs_fail(faulty, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()

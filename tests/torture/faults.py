@@ -132,12 +132,13 @@ class Faults:
 
     def full(self, _gateway):
         filler = os.path.join(self.system.disk, "filler")
-        with open(filler, "wb") as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"\0" * 65536)
-                file.flush()
-        os.truncate(filler, max(0, os.path.getsize(filler) - self.rng.randint(*ROOM)))
-        return lambda: os.unlink(filler)
+        room = self.rng.randint(*ROOM)
+        with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+            while file.write(b"\0" * 65536):
+                pass
+        if os.path.exists(filler):
+            os.truncate(filler, max(0, os.path.getsize(filler) - room))
+        return lambda: os.path.exists(filler) and os.unlink(filler)
 
     def arm(self, gateway, kind, error, every):
         part = self.rng.choice(["", "/root/", "/notes/", "notegate.db", "-wal"])
