@@ -401,7 +401,7 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
     mcp_print_error(job->out, NULL, code, message, no_text);
-    job->status = 400;
+    job->status = code == MCP_INTERNAL_ERROR ? 500 : 400;
     return NG_OK;
 }
 

@@ -143,7 +143,9 @@ void mcp_tools_print_result(struct buf *out, const struct call *call)
     buf_init(&meta, out->max);
     buf_add_char(out, '{');
     print_result(out, &meta, call);
-    if (meta.rc == NG_OK && meta.len > 0) {
+    if (meta.rc != NG_OK && out->rc == NG_OK) {
+        out->rc = meta.rc; /* no answer rather than one without its revision */
+    } else if (meta.len > 0) {
         buf_add_c(out, ",\"_meta\":{");
         buf_add_str(out, buf_str(&meta));
         buf_add_char(out, '}');
@@ -171,6 +173,9 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     print_result(out, &meta, call);
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
     starved = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
+    if (starved && out->rc == NG_OK) {
+        out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
+    }
     buf_done(&meta);
     return !starved;
 }

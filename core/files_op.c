@@ -208,6 +208,9 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
         if (rc == NG_OK) {
             op->present.bytes = op->present.data.len;
             files_hash(op->present.data, op->record.before);
+            rc = op->record.before[0] != '\0'
+                     ? NG_OK
+                     : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
         }
     } else if (rc == NG_OK) {
         rc = files_hash_fd(call, op->place.path, op->fd, op->record.before);

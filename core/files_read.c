@@ -298,7 +298,10 @@ int files_read(struct files *files, struct call *call, struct ng_str path, uint6
         char hash[FILES_HASH_SIZE];
         files_hash(file.data, hash);
         file.bytes = file.data.len;
-        rc = set_revision(call, hash, &file);
+        rc = hash[0] != '\0'
+                 ? set_revision(call, hash, &file)
+                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.",
+                             (int)path.len, path.data);
     }
     if (rc == NG_OK) {
         *ret_file = file;

@@ -88,6 +88,9 @@ static int undo_peek(struct call *call, struct file_record *record,
     rc = files_undo_apply(call, last, op->present.data, &op->next);
     if (rc == NG_OK) {
         files_hash(op->next, record->after);
+        if (record->after[0] == '\0') {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
+        }
         rc = strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
     }
     return rc;

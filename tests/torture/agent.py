@@ -116,6 +116,8 @@ class Agent:
 
     def see(self, document, revision, what, newer):
         """An answer of a repeat may be an old one; nothing else goes back."""
+        if not isinstance(revision, int):
+            raise Wrong(f"{what} tells no revision of {document}: {revision!r}")
         if newer and revision < self.seen.get(document, 0):
             raise Wrong(f"{what} is revision {revision} of {document} after {self.seen[document]}")
         self.seen[document] = max(self.seen.get(document, 0), revision)

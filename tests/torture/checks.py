@@ -39,6 +39,9 @@ class Checks:
         self.check_shared()
         for book in self.books:
             self.check_own(book)
+        running = os.path.join(self.system.root, "running.ipynb")
+        if os.path.exists(running):
+            self.sources(running)
         self.check_references()
         self.check_events()
         self.verify()
@@ -249,7 +252,7 @@ class Checks:
             if os.path.isdir(gateway.data):
                 rest = set(os.listdir(gateway.data)) - DATA_FILES
                 self.expect(not rest, f"left in the data of {gateway.name}: {rest}")
-        known = {"shared.txt", "shared.ipynb", "shared.md", "top.md"}
+        known = {"shared.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
         for top in (self.system.root, self.system.notes):
             for folder, _, names in os.walk(top):
                 for name in names:

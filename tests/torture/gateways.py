@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What stands in a round: gateways, their databases, the lines between them, the disk they write to."""
 import contextlib
+import http.client
 import json
 import mmap
 import os
@@ -139,6 +140,8 @@ class Gateway:
 
     def ask(self, method, path, body=None, headers=None, timeout=60):
         """(status, parsed body); OSError where nobody answers."""
+        if self.port is None:
+            raise ConnectionRefusedError(f"{self.name} does not listen yet")
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json", **(headers or {})})
@@ -149,6 +152,8 @@ class Gateway:
             with error:
                 text = error.read()
             return error.code, json.loads(text) if text.startswith(b"{") else {"message": text.decode(errors="replace")}
+        except (http.client.HTTPException, ValueError) as error:
+            raise ConnectionError(f"{self.name} broke off: {error}") from error
 
     def tool(self, tool, arguments, agent="rig", space="shared"):
         """The result; AssertionError where it keeps failing although all is healed."""

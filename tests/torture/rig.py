@@ -13,9 +13,11 @@
 All choices of a round come from the seed and the round's number, so it can be run again by itself.
 """
 import collections
+import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +42,10 @@ STREAMS_KILLS = 5
 # Databases are used by so many rounds.
 FRESH_DATABASES = 8
 LOOK_EVERY = 0.05
+# One round of sqlite in so many has a Jupyter kernel at work, where one is installed.
+KERNEL_EVERY = 6
+KERNEL = "/usr/share/jupyter/kernels/python3/kernel.json"
+KERNEL_SOURCE = "import os, subprocess, time\nsubprocess.Popen(['sleep', '600'])\nfor i in range(600):\n    print(i, flush=True)\n    time.sleep(0.1)"
 
 
 class Violation(Exception):
@@ -58,6 +64,7 @@ class Round:
         self.stop_file = os.path.join(self.folder, "stop")
         self.agents = {}
         self.died = 0
+        self.running = None
         self.story = open(os.path.join(self.folder, "story"), "w", buffering=1)
         self.began = time.monotonic()
 
@@ -82,7 +89,21 @@ class Round:
         for title in ("shared", "top"):
             gateway.tool("opennotes_create", {"title": title, "content": "begin"})
         gateway.tool("createNotebook", {"notebook": self.places["cells"]})
+        if self.kind == "sqlite" and self.number % KERNEL_EVERY == 0 and os.path.exists(KERNEL):
+            self.running = os.path.join(root, "running.ipynb")
+            made = gateway.tool("createNotebook", {"notebook": self.running, "kernel": "python3"})
+            self.cell = re.search(r"Cell ID: (\S+)", made).group(1)
+            gateway.tool("updateNotebookCell", {"notebook": self.running, "cellId": self.cell, "content": KERNEL_SOURCE})
         self.faults = Faults(self.system, self.rng, self.only)
+
+    def run_cell(self):
+        """A kernel, and what that has started, shall not outlive its gateway."""
+        if not self.running:
+            return
+        with contextlib.suppress(OSError):
+            status, _ = self.system.gateways[0].ask("POST", "/v1/tools/runNotebookCells", {
+                "notebook": self.running, "cellIds": [self.cell], "background": True}, {"X-Notegate-Space": "shared"}, 20)
+            self.tell("a cell is run:", status)
 
     def start_agents(self):
         settings = os.path.join(self.folder, "settings")
@@ -131,6 +152,7 @@ class Round:
 
     def torture(self):
         for _ in range(self.rng.randint(*STEPS[self.kind])):
+            self.run_cell()
             self.go_on()
             self.faults.recent.clear()
             for _ in range(self.rng.choice([1, 1, 2, 3])):
