@@ -671,8 +671,8 @@ static void hostile_notes(void **state)
                                         "UPPER.MD",
                                         "new\\nline.md",
                                         "quote\\\"'back\\\\slash.md",
-                                        "\xC3\xA9"
-                                        "f.md",
+                                        ("\xC3\xA9"
+                                         "f.md"),
                                         "twin-\xC3\xA9.md",
                                         "folder.md/in.md",
                                         "linked/in.md",

@@ -370,8 +370,8 @@ static void test_forbidden(void **state)
         "CREATE VIEW v AS SELECT 1",
         "CREATE TEMP VIEW v AS SELECT 1",
         "CREATE INDEX i ON read_markdown(title)",
-        "CREATE TRIGGER t AFTER INSERT ON x BEGIN "
-        "SELECT 1; END",
+        ("CREATE TRIGGER t AFTER INSERT ON x BEGIN "
+         "SELECT 1; END"),
         "CREATE VIRTUAL TABLE t USING fts5(x)",
         "CREATE VIRTUAL TABLE temp.t USING rtree(a,b,c)",
         "CREATE VIRTUAL TABLE t USING read_markdown",
