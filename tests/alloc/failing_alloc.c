@@ -56,7 +56,9 @@ void *__libc_realloc(void *old, size_t size);
 
 __attribute__((constructor)) static void map_control(void)
 {
-    const char *path = getenv("FAILING_ALLOC");
+    /* Kernels inherit the library: what their interpreter lacks is not asked here. */
+    bool ours = strncmp(program_invocation_short_name, "notegate", 8) == 0;
+    const char *path = ours ? getenv("FAILING_ALLOC") : NULL;
     int fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         return;

@@ -14,7 +14,7 @@ META = {"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "sweep", "version": "1"}}
 INTERNAL = -32603
 # What an answer may have that is another one each time.
-VARIES = re.compile(r'[0-9a-f]{8,}|"id":"[^"]*"|[A-Za-z0-9_-]{22,}|\b[0-9a-z]{12}\b|\d+')
+VARIES = re.compile(r'\b[0-9a-z]{12}\b|[0-9a-f]{8,}|"id":"[^"]*"|[A-Za-z0-9_-]{22,}|\d+')
 
 
 class Gone(Exception):

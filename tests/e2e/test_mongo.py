@@ -12,7 +12,7 @@ import time
 import httpx
 import pymongo
 from cli_support import notegate
-from conftest import Gateway, eventually
+from conftest import Gateway, eventually, whole
 from test_tls import Authority
 
 AGENTS = 4
@@ -188,6 +188,8 @@ def fill(gateway):
     told("notebook", {"mode": "write", "name": "n", "newStr": "more"}, **space)
     told("memory_log", {"content": "remembered", "tags": ["t"]})
     told("notebook", {"mode": "write", "name": "n", "newStr": "once"}, **{"Idempotency-Key": "kept", **space})
+    # What is still on its way to the journal comes there later, wherever it then lies.
+    whole(lambda: told("memory_timeline", {}), SECONDS)
 
 
 def archived(path):
