@@ -244,6 +244,10 @@ int on_index_read(const struct on_notebook *notebook, struct ng_call *call, stru
                                                     error == ENOTDIR || error == ELOOP))) {
         return fail_path(call, ON_ENOTE, "Note not found: ", file, " (it went just now)");
     }
+    if (rc == NG_EBUSY || (rc == NG_EFAILED && on_tree_is_busy(error))) {
+        return fail_path(call, NG_EBUSY, "The note cannot be read now: ", file,
+                         " (too many files are open; try again)");
+    }
     if (rc == NG_EFAILED) {
         return fail_path(call, NG_EFAILED, "The note cannot be read: ", file,
                          error == EACCES ? " (permission denied)" : "");

@@ -113,14 +113,16 @@ static int read_source(struct on_index *index, struct ng_call *call, struct sour
 {
     bool loose = false;
     source->checked_ns = on_write_now_ns();
-    if (on_tree_stat(index->root_fd, source->file.data, &source->stat, &loose) != NG_OK) {
+    int stat_rc = on_tree_stat(index->root_fd, source->file.data, &source->stat, &loose);
+    if (stat_rc == NG_ENOTFOUND) {
         return NG_ENOTFOUND;
     }
-    int fd = on_tree_open(index->root_fd, source->file.data, O_RDONLY);
+    int fd =
+        stat_rc == NG_OK ? on_tree_open(index->root_fd, source->file.data, O_RDONLY) : -EMFILE;
     if (fd < 0 && is_gone(-fd)) {
         return NG_ENOTFOUND;
     }
-    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM) {
+    if (fd < 0 && on_tree_is_busy(-fd)) {
         return ng_fail(call, NG_EBUSY,
                        "The notes cannot be read now: too many files are open. Try again.");
     }

@@ -119,12 +119,19 @@ static int64_t nanoseconds(struct statx_timestamp time)
     return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_nsec;
 }
 
+bool on_tree_is_busy(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 static int take_stat(int dir_fd, const char *name, int flags, struct on_stat *ret_stat,
                      bool *ret_loose)
 {
     struct statx found;
-    if (statx(dir_fd, name, flags, STATX_BASIC_STATS | STATX_BTIME, &found) != 0 ||
-        !S_ISREG(found.stx_mode)) {
+    if (statx(dir_fd, name, flags, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
+        return on_tree_is_busy(errno) ? NG_EBUSY : NG_ENOTFOUND;
+    }
+    if (!S_ISREG(found.stx_mode)) {
         return NG_ENOTFOUND;
     }
     *ret_stat = (struct on_stat){
@@ -154,7 +161,7 @@ int on_tree_stat(int root_fd, const char *path, struct on_stat *ret_stat, bool *
     struct stat entry;
     int fd = on_tree_open(root_fd, path, O_PATH);
     if (fd < 0) {
-        return NG_ENOTFOUND;
+        return on_tree_is_busy(-fd) ? NG_EBUSY : NG_ENOTFOUND;
     }
     int rc = take_stat(fd, "", AT_EMPTY_PATH, ret_stat, ret_loose);
     (void)close(fd);

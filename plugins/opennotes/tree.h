@@ -72,11 +72,16 @@ bool on_tree_is_hidden(struct ng_str name);
 /* Opens what is below the root with openat2; a descriptor, or a negative errno. `flags` as for
  * open(2). Access times stay as they are where the file system lets us. */
 int on_tree_open(int root_fd, const char *path, int flags);
-/* An entry of an open folder, if it is a regular file and no link; else NG_ENOTFOUND. */
+/* Is this errno of a system that has no descriptor or memory left? Then what was asked for may
+ * well be there. */
+bool on_tree_is_busy(int error);
+/* An entry of an open folder, if it is a regular file and no link; else NG_ENOTFOUND. NG_EBUSY:
+ * as on_tree_is_busy(). */
 int on_tree_stat_at(int dir_fd, const char *name, struct on_stat *ret_stat, bool *ret_loose);
 /* Of an open file. */
 int on_tree_stat_of(int fd, struct on_stat *ret_stat, bool *ret_loose);
-/* The file as it is now; NG_ENOTFOUND: not there, no regular file, or outside. */
+/* The file as it is now; NG_ENOTFOUND: not there, no regular file, or outside. NG_EBUSY: as
+ * on_tree_is_busy(). */
 int on_tree_stat(int root_fd, const char *path, struct on_stat *ret_stat, bool *ret_loose);
 /* Reads at most `max` bytes of an open file into malloc'd memory with a NUL behind. NG_OK,
  * NG_EINTERNAL (no memory), NG_EFAILED (errno). */

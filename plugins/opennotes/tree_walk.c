@@ -94,20 +94,21 @@ static int add_entry(const struct on_tree_walk *walk, struct on_tree *tree, size
     }
     struct on_tree_file file = {.file = path};
     bool note = on_tree_is_note(name);
-    if (note && type != DT_LNK &&
-        on_tree_stat_at(dir_fd, entry->d_name, &file.stat, &file.loose) == NG_OK) {
-        return add_file(tree, &file);
+    int rc = note && type != DT_LNK
+                 ? on_tree_stat_at(dir_fd, entry->d_name, &file.stat, &file.loose)
+                 : NG_ENOTFOUND;
+    if (rc == NG_ENOTFOUND && note && type != DT_REG) {
+        rc = on_tree_stat(walk->root_fd, path.data, &file.stat, &file.loose);
     }
-    if (note && type != DT_REG &&
-        on_tree_stat(walk->root_fd, path.data, &file.stat, &file.loose) == NG_OK) {
-        return add_file(tree, &file);
+    if (rc != NG_ENOTFOUND) {
+        return rc == NG_OK ? add_file(tree, &file) : rc;
     }
     if (type == DT_REG) {
         return NG_OK;
     }
     int fd = on_tree_open(walk->root_fd, path.data, O_PATH | O_DIRECTORY);
     if (fd < 0) {
-        return NG_OK;
+        return on_tree_is_busy(-fd) ? NG_EBUSY : NG_OK;
     }
     (void)close(fd);
     return add_dir(tree,
@@ -135,7 +136,7 @@ static int read_folder(const struct on_tree_walk *walk, struct on_tree *tree, si
     int fd =
         on_tree_open(walk->root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
     struct stat found;
-    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM) {
+    if (fd < 0 && on_tree_is_busy(-fd)) {
         return NG_EBUSY; /* it is there: without it, its notes would look deleted */
     }
     if (fd < 0 || fstat(fd, &found) != 0) {

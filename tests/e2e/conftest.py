@@ -22,9 +22,12 @@ from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
-# They measure the plain build, and pack it.
+# They measure the plain build, pack it, and preload what would stand before a sanitizer's runtime.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["test_bench.py", "test_package.py"]
+    collect_ignore += ["test_bench.py", "test_package.py", "test_repeats.py"]
+# Nor can anything stand before the thread sanitizer's allocator.
+if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
+    collect_ignore += ["test_allocations.py"]
 
 START_SECONDS = 30
 STOP_SECONDS = 30

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Memory that is not there: some requests, with their first, second, third ... allocation failing. All of them: tests/alloc/run."""
 
-import os
 import sys
 
-import pytest
 from conftest import SOURCE, binary
 
 sys.path.insert(0, str(SOURCE / "tests" / "alloc"))
 import control  # noqa: E402
 import sweep  # noqa: E402
 
-# The thread sanitizer's allocator is not to be stood in front of.
-pytestmark = pytest.mark.skipif(os.environ.get("NOTEGATE_TEST_PRESET") == "tsan", reason="a library is preloaded")
 NUMBERS = range(1, 26)
 
 

@@ -12,9 +12,6 @@ from conftest import SOURCE, Gateway, eventually
 sys.path.insert(0, str(SOURCE / "tests" / "torture"))
 from gateways import Control, build_shim  # noqa: E402
 
-if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    pytest.skip("a sanitizer's runtime must come before everything that is preloaded", allow_module_level=True)
-
 TRIES = 400
 PAUSE = 0.05
 HEALED_AFTER = 3
