@@ -18,7 +18,7 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests" / "support"))
-from servers import servers  # noqa: E402,F401 (a fixture)
+from servers import NOT_BACK, servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
@@ -32,6 +32,11 @@ if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
 START_SECONDS = 30
 STOP_SECONDS = 30
 LISTENING = re.compile(r"listening on (https?://\S+)")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[f"mongo {NOT_BACK}"]))
 
 
 def binary():
