@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* host_later.c - runs that end later than their function, or on another thread. */
+
+#include "gateway.h"
+#include "host.h"
+#include "keys.h"
+#include "log.h"
+
+struct ng_deferred *host_defer(struct ng_call *pub)
+{
+    call_hold(call_of(pub));
+    call_of(pub)->held = true;
+    return (struct ng_deferred *)(void *)pub;
+}
+
+void host_finish(struct ng_deferred *deferred, int rc)
+{
+    struct call *call = (struct call *)(void *)deferred;
+    if (rc < 0) {
+        call->work.rc = rc;
+    }
+    call_release(call);
+}
+
+static void host_run_step(struct task *task)
+{
+    struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
+    call->may_block = true;
+    ng_step_fn *step = call->step;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
+    int rc = step(&call->pub, call->step_user);
+    if (gate != NULL) {
+        gate_leave(gate);
+    }
+    if (rc != NG_PENDING) {
+        call->work.rc = rc;
+    }
+    call_release(call);
+}
+
+static void host_step_entered(void *user)
+{
+    struct call *call = user;
+    pool_resume(call->gateway->pool, &call->task);
+}
+
+int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
+{
+    struct call *call = call_of(pub);
+    call->step = step;
+    call->step_user = user;
+    call->task.run = host_run_step;
+    call_hold(call);
+    call->held = true;
+    /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
+    struct gate *gate = dispatch_gate(call);
+    call->gate_entry.enter = host_step_entered;
+    call->gate_entry.user = call;
+    if (gate == NULL || gate_enter(gate, &call->gate_entry)) {
+        pool_resume(call->gateway->pool, &call->task);
+    }
+    return NG_PENDING;
+}
+
+static void host_background_done(struct call *call, void *user)
+{
+    (void)user;
+    if (call->result.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->result.message.len,
+                  call->result.message.data);
+    }
+    call_unref(call);
+}
+
+int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
+{
+    struct call *call = call_of(pub);
+    struct call *background = call_new(call->gateway);
+    if (background == NULL) {
+        return call_no_memory(call);
+    }
+    struct ng_str space = {NULL, 0};
+    if (call->caller.space_named) {
+        space = call->caller.space;
+    }
+    int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
+                             call->caller.mode);
+    if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
+        rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
+                               call->caller.all_spaces);
+    }
+    if (rc != NG_OK) {
+        call_unref(background);
+        return call_no_memory(call);
+    }
+    key_ref(call->key);
+    background->key = call->key;
+    background->no_rate = true;
+    background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
+    background->tool = call->tool;
+    background->read_only = call->read_only;
+    background->pub.tool = call->pub.tool;
+    background->done = host_background_done;
+    if (dispatch_step(background, step, user) == NG_OK) {
+        rc = background->result.rc;
+        call_fail(call, rc, "%.*s", (int)background->result.message.len,
+                  background->result.message.data);
+        call_unref(background);
+        return rc;
+    }
+    return NG_OK;
+}
+
+void host_lists_changed(const struct ng_host *host, unsigned lists)
+{
+    struct gateway *gateway =
+        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    if (gateway->lists_changed != NULL) {
+        gateway->lists_changed(gateway, lists, gateway->lists_user);
+    }
+}
