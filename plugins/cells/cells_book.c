@@ -87,9 +87,10 @@ static int fail_malformed(struct ng_call *call, const struct ng_file *file,
     return rc;
 }
 
+/* Cut within a character it is no UTF-8. */
 static bool looks_half_written(enum nb_fault fault)
 {
-    return fault == NB_NOT_JSON || fault == NB_EMPTY;
+    return fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8;
 }
 
 bool cells_reads_again(enum nb_fault fault, unsigned *reads)
