@@ -2,14 +2,21 @@
 /* test_agent_notebook_memory.c - the memory tools through a whole gateway: logging, recalling,
  * days, the summary, what is refused, spaces, restart. On sqlite and in memory; in Redis where
  * NOTEGATE_TEST_REDIS_URI names a server. */
+#include "clock.h"
 #include "test_memory_bench.h"
 
 #include <pthread.h>
 #include <time.h>
 
+/* Each has a millisecond of its own: recall puts the newest first, and memories of the same one
+ * in any order. */
 static void log_one(struct bench *bench, const char *agent, const char *args)
 {
     (void)ask_as(bench, agent, NULL, "memory_log", args);
+    for (int64_t now = clock_unix_ms(); clock_unix_ms() <= now;) {
+        const struct timespec pause = {0, 100000};
+        (void)nanosleep(&pause, NULL);
+    }
 }
 
 /* ---- logging and recalling ---- */
