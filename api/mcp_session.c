@@ -130,21 +130,6 @@ bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end
     return open;
 }
 
-bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end)
-{
-    (void)pthread_mutex_lock(&session->lock);
-    struct mcp_session_end **at = &session->ends;
-    while (*at != NULL && *at != end) {
-        at = &(*at)->next;
-    }
-    bool found = *at != NULL;
-    if (found) {
-        *at = end->next;
-    }
-    (void)pthread_mutex_unlock(&session->lock);
-    return found;
-}
-
 static struct mcp_session_end *take_end(struct mcp_session *session)
 {
     (void)pthread_mutex_lock(&session->lock);

@@ -143,8 +143,6 @@ void mcp_session_notify(struct mcp_session *session, struct ng_str message);
 /* end->ended() is called once when the session ends, with no lock held; `end` is the caller's
  * memory until then. False: it has ended already, and nothing is called. */
 bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
-/* Takes it back. False: it is being called, or was. */
-bool mcp_session_off_end(struct mcp_session *session, struct mcp_session_end *end);
 /* Nothing comes from the client any more: ends are called, what waits for it ends; what runs
  * goes on. Again: a no-op. */
 void mcp_session_hang_up(struct mcp_session *session);

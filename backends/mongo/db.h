@@ -205,8 +205,6 @@ bool op_insert_many(struct mongo *db, const char *collection, const bson_t **doc
                     bool ordered, struct fault *fault);
 bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
                const bson_t *update, int64_t *ret_matched, struct fault *fault);
-bool op_update_many(struct mongo *db, const char *collection, const bson_t *filter,
-                    const bson_t *update, struct fault *fault);
 bool op_upsert(struct mongo *db, const char *collection, const bson_t *filter,
                const bson_t *update, struct fault *fault);
 bool op_delete(struct mongo *db, const char *collection, const bson_t *filter, bool many,

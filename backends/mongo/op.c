@@ -89,19 +89,6 @@ bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
     return op_end(&op, db, good, fault);
 }
 
-bool op_update_many(struct mongo *db, const char *collection, const bson_t *filter,
-                    const bson_t *update, struct fault *fault)
-{
-    struct op op;
-    if (!op_begin(&op, db, collection, fault)) {
-        return false;
-    }
-    op.replied = true;
-    bool good = mongoc_collection_update_many(op.collection, filter, update, NULL, &op.reply,
-                                              &op.error);
-    return op_end(&op, db, good, fault);
-}
-
 bool op_upsert(struct mongo *db, const char *collection, const bson_t *filter,
                const bson_t *update, struct fault *fault)
 {

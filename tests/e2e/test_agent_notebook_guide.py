@@ -12,7 +12,7 @@ import httpx
 import pytest
 import yaml
 from conftest import SOURCE, Gateway, binary, environment, eventually, whole
-from test_guides import GUIDES, TIMEOUT, block, blocks
+from test_guides import GUIDES, TIMEOUT, block
 
 GUIDE = GUIDES / "agent-notebook.md"
 COMPOSE = SOURCE / "packaging" / "compose.yaml"

@@ -17,8 +17,6 @@ UPDATES = 25
 # mongo.timeout of these gateways: what a call may take when the database does not answer are some of these in a row.
 TIMEOUT = 5
 PATIENCE = 120
-# core/cluster.h: after this silence a gateway is dead.
-LEASE = 15
 NOT_NOW = {"BACKEND_UNAVAILABLE", "TIMEOUT", "BUSY"}
 
 
