@@ -237,11 +237,16 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     return relay->target->client->send(&request, ret_status, error, error_size);
 }
 
+/* As the gateway wants it, where it said so. */
+static long job_again_ms(const struct relay_job *job)
+{
+    return job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
+}
+
 /* False: stopped meanwhile. */
-static bool job_pause(struct relay_job *job)
+static bool job_pause(struct relay_job *job, long ms)
 {
     struct relay *relay = job->relay;
-    long ms = job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
@@ -321,7 +326,7 @@ static enum client_outcome job_resume(struct relay_job *job, enum client_outcome
         job->message.id.len > 0 && job->message.version[0] == '\0' && job->is_stream;
     while (resumable && !job->answered && job->events.last_id[0] != '\0' &&
            (outcome == CLIENT_OK || outcome == CLIENT_BROKEN) && *status == 200 &&
-           job_pause(job)) {
+           job_pause(job, job_again_ms(job))) {
         relay_events_restart(&job->events);
         buf_clear(&job->answer);
         outcome = job_send(job, "GET", status, error, error_size);
@@ -373,24 +378,37 @@ void relay_job_post(struct relay_job *job)
     }
 }
 
-/* The gateway's own messages in the older era: one long GET, begun again when it ends. */
+/* What is to be tried again, and when. A gateway that stops or starts refuses much that it
+ * takes a moment later; one that refuses for good (a key that ended) is asked less and less
+ * often. */
+static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, int status,
+                            long before)
+{
+    char lost[RELAY_HEADER_MAX];
+    memcpy(lost, job->session, sizeof(lost));
+    if (outcome != CLIENT_OK || status == 200 || status == 503 ||
+        (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost))) {
+        return job_again_ms(job);
+    }
+    job->events.last_id[0] = '\0'; /* it may be what is refused */
+    return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
+}
+
+/* The gateway's own messages in the older era: one long GET, begun again whenever it ends. */
 void relay_job_listen(struct relay_job *job)
 {
     char error[RELAY_ERROR_MAX];
-    bool going = true;
-    while (going) {
+    long again_ms = RELAY_AGAIN_MS;
+    do {
         int status = 0;
-        char lost[RELAY_HEADER_MAX];
         relay_events_restart(&job->events);
         buf_clear(&job->answer);
         enum client_outcome outcome = job_send(job, "GET", &status, error, sizeof(error));
-        memcpy(lost, job->session, sizeof(lost));
-        going =
-            outcome == CLIENT_BROKEN || outcome == CLIENT_NOBODY ||
-            (outcome == CLIENT_OK && (status == 200 || status == 503)) ||
-            (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost));
-        going = going && job_pause(job);
-    }
+        if (atomic_load(&job->stop)) {
+            return;
+        }
+        again_ms = listen_again_ms(job, outcome, status, again_ms);
+    } while (job_pause(job, again_ms));
 }
 
 void relay_job_delete(struct relay_job *job)

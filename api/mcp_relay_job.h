@@ -13,6 +13,8 @@
 #define RELAY_THREADS_MAX 128
 /* Between two tries where the gateway did not say when. */
 #define RELAY_AGAIN_MS 1000
+/* The longest pause of a stream that is refused again and again. */
+#define RELAY_AGAIN_MAX_MS 30000
 /* What the gateway asked and the client did not answer yet; further ones are not kept account
  * of. */
 #define RELAY_ASKED_MAX 256

@@ -3,8 +3,10 @@
 SDK over HTTP, stdio and the relay, and with raw HTTP where a connection is cut."""
 
 import asyncio
+import http.server
 import json
 import queue
+import socket
 import subprocess
 import threading
 
@@ -691,6 +693,57 @@ def test_the_relay_goes_on_with_a_gateway_that_was_restarted(tmp_path):
         lines.initialize()
         lines.send(call("test_simple_text", number=5))
         assert "result" in lines.next()
+        assert lines.end() == 0
+    finally:
+        assert running.stop() == 0
+
+
+class Starting(http.server.BaseHTTPRequestHandler):
+    """A gateway in the moment when it knows no session of before and opens none yet."""
+
+    def do_GET(self):
+        self.refuse(404)
+
+    def do_POST(self):
+        self.server.opened.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.refuse(503)
+
+    def refuse(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def address_string(self):
+        return "relay"
+
+    def log_message(self, *_):
+        pass
+
+
+class UnixServer(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_UNIX
+
+    def server_bind(self):
+        self.socket.bind(self.server_address)
+
+
+def test_the_relay_listens_again_though_no_session_was_opened_at_first(tmp_path):
+    running = Gateway(tmp_path / "data", FIXTURES)
+    lines = Lines(running.data_dir)
+    lines.initialize()
+    eventually(lambda: running.in_use("streams") == 1, CALL_SECONDS, "the relay's stream")
+    assert running.stop() == 0
+    address = running.data_dir / "notegate.sock"
+    address.unlink(missing_ok=True)
+    with UnixServer(str(address), Starting) as starting:
+        starting.opened = []
+        threading.Thread(target=starting.serve_forever).start()
+        eventually(lambda: starting.opened, CALL_SECONDS, "the relay's try to open a session")
+        starting.shutdown()
+    address.unlink()
+    running = Gateway(tmp_path / "data", FIXTURES)
+    try:
+        eventually(lambda: running.in_use("streams") == 1, CALL_SECONDS, "the relay's stream")
         assert lines.end() == 0
     finally:
         assert running.stop() == 0

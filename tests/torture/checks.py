@@ -16,6 +16,7 @@ NEVER = 10 ** 9
 # Refusals that a client may meet at any time, and those that only a broken disk or a lack of memory excuses.
 USUAL = {"BUSY", "BACKEND_UNAVAILABLE", "TIMEOUT", "STORAGE_FULL", "RATE_LIMITED", "CANCELLED"}
 BROKEN = {"INTERNAL", "TOOL_FAILED"}
+RPC_INTERNAL = -32603
 DATA_FILES = {"gateway.id", "mcp.key", "notegate.db", "notegate.lock", "notegate.sock", "opennotes"}
 
 
@@ -51,7 +52,7 @@ class Checks:
         allowed = USUAL | (BROKEN if self.faults.broke_something() else set())
         allowed |= {"TOO_LARGE"} if "size" in self.faults.seen else set()
         for line in book.refused:
-            code = "INTERNAL" if line["status"] == 500 or line.get("code") is None else line["code"]
+            code = "INTERNAL" if line["status"] == 500 or line.get("code") in (None, RPC_INTERNAL) else line["code"]
             if code not in allowed and line["status"] not in (429, 503, 504):
                 self.wrong.append(f"{book.agent} was refused: {json.dumps(line)[:400]}")
 
