@@ -334,74 +334,73 @@ struct bad {
     const char *text;
 };
 
+static const struct bad malformed[] = {
+    {"", NB_EMPTY, "it is empty (line 1, column 1)"},
+    {" \n\t", NB_EMPTY, "it is empty"},
+    {"\xef\xbb\xbf", NB_EMPTY, "it is empty"},
+    {"{\"cells\": [", NB_NOT_JSON,
+     "it is cut short: its JSON does not end (line 1, column 12)"},
+    {"{\"a\": \"\xc3\xa9\",\n \"b\": \"x", NB_NOT_JSON, "does not end (line 2, column 9)"},
+    {"{\"\xc3\xa9\": tru}", NB_NOT_JSON, "this is no value of JSON (line 1, column 7)"},
+    {"\xef\xbb\xbf{\"a\" 1}", NB_NOT_JSON, "a colon is missing (line 1, column 6)"},
+    {"{\"a\": 1 \"b\": 2}", NB_NOT_JSON, "a comma or the closing bracket is missing"},
+    {"{\"a\": 1,}", NB_NOT_JSON, "a string is missing (line 1, column 9)"},
+    {"{\"a\": [1,]}", NB_NOT_JSON, "this is no value of JSON"},
+    {"{\"a\": \"\t\"}", NB_NOT_JSON, "a control character stands unescaped in a string"},
+    {"{\"a\": \"\\x\"}", NB_NOT_JSON, "there is no such escape (line 1, column 8)"},
+    {"{\"a\": \"\\u12g4\"}", NB_NOT_JSON, "\\u needs four hexadecimal digits"},
+    {"{\"a\": 01}", NB_NOT_JSON, "this is no value of JSON"},
+    {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing behind the point"},
+    {"{\"a\": 1e}", NB_NOT_JSON, "digits are missing in the exponent"},
+    {"{} {}", NB_NOT_JSON, "something follows the end of its JSON (line 1, column 4)"},
+    {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
+     "marks of a merge with conflicts: settle them first (line "
+     "2, column 1)"},
+    {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
+    {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
+    {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
+    {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
+    {"[]", NB_NO_NOTEBOOK, "it is JSON, but no object"},
+    {"{}", NB_NO_NOTEBOOK, "it has neither nbformat nor cells"},
+    {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or no whole number"},
+    {"{\"cells\": [], \"nbformat\": \"4\"}", NB_NO_NOTEBOOK, "its nbformat is missing"},
+    {"{\"cells\": [], \"nbformat\": 4, \"nbformat_minor\": 1.5}", NB_NO_NOTEBOOK,
+     "its nbformat_minor is no whole number"},
+    {"{\"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+    {"{\"cells\": {}, \"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
+    {"{\"cells\": [], \"metadata\": [], \"nbformat\": 4}", NB_NO_NOTEBOOK,
+     "its metadata are no object"},
+    {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION, "its nbformat is older than 4"},
+    {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
+    {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
+     "cell 0 is no object (line 1, column 12)"},
+    {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
+     "cell 0 has no cell_type (line 2, column 1)"},
+    {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL, "has no source"},
+    {"{\"cells\": [{\"cell_type\": \"code\", \"source\": 1}], \"nbformat\": 4}", NB_BAD_CELL,
+     "has a source that is no text"},
+    {"{\"cells\": [{\"cell_type\": \"code\", \"source\": [1]}], \"nbformat\": 4}", NB_BAD_CELL,
+     "has a source that is no text"},
+    {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": {}}], "
+     "\"nbformat\": 4}",
+     NB_BAD_CELL, "has outputs that are no list"},
+    {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": [1]}], "
+     "\"nbformat\": 4}",
+     NB_BAD_CELL, "has an output that is no object"},
+    {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"metadata\": 1}], "
+     "\"nbformat\": 4}",
+     NB_BAD_CELL, "has metadata that are no object"},
+};
+
 static void test_malformed(void **state)
 {
     (void)state;
-    static const struct bad bads[] = {
-        {"", NB_EMPTY, "it is empty (line 1, column 1)"},
-        {" \n\t", NB_EMPTY, "it is empty"},
-        {"\xef\xbb\xbf", NB_EMPTY, "it is empty"},
-        {"{\"cells\": [", NB_NOT_JSON,
-         "it is cut short: its JSON does not end (line 1, column 12)"},
-        {"{\"a\": \"\xc3\xa9\",\n \"b\": \"x", NB_NOT_JSON, "does not end (line 2, column 9)"},
-        {"{\"\xc3\xa9\": tru}", NB_NOT_JSON, "this is no value of JSON (line 1, column 7)"},
-        {"\xef\xbb\xbf{\"a\" 1}", NB_NOT_JSON, "a colon is missing (line 1, column 6)"},
-        {"{\"a\": 1 \"b\": 2}", NB_NOT_JSON, "a comma or the closing bracket is missing"},
-        {"{\"a\": 1,}", NB_NOT_JSON, "a string is missing (line 1, column 9)"},
-        {"{\"a\": [1,]}", NB_NOT_JSON, "this is no value of JSON"},
-        {"{\"a\": \"\t\"}", NB_NOT_JSON, "a control character stands unescaped in a string"},
-        {"{\"a\": \"\\x\"}", NB_NOT_JSON, "there is no such escape (line 1, column 8)"},
-        {"{\"a\": \"\\u12g4\"}", NB_NOT_JSON, "\\u needs four hexadecimal digits"},
-        {"{\"a\": 01}", NB_NOT_JSON, "this is no value of JSON"},
-        {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing behind the point"},
-        {"{\"a\": 1e}", NB_NOT_JSON, "digits are missing in the exponent"},
-        {"{} {}", NB_NOT_JSON, "something follows the end of its JSON (line 1, column 4)"},
-        {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
-         "marks of a merge with conflicts: settle them first (line "
-         "2, column 1)"},
-        {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
-        {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
-        {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
-        {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
-        {"[]", NB_NO_NOTEBOOK, "it is JSON, but no object"},
-        {"{}", NB_NO_NOTEBOOK, "it has neither nbformat nor cells"},
-        {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or no whole number"},
-        {"{\"cells\": [], \"nbformat\": \"4\"}", NB_NO_NOTEBOOK, "its nbformat is missing"},
-        {"{\"cells\": [], \"nbformat\": 4, \"nbformat_minor\": 1.5}", NB_NO_NOTEBOOK,
-         "its nbformat_minor is no whole number"},
-        {"{\"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
-        {"{\"cells\": {}, \"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
-        {"{\"cells\": [], \"metadata\": [], \"nbformat\": 4}", NB_NO_NOTEBOOK,
-         "its metadata are no object"},
-        {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION,
-         "its nbformat is older than 4"},
-        {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
-        {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
-         "cell 0 is no object (line 1, column 12)"},
-        {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
-         "cell 0 has no cell_type (line 2, column 1)"},
-        {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL,
-         "has no source"},
-        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": 1}], \"nbformat\": 4}",
-         NB_BAD_CELL, "has a source that is no text"},
-        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": [1]}], \"nbformat\": 4}",
-         NB_BAD_CELL, "has a source that is no text"},
-        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": {}}], "
-         "\"nbformat\": 4}",
-         NB_BAD_CELL, "has outputs that are no list"},
-        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": [1]}], "
-         "\"nbformat\": 4}",
-         NB_BAD_CELL, "has an output that is no object"},
-        {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"metadata\": 1}], "
-         "\"nbformat\": 4}",
-         NB_BAD_CELL, "has metadata that are no object"},
-    };
-    for (size_t i = 0; i < NG_COUNT(bads); i++) {
+    for (size_t i = 0; i < NG_COUNT(malformed); i++) {
         struct nb nb;
         struct nb_error error;
-        enum nb_fault fault = nb_index(str(bads[i].bytes), &nb, &error);
-        if (fault != bads[i].fault || strstr(error.text, bads[i].text) == NULL) {
-            fail_msg("%s: %d, %s", bads[i].bytes, (int)fault, error.text);
+        enum nb_fault fault = nb_index(str(malformed[i].bytes), &nb, &error);
+        if (fault != malformed[i].fault || strstr(error.text, malformed[i].text) == NULL) {
+            fail_msg("%s: %d, %s", malformed[i].bytes, (int)fault, error.text);
         }
     }
 }

@@ -312,64 +312,56 @@ static void test_engine(void **state)
     free(rows);
 }
 
+/* Texts that mean something to the search module of Redis, or to its keys. */
+static const char *const odd_texts[] = {
+    "@content:{x}", "fo*o|bar",  "\"open quote", "(-a ~b)",  "a\\", "[1 +inf]",   "%%fuzzy%%",
+    "$param",       "{tag|tag}", "x:=>y",        "'",        "-",   "*",          "?",
+    "a_b.c-d/e",    "<tag>",     "f&g^h!#;`",    "=>{$w:1}", "|",   "über Größe",
+};
+
+/* The entry with one of them is found by it as tag and source alone. */
+static void expect_odd(struct gateway_test *test, struct collected *rows, const char *text,
+                       const char *id)
+{
+    struct ng_str tag = ng_str_of(text);
+    struct ng_recall by_tag = {.space = ng_str_of("shared"), .tags = &tag, .tag_count = 1};
+    recall(test, &by_tag, rows, searches ? "redisearch" : "scan");
+    assert_int_equal(rows->count, 1);
+    assert_str(rows->entries[0].event_id, id);
+    collected_done(rows);
+    struct ng_recall by_source = {.space = ng_str_of("shared"), .source = tag};
+    if (strchr(text, '|') == NULL) {
+        recall(test, &by_source, rows, searches ? "redisearch" : "scan");
+        assert_int_equal(rows->count, 1);
+        collected_done(rows);
+    }
+    /* As a text it matches by its words alone, and is never an error. */
+    struct ng_recall by_text = {.space = ng_str_of("shared"), .text = tag};
+    recall(test, &by_text, rows, searches ? "redisearch" : "scan");
+    assert_int_equal(rows->count, 0);
+    collected_done(rows);
+}
+
 /* No sign in a text, source or tag is syntax; each is found by itself. */
 static void test_odd_texts(void **state)
 {
     struct gateway_test *test = *state;
     struct collected *rows = calloc(1, sizeof(*rows));
     assert_non_null(rows);
-    static const char *const odd[] = {
-        "@content:{x}",
-        "fo*o|bar",
-        "\"open quote",
-        "(-a ~b)",
-        "a\\",
-        "[1 +inf]",
-        "%%fuzzy%%",
-        "$param",
-        "{tag|tag}",
-        "x:=>y",
-        "'",
-        "-",
-        "*",
-        "?",
-        "a_b.c-d/e",
-        "<tag>",
-        "f&g^h!#;`",
-        "=>{$w:1}",
-        "|",
-        "über Größe",
-    };
-    for (size_t i = 0; i < NG_COUNT(odd); i++) {
+    for (size_t i = 0; i < NG_COUNT(odd_texts); i++) {
         char id[16];
         (void)snprintf(id, sizeof(id), "e%zu", i);
-        struct ng_str tag = ng_str_of(odd[i]);
+        struct ng_str tag = ng_str_of(odd_texts[i]);
         struct ng_entry entry = journal_memory("shared", id, "some text", (int64_t)i);
         entry.tags = &tag;
         entry.tag_count = 1;
-        entry.source = strchr(odd[i], '|') == NULL ? tag : ng_str_of("plain");
+        entry.source = strchr(odd_texts[i], '|') == NULL ? tag : ng_str_of("plain");
         assert_int_equal(deliver(test, &entry, 1), NG_OK);
     }
-    for (size_t i = 0; i < NG_COUNT(odd); i++) {
+    for (size_t i = 0; i < NG_COUNT(odd_texts); i++) {
         char id[16];
         (void)snprintf(id, sizeof(id), "e%zu", i);
-        struct ng_str tag = ng_str_of(odd[i]);
-        struct ng_recall by_tag = {.space = ng_str_of("shared"), .tags = &tag, .tag_count = 1};
-        recall(test, &by_tag, rows, searches ? "redisearch" : "scan");
-        assert_int_equal(rows->count, 1);
-        assert_str(rows->entries[0].event_id, id);
-        collected_done(rows);
-        struct ng_recall by_source = {.space = ng_str_of("shared"), .source = tag};
-        if (strchr(odd[i], '|') == NULL) {
-            recall(test, &by_source, rows, searches ? "redisearch" : "scan");
-            assert_int_equal(rows->count, 1);
-            collected_done(rows);
-        }
-        /* As a text it matches by its words alone, and is never an error. */
-        struct ng_recall by_text = {.space = ng_str_of("shared"), .text = tag};
-        recall(test, &by_text, rows, searches ? "redisearch" : "scan");
-        assert_int_equal(rows->count, 0);
-        collected_done(rows);
+        expect_odd(test, rows, odd_texts[i], id);
     }
     struct ng_entry entry = journal_memory("shared", "w", "see (über) {Größe} a_b.c-d/e!", 99);
     assert_int_equal(deliver(test, &entry, 1), NG_OK);
