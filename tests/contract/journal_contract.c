@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_contract.c - the suite every journal passes: delivering, reading, restoring. */
-#include "journal_contract.h"
+/* journal_contract.c - the suite every journal passes: delivering, the timeline, recall. */
+#include "journal_parts.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal.h"
 #include "str.h"
 
 const char *const journal_day = "2024-05-17";
 /* 2024-05-17 00:00:00 UTC. */
 #define JOURNAL_DAY_MS INT64_C(1715904000000)
 
-struct suite {
-    struct harness harness;
-    const struct ng_journal *journal;
-    void *db;
-};
-
-static void suite_find(struct suite *suite)
+void suite_find(struct suite *suite)
 {
     suite->journal = journal_vtable(suite->harness.gateway->journal, &suite->db);
     assert_non_null(suite->journal);
@@ -134,7 +127,7 @@ void collected_done(struct collected *collected)
     collected->call = NULL;
 }
 
-static int deliver(struct suite *suite, const struct ng_entry *entries, size_t count)
+int suite_deliver(struct suite *suite, const struct ng_entry *entries, size_t count)
 {
     struct call *call = harness_new_call(&suite->harness);
     int rc = suite->journal->deliver(suite->db, &call->pub, entries, count);
@@ -142,8 +135,7 @@ static int deliver(struct suite *suite, const struct ng_entry *entries, size_t c
     return rc;
 }
 
-static void collect_recall(struct suite *suite, struct ng_recall *recall,
-                           struct collected *collected)
+void suite_recall(struct suite *suite, struct ng_recall *recall, struct collected *collected)
 {
     const char *engine = NULL;
     collected->call = harness_new_call(&suite->harness);
@@ -173,7 +165,7 @@ static void test_timeline(void **state)
     entries[0].tag_count = NG_COUNT(tags);
     entries[0].data = ng_str_of("{\"restored_from\":7}");
     entries[2].agent = ng_str_of("bob");
-    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
 
     journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
     assert_int_equal(rows->count, 3);
@@ -239,13 +231,13 @@ static void test_delivered_twice(void **state)
         journal_memory("team", "e2", "once", 20),
         journal_memory("team", "e2", "once", 20),
     };
-    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
-    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
     journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
     assert_int_equal(rows->count, 2);
     collected_done(rows);
     struct ng_recall recall = {.space = ng_str_of("team")};
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 2);
     collected_done(rows);
     free(rows);
@@ -266,7 +258,7 @@ static void test_many(void **state)
                                 : journal_reference(i % 3 == 1 ? "team" : "other", ids[i], "p1",
                                                     i + 1, (int64_t)i);
     }
-    assert_int_equal(deliver(suite, entries, NG_DELIVERY_MAX), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_DELIVERY_MAX), NG_OK);
     journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
     size_t want = 0;
     for (size_t i = NG_DELIVERY_MAX; i > 0; i--) {
@@ -292,10 +284,10 @@ static void test_reference_moves_forward(void **state)
     late.action = ng_str_of("deleted");
     late.version = 3;
     early.action = ng_str_of("opened");
-    assert_int_equal(deliver(suite, &late, 1), NG_OK);
-    assert_int_equal(deliver(suite, &early, 1), NG_OK);
+    assert_int_equal(suite_deliver(suite, &late, 1), NG_OK);
+    assert_int_equal(suite_deliver(suite, &early, 1), NG_OK);
     struct ng_recall recall = {.space = ng_str_of("team")};
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 1);
     assert_str(rows->entries[0].action, "deleted");
     assert_int_equal(rows->entries[0].version, 3);
@@ -307,8 +299,8 @@ static void test_reference_moves_forward(void **state)
         journal_reference("team", "e4", "p2", 1, 60),
         journal_reference("team", "e5", "p2", 1, 40),
     };
-    assert_int_equal(deliver(suite, both, NG_COUNT(both)), NG_OK);
-    collect_recall(suite, &recall, rows);
+    assert_int_equal(suite_deliver(suite, both, NG_COUNT(both)), NG_OK);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 2);
     assert_str(rows->entries[0].event_id, "e4");
     collected_done(rows);
@@ -323,8 +315,8 @@ static void test_bad_entries(void **state)
 {
     struct suite *suite = *state;
     struct ng_entry entry = journal_memory("team", "", "no id", 1);
-    assert_int_equal(deliver(suite, &entry, 1), NG_EINVAL);
-    assert_int_equal(deliver(suite, &entry, 0), NG_OK);
+    assert_int_equal(suite_deliver(suite, &entry, 1), NG_EINVAL);
+    assert_int_equal(suite_deliver(suite, &entry, 0), NG_OK);
 }
 
 #define DELIVERERS 8
@@ -342,7 +334,7 @@ static void *deliver_same(void *user)
         char id[16];
         (void)snprintf(id, sizeof(id), "e%d", i);
         struct ng_entry entry = journal_memory("team", id, "the same for all", i);
-        deliverer->failures += deliver(deliverer->suite, &entry, 1) != NG_OK;
+        deliverer->failures += suite_deliver(deliverer->suite, &entry, 1) != NG_OK;
     }
     return NULL;
 }
@@ -389,7 +381,7 @@ static void test_out_of_memory(void **state)
         call_unref(call);
         assert_true(fails < 10000);
     }
-    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
     journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
     assert_int_equal(rows->count, 2);
     collected_done(rows);
@@ -419,14 +411,14 @@ static void test_recall(void **state)
     entries[2].tag_count = 1;
     entries[2].source = ng_str_of("message");
     entries[3].content = ng_str_of("Plans for the harbour");
-    assert_int_equal(deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
 
     struct ng_recall recall = {.space = ng_str_of("team"), .text = ng_str_of("harbour")};
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 3);
     collected_done(rows);
     recall.source = ng_str_of("message");
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 1);
     assert_str(rows->entries[0].event_id, "e3");
     assert_str(rows->entries[0].content, "a heron stood in the harbour");
@@ -434,18 +426,18 @@ static void test_recall(void **state)
     recall.source = ng_str_of(NULL);
     recall.tags = wanted;
     recall.tag_count = 2;
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 1);
     assert_str(rows->entries[0].event_id, "e3");
     collected_done(rows);
     recall.tag_count = 0;
     recall.since_ms = JOURNAL_DAY_MS + 30000;
-    collect_recall(suite, &recall, rows);
+    suite_recall(suite, &recall, rows);
     assert_int_equal(rows->count, 2);
     collected_done(rows);
     /* Without a text: the newest first. */
     struct ng_recall all = {.space = ng_str_of("team"), .limit = 3};
-    collect_recall(suite, &all, rows);
+    suite_recall(suite, &all, rows);
     assert_int_equal(rows->count, 3);
     assert_str(rows->entries[0].event_id, "e4");
     assert_str(rows->entries[1].event_id, "e3");
@@ -454,253 +446,9 @@ static void test_recall(void **state)
     free(rows);
 }
 
-/* ---- summary ---- */
-
-static void expect_summary(struct suite *suite, const char *space, const char *want)
-{
-    struct call *call = harness_new_call(&suite->harness);
-    struct ng_str text = ng_str_of("untouched");
-    assert_int_equal(suite->journal->summary(suite->db, &call->pub, ng_str_of(space), &text),
-                     NG_OK);
-    if (want == NULL) {
-        assert_null(text.data);
-    } else {
-        assert_non_null(text.data);
-        assert_str(text, want);
-    }
-    call_unref(call);
-}
-
-static void set_summary(struct suite *suite, const char *space, const char *text)
-{
-    struct call *call = harness_new_call(&suite->harness);
-    assert_int_equal(
-        suite->journal->set_summary(suite->db, &call->pub, ng_str_of(space), ng_str_of(text)),
-        NG_OK);
-    call_unref(call);
-}
-
-static void test_summary(void **state)
-{
-    struct suite *suite = *state;
-    expect_summary(suite, "team", NULL);
-    set_summary(suite, "team", "We build a bridge.");
-    expect_summary(suite, "team", "We build a bridge.");
-    expect_summary(suite, "other", NULL);
-    set_summary(suite, "team", "");
-    expect_summary(suite, "team", "");
-}
-
-/* ---- dump and restore ---- */
-
-static char *dump(struct suite *suite, const char *space)
-{
-    struct call *call = harness_new_call(&suite->harness);
-    struct ng_str json = {NULL, 0};
-    assert_int_equal(suite->journal->dump(suite->db, &call->pub, ng_str_of(space), &json),
-                     NG_OK);
-    char *copy = malloc(json.len + 1);
-    assert_non_null(copy);
-    memcpy(copy, json.data, json.len);
-    copy[json.len] = '\0';
-    call_unref(call);
-    return copy;
-}
-
-static int restore(struct suite *suite, const char *space, const char *json)
-{
-    struct call *call = harness_new_call(&suite->harness);
-    int rc = suite->journal->restore(suite->db, &call->pub, ng_str_of(space), ng_str_of(json));
-    call_unref(call);
-    return rc;
-}
-
-static void test_restore(void **state)
-{
-    struct suite *suite = *state;
-    struct collected *rows = calloc(1, sizeof(*rows));
-    assert_non_null(rows);
-    struct ng_entry before[100];
-    char ids[100][16];
-    for (size_t i = 0; i < 100; i++) {
-        (void)snprintf(ids[i], sizeof(ids[i]), "e%zu", i);
-        before[i] = i % 2 == 0 ? journal_memory("team", ids[i], "before", (int64_t)i)
-                               : journal_reference("team", ids[i], "p1", i, (int64_t)i);
-    }
-    assert_int_equal(deliver(suite, before, 100), NG_OK);
-    set_summary(suite, "team", "as it was");
-    char *first = dump(suite, "team");
-
-    struct ng_entry after[] = {
-        journal_memory("team", "later", "after", 500),
-        journal_reference("team", "later2", "p1", 1000, 501),
-        journal_memory("other", "kept", "another space", 502),
-    };
-    assert_int_equal(deliver(suite, after, NG_COUNT(after)), NG_OK);
-    set_summary(suite, "team", "as it is");
-    assert_int_equal(restore(suite, "team", first), NG_OK);
-
-    expect_summary(suite, "team", "as it was");
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
-    assert_int_equal(rows->count, 100);
-    assert_str(rows->entries[0].event_id, "e99");
-    assert_str(rows->entries[99].event_id, "e0");
-    assert_str(rows->entries[99].content, "before");
-    collected_done(rows);
-    struct ng_recall recall = {.space = ng_str_of("team"), .limit = 1000};
-    collect_recall(suite, &recall, rows);
-    assert_int_equal(rows->count, 51); /* 50 memories and one page */
-    assert_int_equal(rows->entries[0].version, 99);
-    collected_done(rows);
-    journal_collect_timeline(&suite->harness, "other", journal_day, NULL, 0, rows);
-    assert_int_equal(rows->count, 1);
-    collected_done(rows);
-
-    /* It is what was dumped, and stays a journal that takes entries, also twice. */
-    char *second = dump(suite, "team");
-    assert_string_equal(first, second);
-    assert_int_equal(deliver(suite, after, 2), NG_OK);
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
-    assert_int_equal(rows->count, 102);
-    collected_done(rows);
-    assert_int_equal(restore(suite, "team", second), NG_OK);
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
-    assert_int_equal(rows->count, 100);
-    collected_done(rows);
-    free(first);
-    free(second);
-    free(rows);
-}
-
-static void test_restore_nothing(void **state)
-{
-    struct suite *suite = *state;
-    struct collected *rows = calloc(1, sizeof(*rows));
-    assert_non_null(rows);
-    char *empty = dump(suite, "team");
-    struct ng_entry entry = journal_memory("team", "e1", "gone soon", 1);
-    assert_int_equal(deliver(suite, &entry, 1), NG_OK);
-    set_summary(suite, "team", "gone soon");
-    /* What is no dump changes nothing. */
-    assert_int_equal(restore(suite, "team", "{\"days\":[]}"), NG_EINVAL);
-    assert_int_equal(restore(suite, "team", "not JSON"), NG_EINVAL);
-    expect_summary(suite, "team", "gone soon");
-    assert_int_equal(restore(suite, "team", empty), NG_OK);
-    expect_summary(suite, "team", NULL);
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
-    assert_int_equal(rows->count, 0);
-    collected_done(rows);
-    free(empty);
-    free(rows);
-}
-
-/* ---- checkpoints ---- */
-
-static int count_checkpoint(void *user, const struct ng_doc *row)
-{
-    struct buf *ids = user;
-    assert_true(row->text.len == 0);
-    assert_null(memmem(row->json.data, row->json.len, "body", 4));
-    assert_non_null(memmem(row->json.data, row->json.len, "label", 5));
-    buf_add_str(ids, row->key.id);
-    buf_add_char(ids, ' ');
-    return 0;
-}
-
-static void test_checkpoints(void **state)
-{
-    struct suite *suite = *state;
-    struct call *call = harness_new_call(&suite->harness);
-    struct ng_str space = ng_str_of("team");
-    struct ng_str got = {NULL, 0};
-    struct buf ids;
-    buf_init(&ids, 4096);
-    assert_int_equal(suite->journal->checkpoint_put(
-                         suite->db, &call->pub, space, ng_str_of("c1"),
-                         ng_str_of("{\"label\":\"one\",\"body\":{\"days\":[1,2]}}")),
-                     NG_OK);
-    assert_int_equal(
-        suite->journal->checkpoint_put(suite->db, &call->pub, space, ng_str_of("c2"),
-                                       ng_str_of("{\"label\":\"two\",\"body\":[]}")),
-        NG_OK);
-    assert_int_equal(
-        suite->journal->checkpoint_get(suite->db, &call->pub, space, ng_str_of("c1"), &got),
-        NG_OK);
-    assert_str(got, "{\"label\":\"one\",\"body\":{\"days\":[1,2]}}");
-    assert_int_equal(suite->journal->checkpoint_get(suite->db, &call->pub, ng_str_of("other"),
-                                                    ng_str_of("c1"), &got),
-                     NG_ENOTFOUND);
-    assert_int_equal(suite->journal->checkpoint_put(suite->db, &call->pub, space,
-                                                    ng_str_of("c3"), ng_str_of("[]")),
-                     NG_EINVAL);
-    assert_int_equal(
-        suite->journal->checkpoint_list(suite->db, &call->pub, space, count_checkpoint, &ids),
-        NG_OK);
-    assert_string_equal(buf_cstr(&ids), "c2 c1 ");
-    buf_done(&ids);
-    call_unref(call);
-}
-
-static void test_restart(void **state)
-{
-    struct suite *suite = *state;
-    struct collected *rows = calloc(1, sizeof(*rows));
-    assert_non_null(rows);
-    struct ng_entry entry = journal_memory("team", "e1", "kept", 1);
-    assert_int_equal(deliver(suite, &entry, 1), NG_OK);
-    set_summary(suite, "team", "kept");
-    harness_reopen(&suite->harness);
-    suite_find(suite);
-    expect_summary(suite, "team", "kept");
-    assert_int_equal(deliver(suite, &entry, 1), NG_OK);
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 0, rows);
-    assert_int_equal(rows->count, 1);
-    assert_str(rows->entries[0].content, "kept");
-    collected_done(rows);
-    free(rows);
-}
-
-#define AGAIN_MAX 40
-
-/* A delivery of which one entry was there before, as after a kill: all others come in order. */
-static void test_delivered_in_part(void **state)
-{
-    struct suite *suite = *state;
-    struct collected *rows = calloc(1, sizeof(*rows));
-    struct ng_entry entries[AGAIN_MAX];
-    char ids[AGAIN_MAX][16];
-    const size_t before = 3;
-    assert_non_null(rows);
-    for (size_t i = 0; i < AGAIN_MAX; i++) {
-        (void)snprintf(ids[i], sizeof(ids[i]), "e%zu", i);
-        entries[i] =
-            journal_reference("team", ids[i], i % 2 == 0 ? "p1" : "p2", i + 1, (int64_t)i);
-    }
-    assert_int_equal(deliver(suite, &entries[before], 1), NG_OK);
-    harness_reopen(&suite->harness);
-    suite_find(suite);
-    assert_int_equal(deliver(suite, entries, AGAIN_MAX), NG_OK);
-    journal_collect_timeline(&suite->harness, "team", journal_day, NULL, 1000, rows);
-    assert_int_equal(rows->count, AGAIN_MAX);
-    size_t at = AGAIN_MAX;
-    assert_str(rows->entries[--at].event_id, ids[before]);
-    for (size_t i = 0; i < AGAIN_MAX; i++) {
-        if (i != before) {
-            assert_str(rows->entries[--at].event_id, ids[i]);
-        }
-    }
-    collected_done(rows);
-    free(rows);
-}
-
 /* ---- the suite ---- */
 
-struct suite_start {
-    const char *const *sets;
-    void (*prepare)(void);
-};
-
-static int setup(void **state)
+int suite_setup(void **state)
 {
     const struct suite_start *start = *state;
     if (start->prepare != NULL) {
@@ -714,18 +462,13 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+int suite_teardown(void **state)
 {
     struct suite *suite = *state;
     harness_close(&suite->harness);
     free(suite);
     return 0;
 }
-
-#define CONTRACT(function)                                                                     \
-    {                                                                                          \
-#function, function, setup, teardown, &start                                           \
-    }
 
 int journal_contract(const char *name, const char *const *sets)
 {
@@ -734,7 +477,8 @@ int journal_contract(const char *name, const char *const *sets)
 
 int journal_contract_on(const char *name, const char *const *sets, void (*prepare)(void))
 {
-    struct suite_start start = {sets, prepare};
+    struct suite_start chosen = {sets, prepare};
+    struct suite_start *start = &chosen;
     const struct CMUnitTest tests[] = {
         CONTRACT(test_timeline),
         CONTRACT(test_bad_date),
@@ -745,12 +489,7 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_at_once),
         CONTRACT(test_out_of_memory),
         CONTRACT(test_recall),
-        CONTRACT(test_summary),
-        CONTRACT(test_restore),
-        CONTRACT(test_restore_nothing),
-        CONTRACT(test_checkpoints),
-        CONTRACT(test_restart),
-        CONTRACT(test_delivered_in_part),
     };
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+    return cmocka_run_group_tests_name(name, tests, NULL, NULL) +
+           journal_upkeep_contract(name, start);
 }
