@@ -1,73 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_store.c - changes of documents, over a backend whose commits are held back, refused and
- * failed as a case wants it. */
-#include "harness.h"
+/* test_store.c - changes under way: conflicts, queues, chains that fail, the cache.
+ */
+#include "test_store_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_types.h"
 #include "str.h"
-
-#define HELD_MAX 64
-#define WRITERS 16
-#define WRITES 200
-#define SHARED_DOCS 3
-
-/* ---- the backend ---- */
-
-static struct held {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    const struct ng_documents *inner;
-    void *db;
-    bool hold;
-    bool refuse;
-    unsigned fail_each; /* 0: none; each nth commit fails */
-    atomic_uint commits;
-    struct {
-        struct ng_batch *batch;
-        ng_done_fn *done;
-        void *user;
-    } batches[HELD_MAX];
-    size_t count;
-} held = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
-
-static int held_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
-{
-    (void)call;
-    (void)conf;
-    *ret_db = held.db;
-    return NG_OK;
-}
-
-static void held_close(void *db)
-{
-    (void)db; /* the gateway's */
-}
-
-static int held_commit(void *db, struct ng_batch *batch, ng_done_fn *done, void *user)
-{
-    if (held.refuse) {
-        return NG_EBUSY;
-    }
-    if (held.fail_each > 0 && atomic_fetch_add(&held.commits, 1) % held.fail_each == 0) {
-        done(user, batch, NG_EUNAVAILABLE); /* before those that were queued earlier */
-        return NG_OK;
-    }
-    if (!held.hold) {
-        return held.inner->commit(db, batch, done, user);
-    }
-    pthread_mutex_lock(&held.lock);
-    assert_true(held.count < HELD_MAX);
-    held.batches[held.count].batch = batch;
-    held.batches[held.count].done = done;
-    held.batches[held.count].user = user;
-    held.count++;
-    pthread_mutex_unlock(&held.lock);
-    return NG_OK;
-}
 
 /* Lets go of the first held batch: it fails with rc, or is committed. */
 static void held_next(int rc)
@@ -94,155 +34,12 @@ static void held_rest(void)
     held.hold = false;
 }
 
-struct bench {
-    struct harness harness;
-    struct ng_documents backend;
-    struct store *store;
-};
-
-static const struct ng_collection things = {.name = "things"};
-
-static struct store *bench_store(struct bench *bench, uint32_t flags)
-{
-    struct store *store = NULL;
-    struct call *call = harness_new_call(&bench->harness);
-    bench->backend = *held.inner;
-    bench->backend.open = held_open;
-    bench->backend.close = held_close;
-    bench->backend.commit = held_commit;
-    bench->backend.flags = flags;
-    assert_int_equal(store_open(call, &bench->backend,
-                                config_view(bench->harness.gateway->config, "sqlite"), &store),
-                     NG_OK);
-    assert_int_equal(store_declare(store, call, &things), NG_OK);
-    call_unref(call);
-    return store;
-}
-
-static void bench_open(struct bench *bench, uint32_t flags)
-{
-    static const char *const sets[] = {"plugins=", "documents=memory", NULL};
-    memset(bench, 0, sizeof(*bench));
-    harness_open(&bench->harness, sets);
-    held.inner = store_backend(bench->harness.gateway->store, &held.db);
-    held.hold = false;
-    held.refuse = false;
-    held.fail_each = 0;
-    held.count = 0;
-    bench->store = bench_store(bench, flags);
-}
-
-static void bench_close(struct bench *bench)
-{
-    store_close(bench->store);
-    harness_close(&bench->harness);
-}
-
-/* ---- changes under way ---- */
-
-struct write {
-    struct call *call;
-    struct ng_change changes[3];
-    size_t count;
-    const char *text; /* NULL: no change, "-": delete, "!": fail, else what is appended */
-    unsigned runs;
-    void (*inside)(void); /* in the function's first run */
-    bool done;
-    int rc; /* of store_change */
-};
-
-static void write_done(struct call *call, void *user)
-{
-    struct write *write = user;
-    (void)call;
-    pthread_mutex_lock(&held.lock);
-    write->done = true;
-    pthread_cond_broadcast(&held.moved);
-    pthread_mutex_unlock(&held.lock);
-}
-
-static int write_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                    void *user)
-{
-    struct write *write = user;
-    if (write->runs++ == 0 && write->inside != NULL) {
-        write->inside();
-    }
-    if (write->text == NULL) {
-        return NG_OK;
-    }
-    if (write->text[0] == '-') {
-        call->host->draft_delete(next);
-        return NG_OK;
-    }
-    struct ng_str pieces[2] = {present->text, ng_str_of(write->text)};
-    return write->text[0] == '!' ? NG_EFAILED : call->host->draft_text(next, pieces, 2);
-}
-
-static struct ng_key key_of(const char *id)
-{
-    struct ng_key key = {ng_str_of("things"), ng_str_of("shared"), ng_str_of(id)};
-    return key;
-}
-
-static void write_new(struct bench *bench, struct write *write, const char *id,
-                      const char *text)
-{
-    memset(write, 0, sizeof(*write));
-    write->call = harness_new_call(&bench->harness);
-    write->text = text;
-    write->count = 1;
-    for (size_t i = 0; i < NG_COUNT(write->changes); i++) {
-        write->changes[i].size = sizeof(write->changes[i]);
-        write->changes[i].key = key_of(id);
-        write->changes[i].fn = write_fn;
-        write->changes[i].user = write;
-    }
-}
-
-/* As a run does: it holds the call until the change is on its way. */
-static void write_start(struct bench *bench, struct write *write)
-{
-    struct call *call = write->call;
-    call->done = write_done;
-    call->done_user = write;
-    call_ref(call);
-    call_hold(call);
-    write->rc = store_change(bench->store, call, write->changes, write->count);
-    if (write->rc < 0) {
-        call->work.rc = write->rc;
-    }
-    call_release(call);
-}
-
 static bool write_is_done(struct write *write)
 {
     pthread_mutex_lock(&held.lock);
     bool done = write->done;
     pthread_mutex_unlock(&held.lock);
     return done;
-}
-
-/* The end of it; returns the revision, 0 where it failed. */
-static uint64_t write_end(struct write *write, int rc)
-{
-    pthread_mutex_lock(&held.lock);
-    while (!write->done) {
-        pthread_cond_wait(&held.moved, &held.lock);
-    }
-    pthread_mutex_unlock(&held.lock);
-    assert_int_equal(write->call->result.rc, rc);
-    uint64_t revision = rc == NG_OK ? write->call->result.revision_number : 0;
-    call_unref(write->call);
-    return revision;
-}
-
-static uint64_t change(struct bench *bench, const char *id, const char *text, int rc)
-{
-    struct write write;
-    write_new(bench, &write, id, text);
-    write_start(bench, &write);
-    return write_end(&write, rc);
 }
 
 static void expect(struct bench *bench, const char *id, uint64_t revision, const char *text)
@@ -256,8 +53,6 @@ static void expect(struct bench *bench, const char *id, uint64_t revision, const
     assert_memory_equal(doc->text.data, text, doc->text.len);
     call_unref(call);
 }
-
-/* ---- cases ---- */
 
 static void test_life(void **state)
 {
@@ -559,131 +354,6 @@ static void test_cache(void **state)
     bench_close(&bench);
 }
 
-static struct {
-    struct bench *bench;
-    atomic_bool over;
-    atomic_uint wrong;
-} crowd;
-
-static void *crowd_write(void *user)
-{
-    const unsigned *number = user;
-    char id[8];
-    for (unsigned i = 0; i < WRITES; i++) {
-        struct write write;
-        (void)snprintf(id, sizeof(id), "d%u", (i + *number) % SHARED_DOCS);
-        write_new(crowd.bench, &write, id, "x");
-        write_start(crowd.bench, &write);
-        write_end(&write, NG_OK);
-    }
-    return NULL;
-}
-
-/* Revision n has n letters, and no reader goes back in time. */
-static void *crowd_read(void *user)
-{
-    uint64_t last = 0;
-    struct ng_key key = key_of("d0");
-    (void)user;
-    while (!atomic_load(&crowd.over)) {
-        struct call *call = harness_new_call(&crowd.bench->harness);
-        const struct ng_doc *doc = NULL;
-        bool good = store_get(crowd.bench->store, call, &key, 0, &doc) == NG_OK &&
-                    doc->text.len == doc->revision && doc->revision >= last;
-        if (!good) {
-            atomic_fetch_add(&crowd.wrong, 1);
-        } else {
-            last = doc->revision;
-        }
-        call_unref(call);
-    }
-    return NULL;
-}
-
-static void test_crowd(void **state)
-{
-    struct bench bench;
-    pthread_t writers[WRITERS];
-    pthread_t readers[2];
-    unsigned numbers[WRITERS];
-    (void)state;
-    bench_open(&bench, NG_DOCUMENTS_MEMORY);
-    crowd.bench = &bench;
-    atomic_store(&crowd.over, false);
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&readers[i], NULL, crowd_read, NULL), 0);
-    }
-    for (unsigned i = 0; i < WRITERS; i++) {
-        numbers[i] = i;
-        assert_int_equal(pthread_create(&writers[i], NULL, crowd_write, &numbers[i]), 0);
-    }
-    for (size_t i = 0; i < WRITERS; i++) {
-        pthread_join(writers[i], NULL);
-    }
-    atomic_store(&crowd.over, true);
-    for (size_t i = 0; i < 2; i++) {
-        pthread_join(readers[i], NULL);
-    }
-    assert_int_equal(atomic_load(&crowd.wrong), 0);
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < SHARED_DOCS; i++) {
-        char id[8];
-        (void)snprintf(id, sizeof(id), "d%u", i);
-        sum += change(&bench, id, NULL, NG_OK);
-    }
-    assert_int_equal(sum, WRITERS * WRITES);
-    bench_close(&bench);
-}
-
-static void *crowd_try(void *user)
-{
-    unsigned *stored = user;
-    for (unsigned i = 0; i < WRITES; i++) {
-        struct write write;
-        write_new(crowd.bench, &write, "d0", "x");
-        write_start(crowd.bench, &write);
-        pthread_mutex_lock(&held.lock);
-        while (!write.done) {
-            pthread_cond_wait(&held.moved, &held.lock);
-        }
-        pthread_mutex_unlock(&held.lock);
-        *stored += write.call->result.rc == NG_OK;
-        call_unref(write.call);
-    }
-    return NULL;
-}
-
-/* Commits that fail between others: what was acknowledged is there, and nothing else. */
-static void test_crowd_failing(void **state)
-{
-    struct bench bench;
-    pthread_t writers[WRITERS];
-    pthread_t reader;
-    unsigned stored[WRITERS] = {0};
-    unsigned sum = 0;
-    (void)state;
-    bench_open(&bench, NG_DOCUMENTS_MEMORY);
-    crowd.bench = &bench;
-    atomic_store(&crowd.over, false);
-    atomic_store(&crowd.wrong, 0);
-    held.fail_each = 7;
-    assert_int_equal(pthread_create(&reader, NULL, crowd_read, NULL), 0);
-    for (unsigned i = 0; i < WRITERS; i++) {
-        assert_int_equal(pthread_create(&writers[i], NULL, crowd_try, &stored[i]), 0);
-    }
-    for (size_t i = 0; i < WRITERS; i++) {
-        pthread_join(writers[i], NULL);
-        sum += stored[i];
-    }
-    atomic_store(&crowd.over, true);
-    pthread_join(reader, NULL);
-    assert_int_equal(atomic_load(&crowd.wrong), 0);
-    assert_true(sum > 0 && sum < WRITERS * WRITES);
-    held.fail_each = 0;
-    assert_int_equal(change(&bench, "d0", NULL, NG_OK), sum);
-    bench_close(&bench);
-}
-
 /* Another gateway writes to the same database: nothing of it is read from memory. */
 static void test_shared(void **state)
 {
@@ -710,7 +380,6 @@ int main(void)
         cmocka_unit_test(test_several),       cmocka_unit_test(test_queued),
         cmocka_unit_test(test_failing_chain), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_again),         cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_crowd),         cmocka_unit_test(test_crowd_failing),
         cmocka_unit_test(test_shared),        cmocka_unit_test(test_new_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

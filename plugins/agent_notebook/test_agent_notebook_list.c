@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* test_agent_notebook_list.c - lists and searches.
+ */
+#include "test_agent_notebook_rig.h"
+
+static void make_three(void *state)
+{
+    (void)make(state, "pages",
+               "\"title\":\"A\",\"content\":\"drone swarm\",\"tags\":[\"x\",\"y\"]");
+    (void)make(state, "code_snippets",
+               "\"title\":\"B\",\"content\":\"def drone(): pass\",\"tags\":[\"y\"],\"status\":"
+               "\"complete\"");
+    (void)make(state, "research_notes",
+               "\"title\":\"C\",\"content\":\"bees\",\"key_findings\":[\"a drone flies\"]");
+    struct answer answer =
+        harness_call_as(state, "percy", NULL, "notebook_create",
+                        "{\"collection\":\"pages\",\"title\":\"drone\",\"content\":\"other\"}");
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+}
+
+static void test_list(void **state)
+{
+    make_three(*state);
+    expect_list(*state, "notebook_list", "{}", "drone C B A", "4");
+    expect_list(*state, "notebook_list", "{\"limit\":2}", "drone C", "4");
+    expect_list(*state, "notebook_list", "{\"limit\":2,\"offset\":2}", "B A", "4");
+    expect_list(*state, "notebook_list", "{\"offset\":4}", "", "4");
+    expect_list(*state, "notebook_list", "{\"collection\":\"pages\",\"limit\":1}", "drone",
+                "2");
+    expect_list(*state, "notebook_list", "{\"collection\":\"pages\",\"limit\":1,\"offset\":1}",
+                "A", "2");
+    expect_list(*state, "notebook_list", "{\"status\":\"complete\"}", "B", "1");
+    expect_list(*state, "notebook_list", "{\"created_by\":\"percy\"}", "drone", "1");
+    expect_list(*state, "notebook_list", "{\"created_by\":\"agent:percy\"}", "drone", "1");
+    expect_list(*state, "notebook_list", "{\"tags\":[\"x\",\"y\"]}", "B A", "2");
+    expect_list(*state, "notebook_list", "{\"updated_since\":\"2001-02-03\"}", "drone C B A",
+                "4");
+    expect_list(*state, "notebook_list", "{\"updated_since\":\"2999-02-03T04:05:06.789Z\"}", "",
+                "0");
+    fails_only(*state, "notebook_list", "{\"updated_since\":\"yesterday\"}", "INVALID_INPUT",
+               400);
+    fails_only(*state, "notebook_list", "{\"limit\":0}", "INVALID_INPUT", 400);
+    fails_only(*state, "notebook_list", "{\"limit\":101}", "INVALID_INPUT", 400);
+    fails_only(*state, "notebook_list", "{\"offset\":10001}", "INVALID_INPUT", 400);
+    expect_list(*state, "notebook_list", "{\"offset\":10001,\"collection\":\"pages\"}", "",
+                "2");
+    struct answer answer = go(*state, "notebook_list", "{\"limit\":3}");
+    assert_string_equal(at(answer.text, "has_more"), "true");
+    assert_string_equal(at(answer.text, "engine"), "filter");
+    assert_string_equal(at(answer.text, "results.2._collection"), "code_snippets");
+    assert_string_equal(at(answer.text, "results.2.collection"), "code_snippets");
+    assert_string_equal(at(answer.text, "results.2._id"),
+                        at(answer.text, "results.2.notebook_id"));
+    assert_string_equal(at(answer.text, "results.2.metadata.status"), "complete");
+    assert_string_equal(at(answer.text, "results.2.metadata.tags"), "[\"y\"]");
+    assert_string_equal(at(answer.text, "results.2.metadata.word_count"), "3");
+    assert_string_equal(at(answer.text, "results.2.summary"), "def drone(): pass");
+    answer_free(&answer);
+}
+
+static void test_list_follows_updates(void **state)
+{
+    struct entry first = make(*state, "pages", "\"title\":\"A\",\"content\":\"a\"");
+    (void)make(*state, "code_snippets", "\"title\":\"B\",\"content\":\"b\"");
+    expect_list(*state, "notebook_list", "{}", "B A", "2");
+    update(*state, &first, ",\"status\":\"archived\"");
+    expect_list(*state, "notebook_list", "{}", "A B", "2");
+}
+
+static void test_search(void **state)
+{
+    make_three(*state);
+    /* A hit in the title counts most. */
+    struct answer answer = go(*state, "notebook_search", "{\"query\":\"drone\"}");
+    assert_string_equal(at(answer.text, "results.0.title"), "drone");
+    assert_string_equal(at(answer.text, "total"), "4");
+    assert_string_equal(at(answer.text, "engine"), "fts5");
+    answer_free(&answer);
+    expect_list(*state, "notebook_search", "{\"query\":\"swarm drone\"}", "A", "1");
+    expect_list(*state, "notebook_search", "{\"query\":\"dro*\",\"collection\":\"pages\"}",
+                "drone A", "2");
+    expect_list(*state, "notebook_search", "{\"query\":\"drone\",\"tags\":[\"x\"]}", "A", "1");
+    expect_list(*state, "notebook_search", "{\"query\":\"drone\",\"status\":\"complete\"}", "B",
+                "1");
+    expect_list(*state, "notebook_search", "{\"query\":\"drone\",\"created_by\":\"percy\"}",
+                "drone", "1");
+    expect_list(*state, "notebook_search", "{\"query\":\"\",\"tags\":[\"y\"]}", "B A", "2");
+    expect_list(*state, "notebook_search", "{\"query\":\" \"}", "drone C B A", "4");
+    expect_list(*state, "notebook_search", "{\"query\":\"nothing\"}", "", "0");
+    expect_list(*state, "notebook_search", "{\"query\":\"\\\" AND ( NEAR\"}", "", "0");
+    answer = go(*state, "notebook_search", "{\"query\":\"drone\",\"limit\":3}");
+    assert_string_equal(at(answer.text, "has_more"), "true");
+    assert_string_equal(at(answer.text, "results.3"), "none");
+    answer_free(&answer);
+    answer = go(*state, "notebook_search", "{\"query\":\"drone\",\"limit\":3,\"offset\":3}");
+    assert_string_equal(at(answer.text, "has_more"), "false");
+    assert_string_equal(at(answer.text, "results.1"), "none");
+    answer_free(&answer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(test_list),
+        WITH_SQLITE(test_list_follows_updates),
+        WITH_SQLITE(test_search),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* test_agent_notebook_versions.c - versions: reading, restoring, deleting, histories with
+ * gaps. */
+#include "test_agent_notebook_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store.h"
+
+static void test_versions(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"one\\n\"");
+    update(*state, &page, ",\"append\":\"two\\n\"");
+    update(*state, &page, ",\"content\":\"three\\n\",\"title\":\"U\"");
+    expect_member(*state, &page, ",\"version\":1", "content", "one\n");
+    expect_member(*state, &page, ",\"version\":2", "metadata.version", "2");
+    expect_member(*state, &page, ",\"version\":3", "content", "three\n");
+    fails_only(*state, "notebook_read", about(&page, ",\"version\":9"), "VERSION_NOT_FOUND",
+               404);
+    struct answer history = go(*state, "notebook_history", about(&page, ",\"limit\":2"));
+    assert_string_equal(at(history.text, "history.0.version"), "3");
+    assert_string_equal(at(history.text, "history.1.version"), "2");
+    assert_string_equal(at(history.text, "history.1.summary"), "content appended");
+    assert_string_equal(at(history.text, "history.1.changed_by"), "agent:local");
+    assert_string_equal(at(history.text, "history.2"), "none");
+    assert_string_equal(at(history.text, "total"), "3");
+    assert_string_equal(at(history.text, "has_more"), "true");
+    answer_free(&history);
+    history = go(*state, "notebook_history", about(&page, ",\"limit\":2,\"offset\":2"));
+    assert_string_equal(at(history.text, "history.0.action"), "created");
+    assert_string_equal(at(history.text, "has_more"), "false");
+    answer_free(&history);
+    struct answer diff = go(*state, "notebook_diff", about(&page, ",\"from\":1,\"to\":2"));
+    char want[256];
+    (void)snprintf(want, sizeof(want),
+                   "--- pages/%s@1\n+++ pages/%s@2\n@@ -1 +1,2 @@\n one\n+two\n", page.id,
+                   page.id);
+    assert_string_equal(at(diff.text, "diff"), want);
+    assert_string_equal(at(diff.text, "lines_added"), "1");
+    assert_string_equal(at(diff.text, "changed"), "[\"summary\"]");
+    answer_free(&diff);
+    diff = go(*state, "notebook_diff", about(&page, ",\"from\":3"));
+    assert_string_equal(at(diff.text, "diff"), "");
+    assert_string_equal(at(diff.text, "changed"), "[]");
+    answer_free(&diff);
+    fails_only(*state, "notebook_diff", about(&page, ",\"from\":1,\"to\":7"),
+               "VERSION_NOT_FOUND", 404);
+}
+
+static void test_restore(void **state)
+{
+    struct entry page =
+        make(*state, "pages", "\"title\":\"T\",\"content\":\"# one\\n\",\"tags\":[\"a\"]");
+    update(*state, &page, ",\"content\":\"two\",\"title\":\"U\",\"tags\":[],\"summary\":\"S\"");
+    struct answer back = go(*state, "notebook_restore", about(&page, ",\"version\":1"));
+    assert_string_equal(at(back.text, "version"), "3");
+    assert_string_equal(at(back.text, "restored_from"), "1");
+    assert_int_equal(back.revision, 3);
+    answer_free(&back);
+    struct answer read = go(*state, "notebook_read", about(&page, ""));
+    assert_string_equal(at(read.text, "title"), "T");
+    assert_string_equal(at(read.text, "content"), "# one\n");
+    assert_string_equal(at(read.text, "summary"), "# one");
+    assert_string_equal(at(read.text, "metadata.tags"), "[\"a\"]");
+    assert_string_equal(at(read.text, "metadata.version"), "3");
+    assert_string_equal(at(read.text, "history.1.version"), "2");
+    assert_string_equal(at(read.text, "history.2.summary"), "restored from version 1");
+    assert_string_equal(at(read.text, "sections.0.heading"), "one");
+    answer_free(&read);
+    fails_only(*state, "notebook_restore", about(&page, ",\"version\":8"), "VERSION_NOT_FOUND",
+               404);
+}
+
+static void test_delete_and_back(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"one\\n\"");
+    update(*state, &page, ",\"append\":\"two\\n\"");
+    struct answer gone = go(*state, "notebook_delete", about(&page, ""));
+    assert_string_equal(at(gone.text, "notebook_id"), page.id);
+    assert_string_equal(at(gone.text, "status"), "deleted");
+    answer_free(&gone);
+    struct answer read =
+        fails(*state, "notebook_read", about(&page, ""), "ENTRY_NOT_FOUND", 404);
+    assert_non_null(strstr(read.hint, "notebook_restore"));
+    assert_non_null(strstr(read.hint, "version 2"));
+    answer_free(&read);
+    fails_only(*state, "notebook_delete", about(&page, ""), "ENTRY_NOT_FOUND", 404);
+    fails_only(*state, "notebook_update", about(&page, ",\"append\":\"x\""), "ENTRY_NOT_FOUND",
+               404);
+    struct answer list = go(*state, "notebook_list", "{}");
+    assert_string_equal(at(list.text, "total"), "0");
+    answer_free(&list);
+    struct answer history = go(*state, "notebook_history", about(&page, ""));
+    assert_string_equal(at(history.text, "deleted"), "true");
+    assert_string_equal(at(history.text, "history.0.action"), "deleted");
+    assert_string_equal(at(history.text, "history.1.summary"), "content appended");
+    answer_free(&history);
+    struct answer diff = go(*state, "notebook_diff", about(&page, ",\"from\":1"));
+    assert_string_equal(at(diff.text, "to"), "2");
+    answer_free(&diff);
+    fails_only(*state, "notebook_restore", about(&page, ",\"version\":3"), "VERSION_NOT_FOUND",
+               404);
+    struct answer back = go(*state, "notebook_restore", about(&page, ",\"version\":2"));
+    assert_string_equal(at(back.text, "version"), "4");
+    answer_free(&back);
+    expect_content(*state, &page, "one\ntwo\n");
+    expect_member(*state, &page, "", "history.0.summary", "Created");
+    expect_member(*state, &page, "", "history.2.version", "4");
+}
+
+static void test_history_is_light(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    for (int i = 0; i < 120; i++) {
+        update(*state, &page, ",\"append\":\"x\\n\"");
+    }
+    expect_member(*state, &page, "", "history.0.version", "22");
+    expect_member(*state, &page, "", "history.99.version", "121");
+    expect_member(*state, &page, "", "history.100", "none");
+    expect_member(*state, &page, "", "metadata.word_count", "120");
+    struct answer history =
+        go(*state, "notebook_history", about(&page, ",\"limit\":1,\"offset\":120"));
+    assert_string_equal(at(history.text, "total"), "121");
+    assert_string_equal(at(history.text, "history.0.version"), "1");
+    answer_free(&history);
+}
+
+static bool two_and_five(void *user, const struct ng_key *key, uint64_t revision)
+{
+    (void)user;
+    (void)key;
+    return revision == 2 || revision == 5;
+}
+
+/* Old versions are thinned out, but for two that are pinned: pages count what is kept. */
+static void test_history_with_gaps(void **state)
+{
+    static const struct {
+        const char *args, *versions, *more;
+    } cases[] = {
+        {",\"limit\":3", "11 10 9", "true"},
+        {",\"limit\":3,\"offset\":2", "9 8 7", "true"},
+        {",\"limit\":3,\"offset\":4", "7 5 2", "true"},
+        {",\"limit\":1,\"offset\":5", "5", "true"},
+        {",\"limit\":9,\"offset\":5", "5 2 1", "false"},
+        {",\"limit\":1,\"offset\":6", "2", "true"},
+        {",\"limit\":1,\"offset\":7", "1", "false"},
+        {",\"offset\":8", "", "false"},
+        {",\"offset\":100", "", "false"},
+        {"", "11 10 9 8 7 5 2 1", "false"},
+    };
+    struct harness *harness = *state;
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    for (int i = 0; i < 7; i++) {
+        update(*state, &page, ",\"append\":\"x\\n\"");
+    }
+    struct call *call = harness_new_call(harness);
+    store_pin_revisions(harness->gateway->store, two_and_five, NULL);
+    store_set_keep(harness->gateway->store, 1);
+    /* Everything is old: of what a day has, only the first and the last stay, and
+     * what is newest anyway. */
+    (void)usleep(20000);
+    assert_int_equal(store_maintain(harness->gateway->store, call), NG_OK);
+    call_unref(call);
+    for (int i = 0; i < 3; i++) {
+        update(*state, &page, ",\"append\":\"x\\n\"");
+    }
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct answer history = go(*state, "notebook_history", about(&page, cases[i].args));
+        char versions[64] = "";
+        char path[32];
+        for (int row = 0;; row++) {
+            (void)snprintf(path, sizeof(path), "history.%d.version", row);
+            const char *version = at(history.text, path);
+            if (strcmp(version, "none") == 0) {
+                break;
+            }
+            size_t len = strlen(versions);
+            (void)snprintf(versions + len, sizeof(versions) - len, "%s%s", row > 0 ? " " : "",
+                           version);
+        }
+        assert_string_equal(versions, cases[i].versions);
+        assert_string_equal(at(history.text, "total"), "8");
+        assert_string_equal(at(history.text, "has_more"), cases[i].more);
+        answer_free(&history);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(test_versions),
+        WITH(test_restore),
+        WITH_SQLITE(test_delete_and_back),
+        WITH(test_history_is_light),
+        WITH(test_history_with_gaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

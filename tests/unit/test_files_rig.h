@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_rig.h - a gateway with the file editor and a root of its own, and looks at what
+ * it left there. */
+#ifndef NOTEGATE_TEST_FILES_RIG_H
+#define NOTEGATE_TEST_FILES_RIG_H
+
+#include "harness.h"
+
+#define PATH_SIZE 1024
+
+extern const char *const sets[];
+int setup(void **state);
+int teardown(void **state);
+/* The path of a file in the root, written into `path` (PATH_SIZE). */
+struct ng_str in_root(struct harness *harness, char *path, const char *name);
+void put(struct harness *harness, const char *name, const char *text);
+/* Its content, or NULL; free() it. */
+char *get(struct harness *harness, const char *name);
+void has(struct harness *harness, const char *name, const char *text);
+/* What an edit leaves where it did not end. */
+size_t count_temps(struct harness *harness);
+size_t count_intents(struct harness *harness);
+/* A call of the editor: `args` are the members behind the path. */
+struct answer edit(struct harness *harness, const char *args, const char *name);
+void edit_fails(struct harness *harness, const char *args, const char *name, const char *code,
+                const char *part);
+void edit_works(struct harness *harness, const char *args, const char *name);
+
+#define APPEND "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
+#define CREATE "\"command\":\"create\",\"file_text\":\"new\""
+#define UNDO "\"command\":\"undo_edit\""
+
+void close_gateway(struct harness *harness);
+/* As the harness does, in whatever process. */
+void open_gateway(struct harness *harness);
+void pause_us(long us);
+
+#endif

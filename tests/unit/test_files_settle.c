@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_settle.c - what a kill left behind is settled at the next start or edit.
+ */
+#include "test_files_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "files_state.h"
+#include "str.h"
+
+/* Leaves what a killed save leaves: its intent, committed. */
+static struct ng_str leave_intent(struct harness *harness, enum file_change kind,
+                                  const char *name, const char *before, const char *after,
+                                  char op[17])
+{
+    char path[PATH_SIZE];
+    struct call *call = harness_new_call(harness);
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    call->may_block = true;
+    assert_int_equal(files_record_init(call, &record, kind), NG_OK);
+    record.real = in_root(harness, path, name);
+    record.space = ng_str_of("shared");
+    if (before != NULL) {
+        files_hash(ng_str_of(before), record.before);
+    }
+    if (after != NULL) {
+        files_hash(ng_str_of(after), record.after);
+    }
+    record.undo.kind = before != NULL ? NG_UNDO_EDIT : NG_UNDO_CREATE;
+    record.undo.inserted = ng_str_of("");
+    if (before != NULL && after != NULL) {
+        assert_int_equal(
+            files_undo_make(call, ng_str_of(before), ng_str_of(after), &record.undo), NG_OK);
+    }
+    record.undo.op = record.op;
+    memcpy(record.undo.before, record.before, sizeof(record.before));
+    memcpy(record.undo.after, record.after, sizeof(record.after));
+    memcpy(op, record.op.data, 17);
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, changes, count), NG_OK);
+    call_unref(call);
+    return ng_str_of(op);
+}
+
+static void leave_temp(struct harness *harness, const char *op, const char *ending,
+                       const char *text)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), FILES_TEMP_PREFIX "%s%s", op, ending);
+    put(harness, name, text);
+}
+
+static void test_settles_done(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "f", "after");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "before");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    has(harness, "f", "after");
+    edit_works(harness, UNDO, "f"); /* the completion was written: it can be undone */
+    has(harness, "f", "before");
+}
+
+static void test_settles_not_done(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "f", "before");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_temp(harness, op, FILES_TEMP_WRITING, "aft");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    has(harness, "f", "before");
+    edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "after");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    has(harness, "f", "before");
+}
+
+/* Killed between the exchange and the look at what came out: another program's save. */
+static void test_settles_foreign_save(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "f", "after");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    has(harness, "f", "saved by another program");
+}
+
+static void test_settles_someone_else_saved(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "f", "something else");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    (void)leave_intent(harness, FILE_CHANGE_CREATE, "gone", NULL, "after", op);
+    (void)leave_intent(harness, FILE_CHANGE_CREATE, "no/such/folder", NULL, "after", op);
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    has(harness, "f", "something else");
+    edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
+}
+
+static void test_settles_create_and_delete(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "made", "after");
+    (void)leave_intent(harness, FILE_CHANGE_CREATE, "made", NULL, "after", op);
+    (void)leave_intent(harness, FILE_CHANGE_DELETE, "removed", "before", NULL, op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "before");
+    (void)leave_intent(harness, FILE_CHANGE_DELETE, "newer", "before", NULL, op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    assert_null(get(harness, "removed"));
+    has(harness, "newer", "saved by another program");
+    edit_works(harness, UNDO, "made");
+    assert_null(get(harness, "made"));
+}
+
+/* An intent whose completion failed while the gateway ran on: the next edit settles it. */
+static void test_settles_at_the_next_edit(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    put(harness, "f", "after\n");
+    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
+    edit_works(harness, APPEND, "f");
+    has(harness, "f", "after\nx\n");
+    assert_int_equal(count_intents(harness), 0);
+    edit_works(harness, UNDO, "f");
+    edit_works(harness, UNDO, "f");
+    has(harness, "f", "before\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_settles_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_not_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_foreign_save, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_someone_else_saved, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* test_mcp_face_http.c - media types, methods and statuses of HTTP, and calls that are
+ * cancelled. */
+#include "test_mcp_face_rig.h"
+
+#include <string.h>
+
+#include "str.h"
+
+static int status_with(const char *content_type, const char *accept, const char **ret_type)
+{
+    struct exchange exchange;
+    exchange_init(&exchange, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    exchange.request.content_type = ng_str_of(content_type);
+    exchange.request.accept = ng_str_of(accept);
+    exchange_run(&exchange);
+    int status = exchange.response.status;
+    *ret_type = exchange.response.content_type;
+    if (*ret_type != NULL) {
+        assert_string_equal(exchange_text(&exchange),
+                            "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"
+                            "\n\n");
+    }
+    exchange_free(&exchange);
+    return status;
+}
+
+static void media_types(void **state)
+{
+    const char *type = NULL;
+    (void)state;
+    assert_int_equal(status_with("application/json; charset=utf-8", "*/*", &type), 200);
+    assert_int_equal(status_with("Application/JSON", NULL, &type), 200);
+    assert_int_equal(status_with("application/json", "text/html, application/*;q=0.1", &type),
+                     200);
+    assert_null(type);
+    assert_int_equal(status_with("application/json", "text/event-stream", &type), 200);
+    assert_string_equal(type, "text/event-stream");
+    assert_int_equal(status_with("application/json", "text/html", &type), 406);
+    assert_int_equal(status_with("text/plain", "*/*", &type), 415);
+    assert_int_equal(status_with("*/*", "*/*", &type), 415);
+    assert_int_equal(status_with("text/plain, application/json", "*/*", &type), 415);
+    assert_int_equal(status_with("text/plain;, application/json", "*/*", &type), 415);
+    assert_int_equal(status_with("application/json; charset=utf-16", "*/*", &type), 415);
+    assert_int_equal(status_with(NULL, "*/*", &type), 415);
+}
+
+static void other_http_methods(void **state)
+{
+    struct exchange exchange;
+    (void)state;
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET; /* without a session */
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 400);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.accept = ng_str_of("application/json");
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 406);
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.protocol_version = ng_str_of("2026-07-28");
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 405);
+    assert_string_equal(exchange.response.allow, "POST");
+    exchange_free(&exchange);
+    exchange_init(&exchange, "");
+    exchange.request.method = MCP_HTTP_DELETE;
+    exchange.request.protocol_version = ng_str_of("2026-07-28");
+    exchange_run(&exchange);
+    assert_int_equal(exchange.response.status, 405);
+    assert_string_equal(exchange.response.allow, "POST");
+    exchange_free(&exchange);
+}
+
+static void calls_can_be_cancelled(void **state)
+{
+    struct exchange exchange;
+    char id[MCP_HTTP_SESSION_MAX];
+    (void)state;
+    /* By the face, when the client left. */
+    exchange_init(&exchange, CALL("1", "t_wait", "{}"));
+    exchange_start(&exchange);
+    wait_waiting(1);
+    assert_non_null(exchange.response.call);
+    call_cancel(exchange.response.call);
+    exchange_wait(&exchange);
+    assert_non_null(strstr(exchange_text(&exchange), "\"code\":\"CANCELLED\""));
+    exchange_free(&exchange);
+    /* By a notification in the same session, and by the end of the session. */
+    for (int round = 0; round < 2; round++) {
+        open_session(id, "2025-11-25");
+        exchange_init(&exchange, CALL("\"c\"", "t_wait", "{}"));
+        exchange.request.session_id = ng_str_of(id);
+        exchange_start(&exchange);
+        wait_waiting(1);
+        if (round == 0) {
+            assert_int_equal(
+                in_session(id, MCP_HTTP_POST,
+                           "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                           "\"params\":{\"requestId\":\"c\"}}"),
+                202);
+        } else {
+            assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 204);
+        }
+        exchange_wait(&exchange);
+        if (round == 0) { /* who cancels wants no answer */
+            assert_int_equal(exchange.response.status, 202);
+            assert_string_equal(exchange_text(&exchange), "");
+        } else {
+            assert_non_null(strstr(exchange_text(&exchange), "\"code\":\"CANCELLED\""));
+        }
+        exchange_free(&exchange);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(media_types),
+        TEST(other_http_methods),
+        TEST(calls_can_be_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

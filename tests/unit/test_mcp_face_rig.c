@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* test_mcp_face_rig.c - what test_mcp_face*.c share; the header says what it is for.
+ */
+#include "test_mcp_face_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "str.h"
+#include "test_gateway.h"
+
+/* Waiting for a condition gives up after this long. */
+#define PATIENCE_MS 10000
+
+struct fixture fixture;
+
+int set_up(void **state)
+{
+    static const char *const sets[] = {"limits.body=64KiB", "limits.result=256KiB",
+                                       "limits.workers=8",  "limits.buffered=1MiB",
+                                       "limits.queue=4096", NULL};
+    (void)state;
+    memset(&fixture, 0, sizeof(fixture));
+    fixture.gateway = test_gateway_open(sets);
+    assert_non_null(fixture.gateway);
+    assert_int_equal(mcp_http_new(fixture.gateway, &fixture.mcp), NG_OK);
+    fixture.caller.agent = ng_str_of("tester");
+    fixture.caller.role = NG_ROLE_ADMIN;
+    fixture.caller.mode = NG_MODE_AGENT;
+    test_tools_release(false);
+    return 0;
+}
+
+int tear_down(void **state)
+{
+    (void)state;
+    test_tools_release(true);
+    mcp_http_free(fixture.mcp);
+    test_gateway_close(fixture.gateway);
+    return 0;
+}
+
+void wait_waiting(int count)
+{
+    const struct timespec step = {0, 1000000};
+    for (int i = 0; i < PATIENCE_MS && test_tools_waiting() != count; i++) {
+        (void)nanosleep(&step, NULL);
+    }
+    assert_int_equal(test_tools_waiting(), count);
+}
+
+/* ---- requests ---- */
+
+/* From the exchange's own lines; the request is its first member. */
+static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
+{
+    const struct exchange *exchange = (const struct exchange *)(const void *)request;
+    struct ng_str value = {NULL, 0};
+    size_t len = strlen(name);
+    const char *line = exchange->params;
+    while (line != NULL && value.data == NULL) {
+        if (strncasecmp(line, name, len) == 0 && line[len] == ':') {
+            value = str_make(line + len + 1, strcspn(line + len + 1, "\n"));
+        }
+        line = strchr(line, '\n');
+        line = line == NULL ? NULL : line + 1;
+    }
+    return value;
+}
+
+static void exchange_done(struct mcp_http_response *response, void *user)
+{
+    struct exchange *exchange = user;
+    (void)response;
+    (void)pthread_mutex_lock(&exchange->lock);
+    exchange->done = true;
+    (void)pthread_cond_broadcast(&exchange->changed);
+    (void)pthread_mutex_unlock(&exchange->lock);
+}
+
+void exchange_init(struct exchange *exchange, const char *body)
+{
+    memset(exchange, 0, sizeof(*exchange));
+    (void)pthread_mutex_init(&exchange->lock, NULL);
+    (void)pthread_cond_init(&exchange->changed, NULL);
+    exchange->request.method = MCP_HTTP_POST;
+    exchange->request.content_type = ng_str_of("application/json");
+    exchange->request.accept = ng_str_of("application/json, text/event-stream");
+    exchange->request.body = ng_str_of(body);
+    exchange->request.caller = &fixture.caller;
+    exchange->request.header = find_header;
+    exchange->request.on_loop = true;
+    buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
+}
+
+void exchange_start(struct exchange *exchange)
+{
+    if (mcp_http_handle(fixture.mcp, &exchange->request, &exchange->response, exchange_done,
+                        exchange) == NG_OK) {
+        exchange->done = true;
+    }
+}
+
+void exchange_wait(struct exchange *exchange)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_MS / 1000;
+    (void)pthread_mutex_lock(&exchange->lock);
+    while (!exchange->done) {
+        assert_int_equal(pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until),
+                         0);
+    }
+    (void)pthread_mutex_unlock(&exchange->lock);
+}
+
+void exchange_run(struct exchange *exchange)
+{
+    exchange_start(exchange);
+    exchange_wait(exchange);
+}
+
+const char *exchange_text(struct exchange *exchange)
+{
+    return buf_cstr(&exchange->response.body);
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    call_unref(exchange->response.call);
+    buf_done(&exchange->response.body);
+    (void)pthread_cond_destroy(&exchange->changed);
+    (void)pthread_mutex_destroy(&exchange->lock);
+}
+
+void expect_part(const char *body, int status, const char *part)
+{
+    struct exchange exchange;
+    exchange_init(&exchange, body);
+    exchange_run(&exchange);
+    if (strstr(exchange_text(&exchange), part) == NULL) {
+        fail_msg("%s\nis not in\n%s", part, exchange_text(&exchange));
+    }
+    assert_int_equal(exchange.response.status, status);
+    exchange_free(&exchange);
+}
+
+/* ---- the handshake era ---- */
+
+void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version)
+{
+    char body[256];
+    struct exchange exchange;
+    (void)snprintf(body, sizeof(body),
+                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+                   "\"protocolVersion\":\"%s\"}}",
+                   version);
+    exchange_init(&exchange, body);
+    exchange_run(&exchange);
+    (void)snprintf(id, MCP_HTTP_SESSION_MAX, "%s", exchange.response.session_id);
+    exchange_free(&exchange);
+}
+
+int in_session(const char *id, enum mcp_http_method method, const char *body)
+{
+    struct exchange exchange;
+    exchange_init(&exchange, body);
+    exchange.request.method = method;
+    exchange.request.session_id = ng_str_of(id);
+    exchange_run(&exchange);
+    int status = exchange.response.status;
+    exchange_free(&exchange);
+    return status;
+}
