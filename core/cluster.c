@@ -152,26 +152,6 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     return !looks || now - seen < lease;
 }
 
-size_t cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret)
-{
-    struct ng_str *ids =
-        cluster == NULL || !cluster->shared
-            ? NULL
-            : arena_alloc(&call->arena, CLUSTER_PEERS_MAX * sizeof(struct ng_str));
-    size_t count = 0;
-    if (ids == NULL) {
-        return 0;
-    }
-    pthread_mutex_lock(&cluster->lock);
-    for (size_t i = 0; i < cluster->peer_count; i++) {
-        ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
-        count += ids[count].data != NULL ? 1 : 0;
-    }
-    pthread_mutex_unlock(&cluster->lock);
-    *ret = ids;
-    return count;
-}
-
 bool cluster_in_touch(struct cluster *cluster)
 {
     if (cluster == NULL || !cluster->shared) {
@@ -233,23 +213,21 @@ static int forget_fn(struct ng_call *pub, const struct ng_doc *present, struct n
     return NG_OK;
 }
 
-static int cluster_look(struct cluster *cluster, struct call *call)
+/* What the database knows of the others now. */
+static int look_now(struct cluster *cluster, struct call *call, struct looking *looking)
 {
-    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
-    if (looking == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    looking->cluster = cluster;
-    looking->call = call;
-    looking->now_ms = clock_unix_ms();
+    *looking = (struct looking){
+        .cluster = cluster,
+        .call = call,
+        .now_ms = clock_unix_ms(),
+    };
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(CLUSTER_COLLECTION),
         .space = ng_str_of(CLUSTER_SPACE),
         .limit = CLUSTER_PEERS_MAX * 2,
     };
-    struct store *store = cluster->gateway->store;
-    int rc = store_query(store, call, &query, look_row, looking, NULL);
+    int rc = store_query(cluster->gateway->store, call, &query, look_row, looking, NULL);
     int64_t now = clock_monotonic_ns();
     if (rc == NG_OK) {
         pthread_mutex_lock(&cluster->lock);
@@ -261,14 +239,52 @@ static int cluster_look(struct cluster *cluster, struct call *call)
         cluster->looked_ns = now;
         pthread_mutex_unlock(&cluster->lock);
     }
+    return rc;
+}
+
+static int cluster_look(struct cluster *cluster, struct call *call)
+{
+    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
+    if (looking == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = look_now(cluster, call, looking);
     for (size_t i = 0; i < looking->old_count && rc == NG_OK; i++) {
         struct ng_change change = {.size = sizeof(change),
                                    .key = key_of(looking->old[i]),
                                    .fn = forget_fn,
                                    .user = looking};
-        rc = store_write_wait(store, call, &change, 1);
+        rc = store_write_wait(cluster->gateway->store, call, &change, 1);
     }
     return rc;
+}
+
+int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret,
+                  size_t *ret_count)
+{
+    *ret_count = 0;
+    if (cluster == NULL || !cluster->shared) {
+        return NG_OK;
+    }
+    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
+    struct ng_str *ids = arena_alloc(&call->arena, CLUSTER_PEERS_MAX * sizeof(*ids));
+    if (looking == NULL || ids == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = look_now(cluster, call, looking);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    size_t count = 0;
+    for (size_t i = 0; i < cluster->peer_count; i++) {
+        ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
+        rc = ids[count++].data != NULL ? rc : NG_EINTERNAL;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    *ret = ids;
+    *ret_count = count;
+    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
 }
 
 static int beat_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
@@ -301,6 +317,33 @@ static int cluster_beat(struct cluster *cluster, struct call *call)
         pthread_mutex_unlock(&cluster->lock);
         rc = cluster_look(cluster, call);
     }
+    return rc;
+}
+
+int cluster_announce(struct cluster *cluster, struct call *call)
+{
+    if (cluster == NULL || !cluster->shared) {
+        return NG_OK;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    bool known = cluster->beat_ns != 0;
+    pthread_mutex_unlock(&cluster->lock);
+    if (known) {
+        return NG_OK;
+    }
+    /* Not with the caller's: the document is the gateway's. */
+    struct call *own = call_new(cluster->gateway);
+    if (own == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    own->may_block = true;
+    own->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
+    int rc = cluster_beat(cluster, own);
+    if (rc != NG_OK) {
+        struct ng_str text = own->work.message;
+        (void)call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(own);
     return rc;
 }
 

@@ -35,8 +35,13 @@ void cluster_free(struct cluster *cluster);
 struct ng_str cluster_id(const struct cluster *cluster);
 /* May that gateway still be at work? This one is. */
 bool cluster_is_alive(struct cluster *cluster, struct ng_str id);
-/* The ids of the other gateways, living or not, in memory of the call; how many. NULL: 0. */
-size_t cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret);
+/* The ids of all other gateways that announced themselves until now, living or not, as the
+ * database knows them: in memory of the call. cluster NULL, documents not shared: none. Waits.
+ */
+int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret,
+                  size_t *ret_count);
+/* From then on all others find this one. Before it leaves what they have to find. Waits. */
+int cluster_announce(struct cluster *cluster, struct call *call);
 /* Do the others know that this one lives? Else it must not go on with what only one may do. */
 bool cluster_in_touch(struct cluster *cluster);
 

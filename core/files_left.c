@@ -103,13 +103,13 @@ static int left_query(struct files *files, struct call *call, struct ng_str real
         .term_count = 1,
         .with_text = true,
     };
-    query.space_count = cluster_peers(call->gateway->cluster, call, &spaces);
+    int rc = cluster_peers(call->gateway->cluster, call, &spaces, &query.space_count);
     for (size_t i = 0; i < query.space_count; i++) {
         spaces[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)spaces[i].len,
                                  spaces[i].data);
     }
-    if (query.space_count == 0) {
-        return NG_OK;
+    if (rc != NG_OK || query.space_count == 0) {
+        return rc;
     }
     query.spaces = spaces;
     query.limit = (uint32_t)query.space_count;
@@ -215,6 +215,21 @@ int files_left_settle(struct files *files, struct call *call, const struct ng_st
     return rc != NG_OK || !found ? rc : files_left_answer(call, ret_answered);
 }
 
+/* Is another gateway at this very call? Then it is the other's. */
+static int left_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
+                          size_t count)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        struct left left;
+        rc = left_find(files, call, names[i], &left);
+        if (rc == NG_OK && left.json.data != NULL) {
+            rc = left_busy(call, names[i]);
+        }
+    }
+    return rc;
+}
+
 int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
                      size_t count, bool *ret_answered)
 {
@@ -222,26 +237,23 @@ int files_left_check(struct files *files, struct call *call, const struct ng_str
     if (call->idem == NULL || !store_is_shared(files->store)) {
         return NG_OK;
     }
-    for (size_t i = 0; i < count; i++) {
-        struct left left;
-        int rc = left_find(files, call, names[i], &left);
-        if (rc == NG_OK && left.json.data != NULL) {
-            rc = left_busy(call, names[i]);
-        }
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return files_left_answer(call, ret_answered);
+    int rc = left_elsewhere(files, call, names, count);
+    return rc != NG_OK ? rc : files_left_answer(call, ret_answered);
 }
 
-int files_left_end(struct files *files, struct call *call, int rc)
+int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
+                   size_t count, int rc)
 {
     bool answered = false;
     if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {
         return rc;
     }
     struct result kept = call->work;
+    /* What it stumbled over may be what its other try did since it was looked for. */
+    if (left_elsewhere(files, call, names, count) == NG_EBUSY) {
+        return NG_EBUSY;
+    }
+    call->work = kept;
     if (files_left_answer(call, &answered) != NG_OK || !answered) {
         call->work = kept;
         return rc;

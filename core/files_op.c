@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster.h"
 #include "files_state.h"
 #include "gateway.h"
 #include "str.h"
@@ -44,7 +45,7 @@ static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
     if (rc < NG_OK && op->step != op_abandoned) {
-        rc = files_left_end(op->files, op->call, rc);
+        rc = files_left_end(op->files, op->call, op->lock_names, op->lock_count, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
         rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
@@ -288,7 +289,10 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return rc;
     }
     struct result before = op->call->work;
-    rc = files_left_built_on(op->files, op->call, &op->record);
+    rc = cluster_announce(op->call->gateway->cluster, op->call);
+    if (rc == NG_OK) {
+        rc = files_left_built_on(op->files, op->call, &op->record);
+    }
     if (rc != NG_OK) {
         return rc;
     }

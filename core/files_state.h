@@ -262,8 +262,9 @@ int files_left_settle(struct files *files, struct call *call, const struct ng_st
 int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
                      size_t count, bool *ret_answered);
 /* What a change comes to that fails with rc: it may have met what another gateway made of the
- * same call a moment ago. */
-int files_left_end(struct files *files, struct call *call, int rc);
+ * same call a moment ago, or is about to make. */
+int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
+                   size_t count, int rc);
 /* The file as it was read is what another gateway saved and could not complete yet: that is to
  * be marked with this change's intent, as the file will no longer tell. */
 int files_left_built_on(struct files *files, struct call *call, struct file_record *record);

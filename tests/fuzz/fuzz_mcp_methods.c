@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_mcp_methods.c - requests to a whole gateway, with plugins, documents and tasks: a byte
  * that picks method and era, then the params, which get their _meta. Each is answered, once. */
-#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mcp_http.h"
 #include "mcp_tasks.h"
 #include "str.h"
+#include "whole_gateway.h"
 
 #define ANSWER_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define INPUT_BYTES_MAX 8192
-#define DRAIN_MS 5000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,11 +22,11 @@ struct waiter {
     bool done;
 };
 
+static struct whole_gateway whole;
 static struct gateway *gateway;
 static struct mcp_http *mcp;
 static const char no_id[] = "000000000000000000000000000000000000000000000000";
 static char last_id[MCP_TASK_ID_LEN + 1];
-static char folder[] = "/tmp/notegate-fuzz-XXXXXX";
 
 static void must(bool holds)
 {
@@ -37,45 +35,29 @@ static void must(bool holds)
     }
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *ftw)
-{
-    (void)info;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void close_gateway(void)
 {
     mcp_tasks_stop(gateway, true);
-    if (gateway_drain(gateway, DRAIN_MS)) {
+    bool drained = whole_gateway_drain(&whole);
+    if (drained) {
         mcp_http_free(mcp);
-        gateway_close(gateway);
     }
-    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    whole_gateway_close(&whole, drained);
 }
 
 static void open_gateway(void)
 {
-    char data_dir[64];
-    const char *sets[] = {data_dir, "documents=memory",
-                          "plugins=" NOTEGATE_BUILD "/tests/modules/tasker.so,notebook",
-                          "limits.workers=4", "limits.call_timeout=200ms"};
-    struct config_input input = {.no_file = true, .sets = sets, .set_count = NG_COUNT(sets)};
-    struct config *config = NULL;
+    static const char *const sets[] = {
+        "documents=memory", "plugins=" NOTEGATE_BUILD "/tests/modules/tasker.so,notebook",
+        "limits.workers=4", "limits.call_timeout=200ms", NULL};
     struct buf error;
-    must(mkdtemp(folder) != NULL);
-    (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", folder);
-    (void)setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 1);
     buf_init(&error, 65536);
-    if (config_load(&input, &config, &error) != NG_OK ||
-        gateway_open(config, GATEWAY_FULL, 0, &gateway, &error) != NG_OK ||
-        mcp_tasks_open(gateway, &error) != NG_OK) {
-        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
-        abort();
-    }
-    buf_done(&error);
+    whole_folder(whole.folder);
+    whole_gateway_open(&whole, sets);
+    gateway = whole.gateway;
+    must(mcp_tasks_open(gateway, &error) == NG_OK);
     must(mcp_http_new(gateway, &mcp) == NG_OK && atexit(close_gateway) == 0);
+    buf_done(&error);
 }
 
 static struct ng_str no_header(const struct mcp_http_request *request, const char *name)

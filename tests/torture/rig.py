@@ -63,7 +63,7 @@ class Round:
         self.folder = tempfile.mkdtemp(prefix=f"notegate-torture-{number}-")
         self.stop_file = os.path.join(self.folder, "stop")
         self.agents = {}
-        self.died = 0
+        self.died, self.refused_starts = 0, 0
         self.running = None
         self.story = open(os.path.join(self.folder, "story"), "w", buffering=1)
         self.began = time.monotonic()
@@ -132,7 +132,10 @@ class Round:
             if not self.faults.may_end(gateway, code):
                 raise Violation(f"{gateway.name} ended with {code}; see {gateway.log} and {self.folder}/story")
             self.tell(gateway.name, "ended with", code)
-            self.died += 1
+            if gateway.port is None and code == 1:
+                self.refused_starts += 1
+            else:
+                self.died += 1
             gateway.start()
         for name, process in self.agents.items():
             if process.poll() not in (None, 0):
@@ -224,12 +227,14 @@ class Totals:
 
     def __init__(self):
         self.rounds, self.faults = collections.Counter(), collections.Counter()
-        self.writes, self.died, self.seconds = collections.Counter(), 0, 0
+        self.writes, self.seconds = collections.Counter(), 0
+        self.died, self.refused_starts = 0, 0
 
     def add(self, done):
         self.rounds[done.kind] += 1
         self.faults.update(done.faults.counts)
         self.died += done.died
+        self.refused_starts += done.refused_starts
         for book in done.books:
             for tool, count in book.tools().items():
                 self.writes[done.kind, tool] += count
@@ -239,7 +244,7 @@ class Totals:
         lines = [f"{sum(self.rounds.values()) - self.rounds['not begun']} rounds in {self.seconds:.0f} s: "
                  + ", ".join(f"{count} {kind}" for kind, count in sorted(self.rounds.items())),
                  f"faults: {', '.join(f'{count} {kind}' for kind, count in sorted(self.faults.items())) or 'none'}",
-                 f"gateways that ended by themselves, as their faults excuse: {self.died}",
+                 f"as their faults excuse, gateways ended by themselves: {self.died}; would not start: {self.refused_starts}",
                  f"acknowledged writes: {sum(self.writes.values())}",
                  f"{'':22}" + "".join(f"{kind:>9}" for kind in kinds)]
         for tool in sorted({tool for _, tool in self.writes}):

@@ -490,6 +490,45 @@ static void test_lives(void **state)
     bench_close(&bench);
 }
 
+static size_t peers_of(struct harness *harness, const char *wanted, bool *ret_has)
+{
+    struct call *call = harness_new_call(harness);
+    struct ng_str *ids = NULL;
+    size_t count = 0;
+    *ret_has = false;
+    assert_int_equal(cluster_peers(harness->gateway->cluster, call, &ids, &count), NG_OK);
+    for (size_t i = 0; i < count; i++) {
+        *ret_has = *ret_has || str_is(ids[i], wanted);
+    }
+    call_unref(call);
+    return count;
+}
+
+/* Whoever announced itself is found at once, and not when somebody looks the next time. */
+static void test_peers(void **state)
+{
+    struct harness first;
+    struct harness second;
+    bool has = false;
+    (void)state;
+    hub_reset();
+    bench_open_one(&first);
+    WAIT_FOR(cluster_in_touch(first.gateway->cluster));
+    assert_int_equal(peers_of(&first, "", &has), 0);
+    bench_open_one(&second);
+    struct call *call = harness_new_call(&second);
+    assert_int_equal(cluster_announce(second.gateway->cluster, call), NG_OK);
+    call_unref(call);
+    struct ng_str id = cluster_id(second.gateway->cluster);
+    assert_int_equal(peers_of(&first, id.data, &has), 1);
+    assert_true(has);
+    assert_int_equal(peers_of(&second, cluster_id(first.gateway->cluster).data, &has), 1);
+    assert_true(has);
+    hub_reset();
+    harness_close(&second);
+    harness_close(&first);
+}
+
 int main(void)
 {
     hub = hub_load();
@@ -501,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_journal),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
