@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What the READMEs of the folders say: every file has its place there, and what they name is there."""
+
+import re
+
+import pytest
+from conftest import SOURCE
+
+# Folders with a README of their own. What is below them and has none is told in theirs.
+PAGES = sorted(
+    path
+    for pattern in ("*/README.md", "backends/*/README.md", "plugins/*/README.md")
+    for path in SOURCE.glob(pattern)
+    if path.parent.name != "build"
+)
+CODE = (".c", ".h", ".py", ".mjs", ".sh", ".cmake", ".service", ".yaml", ".in", "")
+# What is at home in any folder, or is a test by its name.
+ANYWHERE = re.compile(r"README\.md|CMakeLists\.txt|package(-lock)?\.json|test_.*|__pycache__|.*\.pyc|corpora|guides|data")
+
+
+def names(page):
+    """What stands in backticks, outside of fenced blocks."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def pattern_of(name):
+    """`a*.c`: all that begin so; `_b.c`, behind `a.c`: `a_b.c`."""
+    return re.compile(("" if not name.startswith("_") else r"[a-z_]+") + re.escape(name).replace(r"\*", "[a-z0-9_]*"))
+
+
+def files_of(page):
+    """The files that the page has to place: those of its folder, and of the folders below that have no page."""
+    found = []
+    waiting = [page.parent]
+    while waiting:
+        for path in sorted(waiting.pop().iterdir()):
+            if ANYWHERE.fullmatch(path.name):
+                continue
+            if path.is_dir() and not (path / "README.md").exists():
+                waiting.append(path)
+            elif path.is_file() and path.suffix in CODE:
+                found.append(path)
+    return found
+
+
+def placed(path, said):
+    """By its own name, or by that of the `.c` or `.h` beside it."""
+    own = [path.name] + ([path.stem + ".c", path.stem + ".h"] if path.suffix in (".c", ".h") else [])
+    for name in said:
+        last = name.split(" ")[0].rsplit("/", 1)[-1]
+        if last and any(pattern_of(last).fullmatch(other) for other in own):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SOURCE).parent))
+def test_every_file_has_its_place(page):
+    said = names(page)
+    missing = [str(path.relative_to(page.parent)) for path in files_of(page) if not placed(path, said)]
+    assert missing == [], f"{page.relative_to(SOURCE)} does not say what these are for"
+
+
+FILE = re.compile(r"[\w./*-]*\.(?:c|h|py|mjs|sh|cmake|supp)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SOURCE).parent))
+def test_every_named_file_is_there(page):
+    gone = []
+    for name in names(page):
+        if not FILE.fullmatch(name) or "NAME" in name or "_X" in name:
+            continue
+        wanted = f"*{name}" if name.startswith("_") else name.removeprefix("../")
+        below = [path for path in page.parent.rglob(wanted.rsplit("/", 1)[-1]) if path.match(wanted)]
+        if not below and not any(list(folder.glob(wanted)) for folder in (SOURCE, SOURCE / "core/include")):
+            gone.append(name)
+    assert gone == [], f"{page.relative_to(SOURCE)} names what is not there"
+
+
+@pytest.mark.parametrize("folder", ["core", "api"])
+def test_every_named_function_is_there(folder):
+    words = set()
+    for path in [*SOURCE.glob("core/*.[ch]"), *SOURCE.glob("core/include/notegate/*.h"), *SOURCE.glob("api/*.[ch]"),
+                 *SOURCE.glob("backends/*/*.[ch]")]:
+        words |= set(re.findall(r"\w+", path.read_text()))
+    named = {name.removesuffix("()") for name in names(SOURCE / folder / "README.md")}
+    gone = sorted(name for name in named if re.fullmatch(r"[a-z]+_\w+", name) and name not in words)
+    assert gone == [], f"{folder}/README.md names what no code has"
