@@ -192,22 +192,29 @@ int idem_answer(struct call *call, struct ng_answer *ret)
     return NG_OK;
 }
 
-static struct ng_str idem_read_hex(struct call *call, struct ng_str hex)
+static int idem_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* {NULL, 0}: it is no such text, or memory is out. */
+static struct ng_str idem_read_hex(struct call *call, const struct ng_value *value)
 {
     struct ng_str none = {NULL, 0};
-    char *bytes = arena_alloc(&call->arena, hex.len / 2 + 1);
-    if (bytes == NULL) {
+    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len % 2 != 0) {
         return none;
     }
-    for (size_t i = 0; i + 1 < hex.len; i += 2) {
-        int value = 0;
-        for (size_t j = 0; j < 2; j++) {
-            char c = hex.data[i + j];
-            value = value * 16 + (c >= 'a' ? c - 'a' + 10 : c - '0');
+    struct ng_str hex = value->text;
+    char *bytes = arena_alloc(&call->arena, hex.len / 2 + 1);
+    for (size_t i = 0; bytes != NULL && i + 1 < hex.len; i += 2) {
+        int high = idem_digit(hex.data[i]);
+        int low = idem_digit(hex.data[i + 1]);
+        if (high < 0 || low < 0) {
+            return none;
         }
-        bytes[i / 2] = (char)value;
+        bytes[i / 2] = (char)(high << 4 | low);
     }
-    return str_make(bytes, hex.len / 2);
+    return bytes == NULL ? none : str_make(bytes, hex.len / 2);
 }
 
 static struct ng_str idem_text(const struct ng_value *object, const char *name)
@@ -223,52 +230,75 @@ static bool idem_true(const struct ng_value *object, const char *name)
     return value != NULL && value->type == NG_TYPE_TRUE;
 }
 
-static int idem_read_parts(struct call *call, const struct ng_value *parts)
+static bool idem_read_parts(struct call *call, const struct ng_value *parts)
 {
-    for (const struct ng_value *item = parts == NULL ? NULL : parts->first; item != NULL;
-         item = item->next) {
+    if (parts == NULL || parts->type != NG_TYPE_ARRAY) {
+        return false;
+    }
+    for (const struct ng_value *item = parts->first; item != NULL; item = item->next) {
         struct part *part = arena_zalloc(&call->arena, sizeof(*part));
         int64_t kind = 0;
-        if (part == NULL || json_integer(json_get(item, "kind"), &kind) != NG_OK) {
-            return NG_EINTERNAL;
+        if (part == NULL || json_integer(json_get(item, "kind"), &kind) != NG_OK ||
+            kind < PART_TEXT || kind > PART_LINK) {
+            return false;
         }
         part->kind = (enum part_kind)kind;
         part->mime_type = idem_text(item, "mime");
         part->uri = idem_text(item, "uri");
         part->name = idem_text(item, "name");
         part->is_text = idem_true(item, "is_text");
-        part->data = idem_read_hex(call, idem_text(item, "data"));
+        part->data = idem_read_hex(call, json_get(item, "data"));
+        if (part->data.data == NULL) {
+            return false;
+        }
         *(call->work.last_part == NULL ? &call->work.parts : &call->work.last_part->next) =
             part;
         call->work.last_part = part;
     }
-    return NG_OK;
+    return true;
+}
+
+static bool idem_read_revision(struct result *work, const struct ng_value *revision)
+{
+    int64_t number = 0;
+    if (revision == NULL) {
+        return true;
+    }
+    if (revision->type == NG_TYPE_STRING) {
+        work->revision_kind = REVISION_TEXT;
+        work->revision_text = revision->text;
+        return true;
+    }
+    work->revision_kind = REVISION_NUMBER;
+    bool good = json_integer(revision, &number) == NG_OK && number >= 0;
+    work->revision_number = (uint64_t)number;
+    return good;
+}
+
+static bool idem_read_value(struct call *call, const struct ng_value *value)
+{
+    struct result *work = &call->work;
+    const struct ng_value *bytes = json_get(value, "bytes");
+    work->is_json = idem_true(value, "is_json");
+    work->text = bytes != NULL ? idem_read_hex(call, bytes) : idem_text(value, "text");
+    work->has_text = work->text.data != NULL;
+    return (bytes == NULL || work->has_text) &&
+           idem_read_revision(work, json_get(value, "revision")) &&
+           idem_read_parts(call, json_get(value, "parts"));
 }
 
 static int idem_read_reply(struct call *call, struct ng_str reply)
 {
     const struct ng_value *value = NULL;
     struct json_error error;
-    if (json_parse(&call->arena, reply, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL,
-                         "the stored answer of this idempotency key is damaged");
+    call_reset_result(call);
+    if (json_parse(&call->arena, reply, JSON_DEPTH_DEFAULT, &value, &error) == NG_OK &&
+        idem_read_value(call, value)) {
+        return NG_OK;
     }
     call_reset_result(call);
-    struct result *work = &call->work;
-    work->is_json = idem_true(value, "is_json");
-    const struct ng_value *bytes = json_get(value, "bytes");
-    work->text = bytes != NULL ? idem_read_hex(call, bytes->text) : idem_text(value, "text");
-    work->has_text = work->text.data != NULL;
-    const struct ng_value *revision = json_get(value, "revision");
-    int64_t number = 0;
-    if (revision != NULL && revision->type == NG_TYPE_STRING) {
-        work->revision_kind = REVISION_TEXT;
-        work->revision_text = revision->text;
-    } else if (revision != NULL && json_integer(revision, &number) == NG_OK) {
-        work->revision_kind = REVISION_NUMBER;
-        work->revision_number = (uint64_t)number;
-    }
-    return idem_read_parts(call, json_get(value, "parts"));
+    return call_fail(call, NG_EINTERNAL, "the stored answer of this idempotency key %s",
+                     call->arena.failed ? "does not fit into memory" : "is damaged");
 }
 
 /* ---- holding a key ---- */

@@ -123,12 +123,19 @@ static int listing_give(const struct listing *listing, const redisReply *order,
     words[1] = listing->heads;
     for (size_t i = 0; i < count; i++) {
         words[i + 2] = redis_text(order->element[2 * i]);
+        if (words[i + 2].data == NULL || redis_text(order->element[2 * i + 1]).data == NULL) {
+            return link_fail_reply(listing->redis->link, call, order);
+        }
     }
     ask_init(&ask, listing->redis->link, call);
     ask_add(&ask, words, count + 2);
     int rc = ask_run_all(&ask);
+    const redisReply *heads = ask_reply(&ask, 0);
+    if (rc == NG_OK && (heads->type != REDIS_REPLY_ARRAY || heads->elements != count)) {
+        rc = link_fail_reply(listing->redis->link, call, heads);
+    }
     for (size_t i = 0; rc == NG_OK && i < count && !*ret_stopped; i++) {
-        struct ng_str head = redis_text(ask_reply(&ask, 0)->element[i]);
+        struct ng_str head = redis_text(heads->element[i]);
         int64_t time_ms = strtoll(redis_text(order->element[2 * i + 1]).data, NULL, 10);
         struct ng_doc doc = {
             .size = sizeof(doc),

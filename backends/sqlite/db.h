@@ -194,6 +194,22 @@ struct turn {
 struct job;
 struct import;
 
+/* How many revisions of a document up to this one are kept. */
+struct counted {
+    int64_t doc; /* 0: nothing */
+    uint64_t upto, count;
+    uint64_t thinned; /* when this was so */
+};
+
+/* Documents whose count is remembered. */
+#define COUNTS_KEPT 256
+
+struct counts {
+    pthread_mutex_t lock;
+    struct counted slots[COUNTS_KEPT]; /* by the document's number */
+    atomic_uint_fast64_t thinned;      /* how often revisions went; odd: some are going */
+};
+
 struct db {
     char path[DB_PATH_MAX]; /* for messages: the file, or "memory" */
     char uri[DB_PATH_MAX];
@@ -230,6 +246,8 @@ struct db {
     size_t gate_readers;
     bool gate_writing;
     size_t gate_waiting;
+
+    struct counts counts;
 
     atomic_uint_fast64_t stat_transactions, stat_batches, stat_puts, stat_failures;
 };
@@ -359,6 +377,16 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
 int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
                  ng_event_fn *event, void *user);
 int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
+
+/* counts.c */
+/* Asked before the reader's transaction begins: which counts hold in it. */
+uint64_t counts_now(struct db *db);
+/* Before and after a transaction that takes revisions out. With the turn. */
+void counts_thin(struct db *db);
+/* Kept revisions from `from` to `to` by the log. The connection has read something already;
+ * there is nothing to come between them. SQLITE_OK or the error. */
+int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t thinned,
+                   uint64_t *ret);
 
 /* sql.c: statements that are put together, with the values that belong to them */
 struct bound {

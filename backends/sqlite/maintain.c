@@ -180,48 +180,54 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     return rc;
 }
 
-/* Drops a run of marked revisions, at most THIN_ROWS, after making the one behind them stand
- * alone. */
-static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+/* Drops a run of marked revisions after making the one behind them stand alone. */
+static int drop_rows(struct thinning *thin, size_t first, size_t last, struct state *state)
 {
     struct conn *conn = thin->db->writer;
-    if (work_begin(thin->db, true) != SQLITE_OK) {
-        int failed = conn_fail(conn, thin->call, "thinning history");
-        (void)work_end(thin->db, false);
-        return failed;
-    }
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
-    int rc = stmt != NULL ? NG_OK : NG_EINTERNAL;
-    uint64_t behind = 0;
-    if (stmt != NULL) {
-        /* There may be none: then nothing lies on what is dropped. */
-        (void)sqlite3_bind_int64(stmt, 1, thin->doc);
-        (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
-        (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
-        behind = sqlite3_step(stmt) == SQLITE_ROW ? column_u64(stmt, 0) : 0;
-        (void)sqlite3_reset(stmt);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
     }
-    if (rc == NG_OK && behind > 0) {
+    /* There may be none behind: then nothing lies on what is dropped. */
+    (void)sqlite3_bind_int64(stmt, 1, thin->doc);
+    (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
+    (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
+    uint64_t behind = sqlite3_step(stmt) == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    (void)sqlite3_reset(stmt);
+    int rc = NG_OK;
+    if (behind > 0) {
         rc = state_load(conn, thin->doc, behind, state);
         rc = rc == NG_OK ? make_whole(conn, thin->doc, behind, state) : rc;
     }
     for (size_t i = first; i <= last && rc == NG_OK; i++) {
         rc = drop_row(conn, &thin->list[i]);
     }
-    if (rc != NG_OK) {
-        rc = rc == NG_EINTERNAL
-                 ? conn_fail(conn, thin->call, "thinning history")
-                 : ng_fail(
-                       thin->call, NG_EUNAVAILABLE,
-                       "the history in %s is damaged: run `notegate verify` and restore from "
-                       "a backup",
-                       thin->db->path);
+    return rc;
+}
+
+/* A run of at most THIN_ROWS in a transaction of its own. */
+static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+{
+    struct db *db = thin->db;
+    work_enter(db);
+    counts_thin(db);
+    int rc =
+        work_open(db, true) == SQLITE_OK ? drop_rows(thin, first, last, state) : NG_EINTERNAL;
+    if (rc == NG_EINTERNAL) {
+        rc = conn_fail(db->writer, thin->call, "thinning history");
+    } else if (rc != NG_OK) {
+        rc = ng_fail(thin->call, NG_EUNAVAILABLE,
+                     "the history in %s is damaged: run `notegate verify` and restore from "
+                     "a backup",
+                     db->path);
     }
-    if (work_end(thin->db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
+    if (work_close(db, rc == NG_OK) != SQLITE_OK && rc == NG_OK) {
         rc = ng_fail(thin->call, NG_EUNAVAILABLE,
                      "thinning history failed: %s could not be written; check the disk",
-                     thin->db->path);
+                     db->path);
     }
+    counts_thin(db);
+    work_leave(db);
     return rc;
 }
 

@@ -228,10 +228,10 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
     return rc;
 }
 
-/* By the index of the log alone: no row of it is touched. */
 int read_history_count(void *self, struct ng_call *call, const struct ng_key *key,
                        const struct ng_range *range, uint64_t *ret_count)
 {
+    uint64_t thinned = counts_now(self);
     struct conn *conn = NULL;
     sqlite3_stmt *doc = NULL;
     int rc = reader_begin(self, call, &conn);
@@ -239,21 +239,18 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
         return rc;
     }
     rc = present(conn, call, key, &doc);
-    sqlite3_stmt *stmt = rc == NG_OK ? conn_stmt(conn, STMT_LOG_COUNT) : NULL;
-    if (stmt != NULL) {
+    if (rc == NG_OK) {
+        /* The newest counts as kept whatever the log says. */
         uint64_t newest = column_u64(doc, 4);
         uint64_t to = range->to == 0 || range->to > newest ? newest : range->to;
         bool has_newest = to == newest && range->from <= to;
-        (void)sqlite3_bind_int64(stmt, 1, sqlite3_column_int64(doc, 0));
-        (void)bind_u64(stmt, 2, range->from);
-        (void)bind_u64(stmt, 3, has_newest ? to - 1 : to);
-        if (sqlite3_step(stmt) == SQLITE_ROW) {
-            *ret_count = column_u64(stmt, 0) + (has_newest ? 1 : 0);
+        uint64_t count = 0;
+        if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from,
+                           has_newest ? to - 1 : to, thinned, &count) == SQLITE_OK) {
+            *ret_count = count + (has_newest ? 1 : 0);
         } else {
             rc = conn_fail(conn, call, "counting a history");
         }
-    } else if (rc == NG_OK) {
-        rc = conn_fail(conn, call, "counting a history");
     }
     reader_end(conn);
     return rc;

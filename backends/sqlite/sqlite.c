@@ -23,6 +23,7 @@ static int init_locks(struct db *db)
     failed |= pthread_mutex_init(&db->collections_lock, NULL);
     failed |= pthread_mutex_init(&db->readers_lock, NULL);
     failed |= pthread_mutex_init(&db->gate_lock, NULL);
+    failed |= pthread_mutex_init(&db->counts.lock, NULL);
     failed |= pthread_cond_init(&db->queued, &monotonic);
     failed |= pthread_cond_init(&db->reader_free, &monotonic);
     failed |= pthread_cond_init(&db->gate_moved, &monotonic);
@@ -41,6 +42,7 @@ static void db_free(struct db *db)
     pthread_mutex_destroy(&db->collections_lock);
     pthread_mutex_destroy(&db->readers_lock);
     pthread_mutex_destroy(&db->gate_lock);
+    pthread_mutex_destroy(&db->counts.lock);
     pthread_cond_destroy(&db->queued);
     pthread_cond_destroy(&db->reader_free);
     pthread_cond_destroy(&db->gate_moved);
