@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../shared/bytes.h"
 #include "notegate/backend.h"
 
 #define DB_ERROR_MAX 512
@@ -51,12 +52,6 @@
 
 /* How a version keeps its revision. */
 enum kept { KEPT_NONE = 0, KEPT_WHOLE = 1, KEPT_SPLICE = 2 };
-
-/* Bytes that grow. */
-struct bytes {
-    char *data;
-    size_t len, cap;
-};
 
 /* What came of an operation on the server. */
 struct fault {
@@ -221,22 +216,8 @@ typedef int op_each_fn(void *user, const bson_t *doc);
 bool op_find(struct mongo *db, const char *collection, const bson_t *filter, const bson_t *opts,
              op_each_fn *each, void *user, struct fault *fault);
 
-/* ---- bytes.c ---- */
+/* ---- hash.c, and texts ---- */
 
-int bytes_add(struct bytes *bytes, const void *data, size_t len);
-int bytes_add_c(struct bytes *bytes, const char *text);
-int bytes_set(struct bytes *bytes, struct ng_str data);
-int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted);
-void bytes_done(struct bytes *bytes);
-static inline struct ng_str str_of(const char *data, size_t len)
-{
-    struct ng_str str = {data, len};
-    return str;
-}
-static inline struct ng_str bytes_str(const struct bytes *bytes)
-{
-    return str_of(bytes->data != NULL ? bytes->data : "", bytes->len);
-}
 static inline bool str_same(struct ng_str a, struct ng_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
@@ -247,7 +228,6 @@ static inline int str_clip(struct ng_str text, int most)
 }
 void content_hash(struct ng_str json, struct ng_str text, bool deleted,
                   unsigned char ret[HASH_BYTES]);
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
 
 /* ---- names.c: what names a document on the server ---- */
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../shared/bytes.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
@@ -50,12 +51,6 @@
 /* How a row of `log` keeps its revision. */
 enum log_kind { LOG_NONE = 0, LOG_WHOLE = 1, LOG_SPLICE = 2 };
 enum log_flags { LOG_DELETED = 1, LOG_QUIET = 2 };
-
-/* Bytes that grow. */
-struct bytes {
-    char *data;
-    size_t len, cap;
-};
 
 /* A content that a walk along the revisions of one document has reached. */
 struct state {
@@ -318,19 +313,9 @@ bool values_next(struct ng_str blob, size_t *at, struct value *ret);
 void value_bind(sqlite3_stmt *stmt, int index, const struct value *value);
 int values_functions(sqlite3 *sql);
 
-/* splice.c: bytes, content hash, splices, reading a revision */
-int bytes_add(struct bytes *bytes, const void *data, size_t len);
-int bytes_set(struct bytes *bytes, struct ng_str data);
-int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted);
-void bytes_done(struct bytes *bytes);
-static inline struct ng_str bytes_str(const struct bytes *bytes)
-{
-    struct ng_str str = {bytes->data != NULL ? bytes->data : "", bytes->len};
-    return str;
-}
+/* splice.c: content hash, reading a revision */
 void content_hash(struct ng_str json, struct ng_str text, bool deleted,
                   unsigned char ret[HASH_BYTES]);
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
 /* Brings `state` to this revision of the document. NG_ENOTFOUND: not kept; NG_EUNAVAILABLE:
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
@@ -469,12 +454,6 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 int import_end(void *self, struct ng_call *call, bool keep);
 void import_abandon(struct db *db);
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user);
-
-static inline struct ng_str str_of(const char *data, size_t len)
-{
-    struct ng_str str = {data, len};
-    return str;
-}
 
 static inline bool str_same(struct ng_str a, struct ng_str b)
 {

@@ -1,74 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* splice.c - contents: growing bytes, the hash that verify compares, splices, and reading a
- * revision along its chain. */
+/* splice.c - contents: the hash that verify compares, and reading a revision along its chain.
+ */
 #include "db.h"
 
 #include <endian.h>
-
-static int bytes_reserve(struct bytes *bytes, size_t more)
-{
-    if (more > SIZE_MAX / 4 || bytes->len > SIZE_MAX / 4) {
-        return NG_ETOOLARGE;
-    }
-    size_t need = bytes->len + more;
-    if (need <= bytes->cap) {
-        return NG_OK;
-    }
-    size_t cap = bytes->cap < 64 ? 64 : bytes->cap;
-    while (cap < need) {
-        cap += cap / 2;
-    }
-    char *data = realloc(bytes->data, cap);
-    if (data == NULL) {
-        return NG_EINTERNAL;
-    }
-    bytes->data = data;
-    bytes->cap = cap;
-    return NG_OK;
-}
-
-int bytes_add(struct bytes *bytes, const void *data, size_t len)
-{
-    int rc = bytes_reserve(bytes, len);
-    if (rc == NG_OK && len > 0) {
-        memcpy(bytes->data + bytes->len, data, len);
-        bytes->len += len;
-    }
-    return rc;
-}
-
-int bytes_set(struct bytes *bytes, struct ng_str data)
-{
-    bytes->len = 0;
-    return bytes_add(bytes, data.data, data.len);
-}
-
-int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted)
-{
-    if (at > bytes->len || removed > bytes->len - at) {
-        return NG_EUNAVAILABLE; /* does not fit: the row is damaged */
-    }
-    int rc = bytes_reserve(bytes, inserted.len);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    size_t from = (size_t)(at + removed);
-    size_t tail = bytes->len - from;
-    if (tail > 0) {
-        memmove(bytes->data + at + inserted.len, bytes->data + from, tail);
-    }
-    if (inserted.len > 0) {
-        memcpy(bytes->data + at, inserted.data, inserted.len);
-    }
-    bytes->len = (size_t)at + inserted.len + tail;
-    return NG_OK;
-}
-
-void bytes_done(struct bytes *bytes)
-{
-    free(bytes->data);
-    memset(bytes, 0, sizeof(*bytes));
-}
 
 /* Two 64-bit lanes, eight bytes a step, each lane a multiply and rotate with constants of its
  * own. It finds damage; it does not withstand someone who makes collisions on purpose. */
@@ -134,27 +69,6 @@ void content_hash(struct ng_str json, struct ng_str text, bool deleted,
         ret[i] = (unsigned char)(a >> (8 * i));
         ret[8 + i] = (unsigned char)(b >> (8 * i));
     }
-}
-
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret)
-{
-    size_t most = before.len < after.len ? before.len : after.len;
-    size_t head = 0;
-    while (head + 8 <= most && memcmp(before.data + head, after.data + head, 8) == 0) {
-        head += 8;
-    }
-    while (head < most && before.data[head] == after.data[head]) {
-        head++;
-    }
-    size_t tail = 0;
-    while (tail < most - head &&
-           before.data[before.len - tail - 1] == after.data[after.len - tail - 1]) {
-        tail++;
-    }
-    ret->at = head;
-    ret->removed = before.len - head - tail;
-    ret->inserted =
-        str_of(after.data != NULL ? after.data + head : NULL, after.len - head - tail);
 }
 
 /* Applies the row of LOG_CHAIN that the statement stands on. */
