@@ -1,56 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_notebook_checkpoint.c - checkpoints through a whole gateway: what is in one,
- * lists, differences, restores and their undoing, what came meanwhile, many entries, restores
- * that were cut off, versions that stay. */
-#include "test_memory_bench.h"
+/* test_agent_notebook_checkpoint.c - checkpoints: taking, listing, differences, restoring,
+ * versions that stay. */
+#include "test_agent_notebook_checkpoint_rig.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "clock.h"
-#include "dispatch.h"
 #include "gateway.h"
 #include "journal.h"
 #include "store.h"
-
-/* ---- helpers ---- */
-
-static struct ng_str copied(struct bench *bench, struct ng_str text)
-{
-    struct ng_str copy = arena_copy(&bench->arena, text);
-    assert_non_null(copy.data);
-    return copy;
-}
-
-/* Makes the arguments of a call; texts must need no escapes. */
-static const char *form(struct bench *bench, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static const char *form(struct bench *bench, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    assert_true(len > 0 && (size_t)len < sizeof(text));
-    return copied(bench, ng_str_of(text)).data;
-}
-
-static const char *page_new(struct bench *bench, const char *text)
-{
-    const struct ng_value *made = ask(
-        bench, "notebook_create",
-        form(bench, "{\"collection\":\"pages\",\"title\":\"Page\",\"content\":\"%s\"}", text));
-    return copied(bench, json_get(made, "notebook_id")->text).data;
-}
-
-static void page_set(struct bench *bench, const char *id, const char *text)
-{
-    (void)ask(bench, "notebook_update",
-              form(bench,
-                   "{\"collection\":\"pages\",\"notebook_id\":\"%s\",\"content\":\"%s\"}", id,
-                   text));
-}
 
 static void page_drop(struct bench *bench, const char *id)
 {
@@ -58,39 +19,11 @@ static void page_drop(struct bench *bench, const char *id)
               form(bench, "{\"collection\":\"pages\",\"notebook_id\":\"%s\"}", id));
 }
 
-/* The text of a page is this (NULL: there is none), at that version. */
-static void page_is(struct bench *bench, const char *id, const char *text, uint64_t version)
-{
-    struct call *call = harness_new_call(&bench->harness);
-    struct ng_key key = {ng_str_of("pages"), ng_str_of("shared"), ng_str_of(id)};
-    const struct ng_doc *doc = NULL;
-    assert_int_equal(store_get(bench->harness.gateway->store, call, &key, 0, &doc), NG_OK);
-    assert_int_equal(doc->deleted, text == NULL);
-    if (text != NULL && !str_is(doc->text, text)) {
-        fail_msg("page %s is \"%.*s\", it should be \"%s\"", id, (int)doc->text.len,
-                 doc->text.data, text);
-    }
-    assert_int_equal(doc->revision, version);
-    call_unref(call);
-}
-
-static const char *snapshot(struct bench *bench, const char *label)
-{
-    const struct ng_value *made =
-        ask(bench, "checkpoint_snapshot", form(bench, "{\"label\":\"%s\"}", label));
-    return copied(bench, json_get(made, "checkpoint_id")->text).data;
-}
-
 static const struct ng_value *restore(struct bench *bench, const char *id, bool notebooks)
 {
     return ask(bench, "checkpoint_restore",
                form(bench, "{\"checkpoint_id\":\"%s\",\"notebooks\":%s}", id,
                     notebooks ? "true" : "false"));
-}
-
-static void remember(struct bench *bench, const char *text)
-{
-    (void)ask(bench, "memory_log", form(bench, "{\"content\":\"%s\"}", text));
 }
 
 /* A checkpoint as it is kept. */
@@ -102,18 +35,6 @@ static struct ng_str checkpoint_json(struct bench *bench, struct call *call, str
     assert_int_equal(
         journal->checkpoint_get(handle, &call->pub, ng_str_of("shared"), id, &json), NG_OK);
     return json;
-}
-
-/* Memories that recall finds, whatever they say. */
-static int64_t memories(struct bench *bench)
-{
-    const struct ng_value *found =
-        json_get(ask(bench, "memory_recall", "{\"query\":\"\",\"limit\":1000}"), "results");
-    int64_t count = 0;
-    for (const struct ng_value *item = found->first; item != NULL; item = item->next) {
-        count += str_is(json_get(item, "type")->text, "memory");
-    }
-    return count;
 }
 
 /* What the answer says of one entry; NULL: nothing. */
@@ -405,200 +326,6 @@ static void test_restore_while_logging(void **state)
     call_unref(call);
 }
 
-/* ---- restores that were cut off ---- */
-
-/* Writes the record that a gateway leaves which dies in the middle. */
-struct record {
-    const char *json;
-};
-
-static int write_record(struct ng_call *call, const struct ng_doc *present,
-                        struct ng_draft *next, void *user)
-{
-    const struct record *record = user;
-    (void)call;
-    (void)present;
-    return store_draft_json(next, ng_str_of(record->json));
-}
-
-static void leave_record(struct bench *bench, const char *json)
-{
-    struct call *call = harness_new_call(&bench->harness);
-    struct record record = {json};
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = {ng_str_of("agent_restores"), ng_str_of("shared"), ng_str_of("shared")},
-        .fn = write_record,
-        .user = &record,
-    };
-    assert_int_equal(store_write_wait(bench->harness.gateway->store, call, &change, 1), NG_OK);
-    call_unref(call);
-}
-
-static int count_row(void *user, const struct ng_doc *row)
-{
-    size_t *count = user;
-    (void)row;
-    ++*count;
-    return 0;
-}
-
-/* As who recovers looks: what the disk has. A read by key may be a moment behind that, until
- * the store has heard of the commit. */
-static bool record_is_there(struct bench *bench)
-{
-    struct call *call = harness_new_call(&bench->harness);
-    struct ng_query query = {.size = sizeof(query),
-                             .collection = ng_str_of("agent_restores"),
-                             .space = ng_str_of("shared"),
-                             .limit = 10};
-    size_t count = 0;
-    assert_int_equal(
-        store_query(bench->harness.gateway->store, call, &query, count_row, &count, NULL),
-        NG_OK);
-    call_unref(call);
-    return count > 0;
-}
-
-/* As /readyz asks. */
-static int health(struct bench *bench)
-{
-    struct plugin *const *plugins = NULL;
-    struct call *call = harness_new_call(&bench->harness);
-    assert_int_equal(registry_plugins(bench->harness.gateway->registry, &plugins), 1);
-    int rc = plugins[0]->desc.health(plugins[0]->self, &call->pub);
-    call_unref(call);
-    return rc;
-}
-
-static void wait_ready(struct bench *bench)
-{
-    int64_t until = clock_monotonic_ns() + INT64_C(60) * 1000000000;
-    while (health(bench) != NG_OK) {
-        assert_true(clock_monotonic_ns() < until);
-        (void)usleep(1000);
-    }
-}
-
-static const char *record_json(struct bench *bench, const char *checkpoint,
-                               const char *previous, int phase, long long lease)
-{
-    return form(bench,
-                "{\"space\":\"shared\",\"checkpoint\":\"%s\",\"previous\":\"%s\",\"owner\":"
-                "\"elsewhere:/data\",\"token\":\"00000000-0000-4000-8000-000000000000\","
-                "\"phase\":%d,\"notebooks\":true,\"lease\":%lld}",
-                checkpoint, previous, phase, lease);
-}
-
-/* With the phase in which it was cut off: what is there afterwards. */
-static void cut_off(struct bench *bench, int phase)
-{
-    const char *page = page_new(bench, "one");
-    remember(bench, "before");
-    const char *first = snapshot(bench, "first");
-    page_set(bench, page, "two");
-    remember(bench, "after");
-    const char *previous = snapshot(bench, "present");
-    remember(bench, "since");
-    leave_record(bench, record_json(bench, first, phase > 1 ? previous : "", phase, 1));
-    harness_reopen(&bench->harness);
-    wait_ready(bench);
-    assert_false(record_is_there(bench));
-    if (phase == 1) { /* it never began */
-        page_is(bench, page, "two", 2);
-        assert_int_equal(memories(bench), 3);
-        return;
-    }
-    page_is(bench, page, "one", 3);
-    /* What came after the look at the present stays; in the last phase the journal is back. */
-    assert_int_equal(memories(bench), phase == 2 ? 2 : 3);
-    /* A second restart changes nothing more. */
-    harness_reopen(&bench->harness);
-    wait_ready(bench);
-    page_is(bench, page, "one", 3);
-}
-
-static void test_cut_off_begun(void **state)
-{
-    cut_off(*state, 1);
-}
-
-static void test_cut_off_journal(void **state)
-{
-    cut_off(*state, 2);
-}
-
-static void test_cut_off_entries(void **state)
-{
-    cut_off(*state, 3);
-}
-
-/* Another gateway works on it: it is waited for, and taken over when its lease is out. */
-static void test_lease(void **state)
-{
-    struct bench *bench = *state;
-    const char *page = page_new(bench, "one");
-    const char *first = snapshot(bench, "first");
-    page_set(bench, page, "two");
-    const char *previous = snapshot(bench, "present");
-    wait_ready(bench);
-    long long now = bench->harness.gateway->host.now_ms();
-    leave_record(bench, record_json(bench, first, previous, 2, now + 3600000));
-    /* One that was ready stays so. */
-    assert_int_equal(health(bench), NG_OK);
-    refused(bench, "checkpoint_restore", form(bench, "{\"checkpoint_id\":\"%s\"}", first),
-            "BUSY", first);
-    page_is(bench, page, "two", 2);
-    /* One that starts waits. */
-    harness_reopen(&bench->harness);
-    assert_int_equal(health(bench), NG_EBUSY);
-    assert_true(record_is_there(bench));
-    leave_record(bench, record_json(bench, first, previous, 2, now - 1));
-    wait_ready(bench);
-    page_is(bench, page, "one", 3);
-    assert_false(record_is_there(bench));
-}
-
-/* What a dead gateway has left is finished when somebody comes upon it, whether or not anybody
- * asks /readyz; and a gateway that was ready is so meanwhile. */
-static void test_come_upon(void **state)
-{
-    struct bench *bench = *state;
-    const char *page = page_new(bench, "one");
-    const char *first = snapshot(bench, "first");
-    page_set(bench, page, "two");
-    const char *previous = snapshot(bench, "present");
-    wait_ready(bench);
-    leave_record(bench, record_json(bench, first, previous, 2, 1));
-    refused(bench, "checkpoint_restore", form(bench, "{\"checkpoint_id\":\"%s\"}", first),
-            "BUSY", first);
-    int64_t until = clock_monotonic_ns() + INT64_C(60) * 1000000000;
-    while (record_is_there(bench)) {
-        assert_true(clock_monotonic_ns() < until);
-        (void)usleep(1000);
-    }
-    page_is(bench, page, "one", 3);
-    leave_record(bench, record_json(bench, first, previous, 2, 1));
-    assert_int_equal(health(bench), NG_OK);
-    until = clock_monotonic_ns() + INT64_C(60) * 1000000000;
-    while (record_is_there(bench)) {
-        assert_true(clock_monotonic_ns() < until);
-        (void)usleep(1000);
-    }
-}
-
-/* A checkpoint that is gone cannot be finished: the gateway gets ready all the same. */
-static void test_cut_off_gone(void **state)
-{
-    struct bench *bench = *state;
-    const char *page = page_new(bench, "one");
-    leave_record(bench, record_json(bench, "gone", "gone too", 2, 1));
-    harness_reopen(&bench->harness);
-    wait_ready(bench);
-    assert_false(record_is_there(bench));
-    page_is(bench, page, "one", 1);
-}
-
 /* ---- versions that stay ---- */
 
 static void test_pinned(void **state)
@@ -642,26 +369,14 @@ static void test_pinned(void **state)
         cmocka_unit_test_setup_teardown(test_restore_many, setup, teardown),                   \
         cmocka_unit_test_setup_teardown(test_restore_while_logging, setup, teardown)
 
-#define CUT_OFF(setup)                                                                         \
-    cmocka_unit_test_setup_teardown(test_cut_off_begun, setup, teardown),                      \
-        cmocka_unit_test_setup_teardown(test_cut_off_journal, setup, teardown),                \
-        cmocka_unit_test_setup_teardown(test_cut_off_entries, setup, teardown),                \
-        cmocka_unit_test_setup_teardown(test_cut_off_gone, setup, teardown),                   \
-        cmocka_unit_test_setup_teardown(test_lease, setup, teardown),                          \
-        cmocka_unit_test_setup_teardown(test_come_upon, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest documents[] = {
         ON(setup_sqlite),
         ON(setup_memory),
-        CUT_OFF(setup_sqlite),
         cmocka_unit_test_setup_teardown(test_pinned, setup_sqlite, teardown),
     };
-    const struct CMUnitTest redis[] = {
-        ON(setup_redis),
-        CUT_OFF(setup_redis),
-    };
+    const struct CMUnitTest redis[] = {ON(setup_redis)};
     int failed = cmocka_run_group_tests_name("documents", documents, NULL, NULL);
     if (getenv("NOTEGATE_TEST_REDIS_URI") == NULL) {
         (void)fprintf(stderr, "NOTEGATE_TEST_REDIS_URI is not set: not tried in Redis\n");

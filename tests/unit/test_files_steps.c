@@ -2,7 +2,7 @@
 /* test_files_steps.c - the process dies before every single step that a change of a file takes
  * on disk, sqlite's own among them: what is found afterwards is the state before or the one
  * after. */
-#include "harness.h"
+#include "test_files_rig.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,12 +18,9 @@
 
 #include "files_state.h"
 
-#define PATH_SIZE 1024
 #define STEPS_MAX 200 /* more than any change takes */
 #define STEPS_MIN 5   /* an intent, a file and a completion have more */
 #define TEXT_SIZE 64
-
-static const char *const sets[] = {"plugins=file_editor", NULL};
 
 /* ---- the steps: these stand before libc's own, also for the modules */
 
@@ -108,7 +105,7 @@ struct scene {
     struct state undone_was, undone_is;
 };
 
-#define CREATE "\"command\":\"create\",\"file_text\":\"one\\n\""
+#define CREATE_ONE "\"command\":\"create\",\"file_text\":\"one\\n\""
 #define INSERT "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
 #define COPY "\"command\":\"copy\",\"destination\":\"%s\""
 #define MOVE "\"command\":\"move\",\"destination\":\"%s\""
@@ -121,14 +118,14 @@ struct scene {
 static const struct scene scenes[] = {
     {
         .name = "create",
-        .change = {'f', CREATE},
+        .change = {'f', CREATE_ONE},
         .was = NOTHING,
         .is = {"one\n", NULL},
         .undone_is = NOTHING,
     },
     {
         .name = "edit",
-        .before = {{'f', CREATE}},
+        .before = {{'f', CREATE_ONE}},
         .change = {'f', INSERT},
         .was = {"one\n", NULL},
         .is = {"one\nx\n", NULL},
@@ -137,7 +134,7 @@ static const struct scene scenes[] = {
     },
     {
         .name = "copy",
-        .before = {{'f', CREATE}},
+        .before = {{'f', CREATE_ONE}},
         .change = {'f', COPY},
         .was = {"one\n", NULL},
         .is = {"one\n", "one\n"},
@@ -146,7 +143,7 @@ static const struct scene scenes[] = {
     },
     {
         .name = "move",
-        .before = {{'f', CREATE}},
+        .before = {{'f', CREATE_ONE}},
         .change = {'f', MOVE},
         .was = {"one\n", NULL},
         .is = {NULL, "one\n"},
@@ -155,7 +152,7 @@ static const struct scene scenes[] = {
     },
     {
         .name = "undo of an edit",
-        .before = {{'f', CREATE}, {'f', INSERT}},
+        .before = {{'f', CREATE_ONE}, {'f', INSERT}},
         .change = {'f', UNDO},
         .was = {"one\nx\n", NULL},
         .is = {"one\n", NULL},
@@ -164,7 +161,7 @@ static const struct scene scenes[] = {
     },
     {
         .name = "undo of a create",
-        .before = {{'f', CREATE}},
+        .before = {{'f', CREATE_ONE}},
         .change = {'f', UNDO},
         .was = {"one\n", NULL},
         .is = NOTHING,
@@ -172,7 +169,7 @@ static const struct scene scenes[] = {
     },
     {
         .name = "undo of a move",
-        .before = {{'f', CREATE}, {'f', MOVE}},
+        .before = {{'f', CREATE_ONE}, {'f', MOVE}},
         .change = {'g', UNDO},
         .was = {NULL, "one\n"},
         .is = {"one\n", NULL},
@@ -207,31 +204,6 @@ static struct answer run(struct harness *harness, int round, const struct comman
 }
 
 /* ---- one round */
-
-/* As the harness does, in whatever process. */
-static void open_gateway(struct harness *harness)
-{
-    char data_dir[300];
-    struct buf error;
-    struct config *config = NULL;
-    (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", harness->dir);
-    const char *own[] = {sets[0], data_dir};
-    struct config_input input = {.no_file = true, .sets = own, .set_count = 2};
-    buf_init(&error, 65536);
-    if (config_load(&input, &config, &error) != NG_OK ||
-        gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
-        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
-        abort();
-    }
-    buf_done(&error);
-}
-
-static void close_gateway(struct harness *harness)
-{
-    assert_true(gateway_drain(harness->gateway, 10000));
-    gateway_close(harness->gateway);
-    harness->gateway = NULL;
-}
 
 static void child(struct harness *harness, const struct scene *scene, int round, int steps,
                   int report)

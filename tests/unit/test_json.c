@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_json.c - parsing, values, numbers, writing.
+ * test_json.c - parsing and values.
  *
  * The parsing suite leaves these files open; what is chosen here:
  *   accepted, digits kept (numbers of any length and exponent are JSON):
@@ -26,35 +26,17 @@
  * Of the files that must be accepted two are refused, for they double a member:
  *     y_object_duplicated_key           y_object_duplicated_key_and_value
  */
-#include <dirent.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "test_json_rig.h"
 
-#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "json_number.h"
 #include "str.h"
 
 #define SUITE NOTEGATE_SHARED_DATA "/json-parsing-suite/test_parsing"
 #define FILE_BYTES_MAX ((size_t)4 * 1024 * 1024)
-
-static const struct ng_value *parse(struct arena *arena, const char *text)
-{
-    const struct ng_value *value = NULL;
-    struct json_error error;
-    if (json_parse(arena, ng_str_of(text), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
-        fail_msg("%s: %s", text, error.message);
-    }
-    return value;
-}
-
-static struct ng_str number(const char *digits)
-{
-    return ng_str_of(digits);
-}
 
 /* ---- the suite ---- */
 
@@ -281,295 +263,6 @@ static void test_equal(void **state)
     arena_done(&arena);
 }
 
-/* ---- numbers ---- */
-
-static void test_compare(void **state)
-{
-    (void)state;
-    static const char *const ascending[] = {
-        "-1e1000000000",
-        "-123456789012345678901234567890.5",
-        "-10",
-        "-9.99",
-        "-1e-1000000000",
-        "0",
-        "1e-1000000000",
-        "0.00001",
-        "9.99e-1",
-        "1",
-        "1.00000000000000000000000000001",
-        "9",
-        "10",
-        "99e0",
-        "100",
-        "1e999999999",
-        "1.1e999999999",
-        "0.1e1000000001",
-    };
-    for (size_t i = 0; i < NG_COUNT(ascending); i++) {
-        for (size_t j = 0; j < NG_COUNT(ascending); j++) {
-            int order = json_compare_numbers(number(ascending[i]), number(ascending[j]));
-            assert_int_equal((i > j) - (i < j), (order > 0) - (order < 0));
-        }
-    }
-    assert_int_equal(0, json_compare_numbers(number("1e2"), number("100.000")));
-    assert_int_equal(0, json_compare_numbers(number("-0"), number("0e99")));
-    assert_int_equal(0, json_compare_numbers(number("0.0012e5"), number("120")));
-}
-
-static void test_integers(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        int rc;
-        int64_t value;
-    } cases[] = {
-        {"0", NG_OK, 0},
-        {"-0.0", NG_OK, 0},
-        {"1.0", NG_OK, 1},
-        {"1e2", NG_OK, 100},
-        {"-120e-1", NG_OK, -12},
-        {"9223372036854775807", NG_OK, INT64_MAX},
-        {"-9223372036854775808", NG_OK, INT64_MIN},
-        {"922337203685477580.7e1", NG_OK, INT64_MAX},
-        {"9223372036854775808", NG_EINVAL, 0},
-        {"-9223372036854775809", NG_EINVAL, 0},
-        {"1e19", NG_EINVAL, 0},
-        {"1e999999999999999999999", NG_EINVAL, 0},
-        {"1.5", NG_EINVAL, 0},
-        {"1e-1", NG_EINVAL, 0},
-        {"\"1\"", NG_EINVAL, 0},
-    };
-    struct arena arena;
-    arena_init(&arena, 0);
-    for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        int64_t value = 0;
-        assert_int_equal(cases[i].rc, json_integer(parse(&arena, cases[i].text), &value));
-        assert_true(value == cases[i].value);
-    }
-    assert_int_equal(NG_EINVAL, json_integer(NULL, NULL));
-    assert_true(json_is_integer(parse(&arena, "1e300")));
-    assert_false(json_is_integer(parse(&arena, "1e-300")));
-    assert_false(json_is_integer(parse(&arena, "true")));
-    arena_done(&arena);
-}
-
-static void test_doubles(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {
-        "0",
-        "-0.5",
-        "0.1",
-        "123456789.125e-3",
-        "1.7976931348623157e308",
-        "5e-324",
-        "1e22",
-        "2.2250738585072011e-308",
-        "9007199254740993",
-        "9007199254740993.00000000000000000000000000000000000000000000000000000000001",
-    };
-    struct arena arena;
-    arena_init(&arena, 0);
-    for (size_t i = 0; i < NG_COUNT(texts); i++) {
-        double expected = strtod(texts[i], NULL);
-        double value = json_double(parse(&arena, texts[i]));
-        assert_memory_equal(&expected, &value, sizeof(value));
-    }
-    assert_true(isinf(json_double(parse(&arena, "1e999999999999"))));
-    struct buf longer;
-    buf_init(&longer, 4096);
-    buf_add_c(&longer, "9007199254740993.");
-    for (int i = 0; i < 2000; i++) {
-        buf_add_char(&longer, '0');
-    }
-    buf_add_char(&longer, '1');
-    assert_true(json_double(parse(&arena, buf_cstr(&longer))) > 9007199254740993.0);
-    buf_done(&longer);
-    arena_done(&arena);
-}
-
-static void test_multiples(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *number, *divisor;
-        bool multiple;
-    } cases[] = {
-        {"0", "3", true},
-        {"9", "3", true},
-        {"10", "3", false},
-        {"0.0075", "0.0001", true},
-        {"0.00751", "0.0001", false},
-        {"4.5", "1.5", true},
-        {"35", "1.5", false},
-        {"-9", "3", true},
-        {"1e308", "0.5", true},
-        {"1e308", "0.123456789", false},
-        {"12391239123", "1e-8", true},
-        {"1e1000000", "7", false},
-        {"7e1000000", "7", true},
-        {"1e-5", "1e-4", false},
-        {"99999999999999999999999999999999999999", "9999999999999999999", true},
-        {"99999999999999999999999999999999999998", "9999999999999999999", false},
-    };
-    for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        assert_int_equal(cases[i].multiple,
-                         json_is_multiple(number(cases[i].number), number(cases[i].divisor)));
-    }
-}
-
-/* ---- writing ---- */
-
-static void test_writer(void **state)
-{
-    (void)state;
-    struct buf buf;
-    struct arena arena;
-    struct ng_writer writer;
-    arena_init(&arena, 0);
-    buf_init(&buf, 4096);
-    json_writer_init(&writer, &buf);
-    json_object(&writer);
-    json_name(&writer, "a\"b");
-    json_array(&writer);
-    json_int(&writer, INT64_MIN);
-    json_number(&writer, 0.1);
-    json_number(&writer, 1e100);
-    json_number(&writer, (double)NAN);
-    json_bool(&writer, true);
-    json_null(&writer);
-    json_cstring(&writer, "x\n\xff");
-    json_end(&writer);
-    json_name_str(&writer, ng_str_of("copy"));
-    json_copy(&writer, parse(&arena, "{\"n\":1.50,\"e\":[]}"));
-    json_name(&writer, "raw");
-    json_raw(&writer, ng_str_of("[1]"));
-    assert_false(writer.complete);
-    json_end(&writer);
-    assert_true(writer.complete);
-    assert_int_equal(NG_OK, buf.rc);
-    assert_string_equal("{\"a\\\"b\":[-9223372036854775808,0.1,1e+100,null,true,null,"
-                        "\"x\\n\xef\xbf\xbd\"],\"copy\":{\"n\":1.50,\"e\":[]},\"raw\":[1]}",
-                        buf_cstr(&buf));
-    json_null(&writer); /* a second value */
-    assert_int_equal(NG_EINTERNAL, buf.rc);
-    buf_done(&buf);
-    arena_done(&arena);
-}
-
-static void misuse_value_for_name(struct ng_writer *writer)
-{
-    json_object(writer);
-    json_null(writer);
-}
-
-static void misuse_name_in_array(struct ng_writer *writer)
-{
-    json_array(writer);
-    json_name(writer, "a");
-}
-
-static void misuse_two_names(struct ng_writer *writer)
-{
-    json_object(writer);
-    json_name(writer, "a");
-    json_name(writer, "b");
-}
-
-static void misuse_end_after_name(struct ng_writer *writer)
-{
-    json_object(writer);
-    json_name(writer, "a");
-    json_end(writer);
-}
-
-static void misuse_end(struct ng_writer *writer)
-{
-    json_end(writer);
-}
-
-static void misuse_depth(struct ng_writer *writer)
-{
-    for (int i = 0; i <= JSON_WRITER_DEPTH; i++) {
-        json_array(writer);
-    }
-}
-
-/* Every number is written in the shortest form that printf finds, whichever way is taken. */
-static void expect_number(double number)
-{
-    char wanted[64] = "";
-    struct buf buf;
-    struct ng_writer writer;
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(wanted, sizeof(wanted), "%.*g", digits, number);
-        double back = strtod(wanted, NULL);
-        if (!(back < number) && !(back > number)) {
-            break;
-        }
-    }
-    buf_init(&buf, 1024);
-    json_writer_init(&writer, &buf);
-    json_number(&writer, number);
-    assert_int_equal(buf.rc, NG_OK);
-    struct ng_str text = buf_str(&buf);
-    assert_int_equal(text.len, strlen(wanted));
-    assert_memory_equal(text.data, wanted, text.len);
-    buf_done(&buf);
-}
-
-static void test_writer_numbers(void **state)
-{
-    static const double odd[] = {0.0,       -0.0,   0.8,    -0.25, 0.001,           0.0005,
-                                 0.0014999, 1.0005, 0.9995, 999.9, 99999999999.999, 1e11,
-                                 1e14,      1e15,   1e16,   0.3,   2.675,           1.0 / 3.0,
-                                 5e-324,    1e308,  -7.0};
-    (void)state;
-    for (size_t i = 0; i < NG_COUNT(odd); i++) {
-        expect_number(odd[i]);
-    }
-    for (int i = -20000; i <= 20000; i++) {
-        expect_number(i / 1000.0);
-        expect_number(i / 100.0);
-        expect_number(i * 12345678.125);
-    }
-    expect_number(0.1 + 0.2);
-}
-
-static void test_writer_misuse(void **state)
-{
-    (void)state;
-    static void (*const misuses[])(struct ng_writer *) = {
-        misuse_value_for_name, misuse_name_in_array, misuse_two_names,
-        misuse_end_after_name, misuse_end,           misuse_depth,
-    };
-    for (size_t i = 0; i < NG_COUNT(misuses); i++) {
-        struct buf buf;
-        struct ng_writer writer;
-        buf_init(&buf, 4096);
-        json_writer_init(&writer, &buf);
-        misuses[i](&writer);
-        assert_int_equal(NG_EINTERNAL, buf.rc);
-        buf_done(&buf);
-    }
-}
-
-static void test_writer_full(void **state)
-{
-    (void)state;
-    struct buf buf;
-    struct ng_writer writer;
-    buf_init(&buf, 8);
-    json_writer_init(&writer, &buf);
-    json_array(&writer);
-    json_cstring(&writer, "too long for it");
-    json_end(&writer);
-    assert_int_equal(NG_ETOOLARGE, buf.rc);
-    buf_done(&buf);
-}
-
 /* ---- without memory ---- */
 
 static void test_no_memory(void **state)
@@ -633,14 +326,10 @@ static void counts_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_values),       cmocka_unit_test(test_suite),
-        cmocka_unit_test(test_errors),         cmocka_unit_test(test_values),
-        cmocka_unit_test(test_depth),          cmocka_unit_test(test_many_members),
-        cmocka_unit_test(test_equal),          cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_integers),       cmocka_unit_test(test_doubles),
-        cmocka_unit_test(test_multiples),      cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_writer_numbers), cmocka_unit_test(test_writer_misuse),
-        cmocka_unit_test(test_writer_full),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(counts_values), cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_values),
+        cmocka_unit_test(test_depth),    cmocka_unit_test(test_many_members),
+        cmocka_unit_test(test_equal),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_log.c - lines of the log, caught in a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test_log_rig.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,36 +15,6 @@
 
 #define THREADS 4
 #define LINES 500
-#define CAUGHT_MAX ((size_t)4 * 1024 * 1024)
-
-/* stderr goes to a file without a name until caught() gives what was written. */
-struct catcher {
-    FILE *file;
-    int saved;
-};
-
-static void catch_begin(struct catcher *catcher)
-{
-    (void)fflush(stderr);
-    catcher->file = tmpfile();
-    assert_non_null(catcher->file);
-    catcher->saved = dup(STDERR_FILENO);
-    assert_true(catcher->saved >= 0);
-    assert_true(dup2(fileno(catcher->file), STDERR_FILENO) >= 0);
-}
-
-static char *caught(struct catcher *catcher)
-{
-    assert_true(dup2(catcher->saved, STDERR_FILENO) >= 0);
-    (void)close(catcher->saved);
-    rewind(catcher->file);
-    char *text = malloc(CAUGHT_MAX);
-    assert_non_null(text);
-    size_t len = fread(text, 1, CAUGHT_MAX - 1, catcher->file);
-    text[len] = '\0';
-    (void)fclose(catcher->file);
-    return text;
-}
 
 static int reset(void **state)
 {

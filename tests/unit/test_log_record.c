@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_log_record.c - structured lines are whole JSON whatever is in them, and the queue writes
  * them all, or counts those it dropped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test_log_rig.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,35 +18,7 @@
 
 #define THREADS 4
 #define LINES 2000
-#define CAUGHT_MAX ((size_t)8 * 1024 * 1024)
 #define LONG_TEXT 4000
-
-struct catcher {
-    FILE *file;
-    int saved;
-};
-
-static void catch_begin(struct catcher *catcher)
-{
-    (void)fflush(stderr);
-    catcher->file = tmpfile();
-    assert_non_null(catcher->file);
-    catcher->saved = dup(STDERR_FILENO);
-    assert_true(dup2(fileno(catcher->file), STDERR_FILENO) >= 0);
-}
-
-static char *caught(struct catcher *catcher)
-{
-    assert_true(dup2(catcher->saved, STDERR_FILENO) >= 0);
-    (void)close(catcher->saved);
-    rewind(catcher->file);
-    char *text = malloc(CAUGHT_MAX);
-    assert_non_null(text);
-    size_t len = fread(text, 1, CAUGHT_MAX - 1, catcher->file);
-    text[len] = '\0';
-    (void)fclose(catcher->file);
-    return text;
-}
 
 /* The members of the one line that was written. */
 static const struct ng_value *parse(struct arena *arena, const char *line)

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* test_mcp_resources_rig.c - what test_mcp_resources*.c share; the header says what it is for.
+ */
+#include "test_mcp_resources_rig.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "str.h"
+#include "test_gateway.h"
+
+#define PATIENCE_S 20
+
+static struct gateway *gateway;
+static struct mcp_http *mcp;
+static atomic_int inside; /* calls in the serial plugin now */
+
+struct auth_caller caller;
+atomic_int most_inside, removed, hole;
+
+/* ---- a plugin that takes one call at a time ---- */
+
+static void enter(void)
+{
+    int now = atomic_fetch_add(&inside, 1) + 1;
+    int most = atomic_load(&most_inside);
+    while (now > most && !atomic_compare_exchange_weak(&most_inside, &most, now)) {
+    }
+}
+
+static void leave(void)
+{
+    (void)atomic_fetch_sub(&inside, 1);
+}
+
+static int item_list(void *self, struct ng_call *call, struct ng_str space,
+                     struct ng_listing *listing)
+{
+    struct ng_str none = {NULL, 0};
+    int rc = NG_OK;
+    (void)self;
+    (void)space;
+    enter();
+    for (int i = atomic_load(&removed); i < ITEMS && rc == NG_OK; i++) {
+        if (i == atomic_load(&hole)) {
+            continue;
+        }
+        rc = call->host->list_add(listing, call->host->format(call, "i%03d", i), none, none,
+                                  NULL, 1, 0);
+    }
+    leave();
+    return NG_OK;
+}
+
+static int item_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
+                     uint64_t revision)
+{
+    (void)self;
+    (void)revision;
+    if (id.len == 0) {
+        return NG_OK; /* answers nothing */
+    }
+    const struct ng_str pieces[] = {space, ng_str_of(":"), id};
+    return id.data[0] == 'i'
+               ? call->host->reply_parts(call, pieces, 3)
+               : call->host->fail_text(call, NG_ENOTFOUND, ng_str_of("there is no item"));
+}
+
+static const struct ng_resources item_resources[] = {
+    {
+        .kind = "item",
+        .title = "Items",
+        .summary = "One item.",
+        .mime_type = "text/plain",
+        .list = item_list,
+        .read = item_read,
+    },
+};
+
+static const struct ng_plugin item_plugin = {
+    .name = "items",
+    .version = "1",
+    .threads = NG_THREADS_SERIAL,
+    .resources = item_resources,
+    .resource_count = NG_COUNT(item_resources),
+};
+
+/* ---- and one with URIs of its own, and prompts ---- */
+
+static int open_list(void *self, struct ng_call *call, struct ng_str space,
+                     struct ng_listing *listing)
+{
+    struct ng_str none = {NULL, 0};
+    (void)self;
+    (void)space;
+    return call->host->list_add(listing, ng_str_of("test://one/1/data"), ng_str_of("one"), none,
+                                "text/plain", 0, 0);
+}
+
+static int open_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
+                     uint64_t revision)
+{
+    (void)self;
+    (void)space;
+    (void)revision;
+    return call->host->reply_resource(call, id, "application/x-test", ng_str_of("\x01\x02\x03"),
+                                      false);
+}
+
+static int open_complete(void *self, struct ng_call *call, struct ng_str space,
+                         const char *variable, struct ng_str prefix, struct ng_listing *listing)
+{
+    struct ng_str none = {NULL, 0};
+    (void)self;
+    (void)space;
+    (void)prefix;
+    return call->host->list_add(listing, ng_str_of(variable), none, none, NULL, 0, 0);
+}
+
+static int json_get_prompt(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->reply_json(call);
+    (void)self;
+    (void)args;
+    host->json_object(writer);
+    host->json_name(writer, "description");
+    host->json_string(writer, ng_arg_text(call, "word"));
+    host->json_name(writer, ng_has_arg(call, "broken") ? "no messages" : "messages");
+    host->json_array(writer);
+    host->json_end(writer);
+    host->json_end(writer);
+    return NG_OK;
+}
+
+static int parts_get_prompt(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    int rc = ng_reply(call, args);
+    return rc == NG_OK
+               ? call->host->reply_media(call, "image", "image/png", ng_str_of("\x01\x02\x03"))
+               : rc;
+}
+
+static int nothing_get_prompt(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)call;
+    (void)args;
+    return NG_OK;
+}
+
+static const struct ng_resources open_resources[] = {
+    {
+        .uri_template = "test://one/{number}/data",
+        .title = "Numbers",
+        .list = open_list,
+        .read = open_read,
+        .complete = open_complete,
+    },
+    {
+        .uri_template = "test://alone",
+        .read = open_read,
+    },
+};
+
+static const struct ng_prompt open_prompts[] = {
+    {
+        .name = "json",
+        .summary = "An object.",
+        .params = "{\"type\":\"object\",\"required\":[\"word\"],\"properties\":{"
+                  "\"word\":{\"type\":\"string\",\"enum\":[\"red\",\"rose\",\"blue\"]},"
+                  "\"broken\":{\"type\":\"string\",\"description\":\"Breaks it.\"}}}",
+        .get = json_get_prompt,
+    },
+    {
+        .name = "parts",
+        .title = "Parts",
+        .summary = "A text and an image.",
+        .get = parts_get_prompt,
+    },
+    {
+        .name = "nothing",
+        .get = nothing_get_prompt,
+    },
+};
+
+static const struct ng_plugin open_plugin = {
+    .name = "opened",
+    .version = "1",
+    .threads = NG_THREADS_PARALLEL,
+    .resources = open_resources,
+    .resource_count = NG_COUNT(open_resources),
+    .prompts = open_prompts,
+    .prompt_count = NG_COUNT(open_prompts),
+};
+
+static void add_plugin(const struct ng_plugin *desc)
+{
+    struct plugin *plugin = NULL;
+    struct buf error;
+    buf_init(&error, 4096);
+    if (registry_add(gateway->registry, desc, NULL, &plugin, &error) != NG_OK) {
+        fail_msg("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    plugin->started = true;
+}
+
+int set_up(void **state)
+{
+    (void)state;
+    gateway = test_gateway_open(NULL);
+    assert_non_null(gateway);
+    add_plugin(&open_plugin);
+    add_plugin(&item_plugin);
+    assert_int_equal(mcp_http_new(gateway, &mcp), NG_OK);
+    memset(&caller, 0, sizeof(caller));
+    caller.agent = ng_str_of("tester");
+    caller.role = NG_ROLE_READER;
+    caller.mode = NG_MODE_ASK;
+    atomic_store(&removed, 0);
+    atomic_store(&hole, -1);
+    atomic_store(&most_inside, 0);
+    return 0;
+}
+
+int tear_down(void **state)
+{
+    (void)state;
+    mcp_http_free(mcp);
+    test_gateway_close(gateway);
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
+{
+    (void)request;
+    (void)name;
+    return str_make(NULL, 0);
+}
+
+static void exchange_done(struct mcp_http_response *response, void *user)
+{
+    struct exchange *exchange = user;
+    (void)response;
+    (void)pthread_mutex_lock(&exchange->lock);
+    exchange->done = true;
+    (void)pthread_cond_broadcast(&exchange->changed);
+    (void)pthread_mutex_unlock(&exchange->lock);
+}
+
+void begin(struct exchange *exchange, const char *body)
+{
+    memset(exchange, 0, sizeof(*exchange));
+    (void)pthread_mutex_init(&exchange->lock, NULL);
+    (void)pthread_cond_init(&exchange->changed, NULL);
+    exchange->request.method = MCP_HTTP_POST;
+    exchange->request.content_type = ng_str_of("application/json");
+    exchange->request.accept = ng_str_of("application/json, text/event-stream");
+    exchange->request.body = ng_str_of(body);
+    exchange->request.caller = &caller;
+    exchange->request.header = no_header;
+    exchange->request.on_loop = true;
+    buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
+}
+
+char *end(struct exchange *exchange)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    if (mcp_http_handle(mcp, &exchange->request, &exchange->response, exchange_done,
+                        exchange) == NG_OK) {
+        exchange->done = true;
+    }
+    (void)pthread_mutex_lock(&exchange->lock);
+    while (!exchange->done) {
+        assert_int_equal(pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until),
+                         0);
+    }
+    (void)pthread_mutex_unlock(&exchange->lock);
+    char *text = strdup(buf_cstr(&exchange->response.body));
+    call_unref(exchange->response.call);
+    buf_done(&exchange->response.body);
+    (void)pthread_cond_destroy(&exchange->changed);
+    (void)pthread_mutex_destroy(&exchange->lock);
+    return text;
+}
+
+char *ask(const char *body)
+{
+    struct exchange exchange;
+    begin(&exchange, body);
+    return end(&exchange);
+}
+
+void expect(const char *body, const char *part)
+{
+    char *text = ask(body);
+    if (strstr(text, part) == NULL) {
+        fail_msg("%s\nis not in\n%s", part, text);
+    }
+    free(text);
+}
+
+/* ---- lists ---- */
+
+size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
+        count++;
+    }
+    return count;
+}
