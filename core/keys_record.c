@@ -2,6 +2,7 @@
 /* keys_record.c - a key in memory, as its document, and as people may see it. */
 #include "keys_table.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -208,6 +209,14 @@ static bool read_integer(const struct ng_value *body, const char *name, int64_t 
     return value == NULL || json_integer(value, ret) == NG_OK;
 }
 
+/* Calls a second; absent: no limit. */
+static bool read_rate(const struct ng_value *body, double *ret)
+{
+    const struct ng_value *value = json_get(body, "rate");
+    *ret = value == NULL ? 0 : json_double(value);
+    return (value == NULL || value->type == NG_TYPE_NUMBER) && *ret >= 0 && *ret <= DBL_MAX;
+}
+
 static bool read_word(const struct ng_value *body, const char *name, struct ng_str *ret)
 {
     const struct ng_value *value = json_get(body, name);
@@ -240,11 +249,9 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_integer(body, "created", &spec.created_ms) ||
         !read_integer(body, "expires", &spec.expires_ms) ||
         !read_integer(body, "revoked", &revoked_ms) ||
-        !read_hash(json_get(body, "hash"), hash)) {
+        !read_rate(body, &spec.rate) || !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
-    const struct ng_value *rate = json_get(body, "rate");
-    spec.rate = rate == NULL ? 0 : json_double(rate);
     struct key *key = key_new(doc->key.id.data, &spec, hash);
     if (key == NULL) {
         return NG_EINTERNAL;

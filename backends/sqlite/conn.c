@@ -33,7 +33,7 @@ static int conn_setup(struct conn *conn, bool reader)
                   "cache_size=-1024; PRAGMA temp_store=MEMORY;";
     } else {
         pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
-                  "wal_autocheckpoint=1000; PRAGMA secure_delete=FAST; PRAGMA "
+                  "wal_autocheckpoint=4000; PRAGMA secure_delete=FAST; PRAGMA "
                   "cache_size=-1024; PRAGMA journal_size_limit=16777216;";
     }
     (void)sqlite3_extended_result_codes(conn->sql, 1);

@@ -14,8 +14,8 @@ from wire import Gone, Wire, events
 DAYS = (-1, 0, 1)
 PAGE = 100
 NEVER = 10 ** 9
-# The feed is read again after such a silence, and an event that is late by so much is lost.
-SILENCE_SECONDS, LATE_SECONDS = 3, 90
+# The feed is read again after such a silence; an event or a reference that is late by so much is lost.
+SILENCE_SECONDS, LATE_SECONDS, SOON_SECONDS = 3, 90, 0.1
 # Refusals that a client may meet at any time, and those that only a broken disk or a lack of memory excuses.
 USUAL = {"BUSY", "BACKEND_UNAVAILABLE", "TIMEOUT", "STORAGE_FULL", "RATE_LIMITED", "CANCELLED"}
 BROKEN = {"INTERNAL", "TOOL_FAILED"}
@@ -135,12 +135,21 @@ class Checks:
         told = []
         for day in DAYS:
             for agent in [book.agent for book in self.books] + ["rig"]:
-                part = self.gateway.tool("memory_timeline", {
-                    "date": str(today + datetime.timedelta(days=day)), "limit": 1000, "agent": agent}, space=space)
-                self.expect("backlog" not in part, f"the timeline has a backlog of {part.get('backlog')}")
+                part = self.whole("memory_timeline", {
+                    "date": str(today + datetime.timedelta(days=day)), "limit": 1000, "agent": agent}, space)
                 self.expect(part["count"] < 1000, f"{agent} has too many events for one answer")
                 told += part["events"]
         return told
+
+    def whole(self, tool, arguments, space):
+        """The journal may be a moment behind, and says so."""
+        until = time.monotonic() + LATE_SECONDS
+        while True:
+            part = self.gateway.tool(tool, arguments, space=space)
+            if "backlog" not in part or time.monotonic() > until:
+                self.expect("backlog" not in part, f"{tool} keeps a backlog of {part.get('backlog')}")
+                return part
+            time.sleep(SOON_SECONDS)
 
     # ---- what each wrote alone
 
