@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* command_call.c - notegate call: one call of a tool, here or in the running gateway. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command_answer.h"
 #include "command_args.h"
+#include "command_wait.h"
 #include "commands.h"
 #include "str.h"
 #include "target.h"
@@ -106,38 +106,6 @@ static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
 
 /* ---- here ---- */
 
-struct call_wait {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-};
-
-static void call_done(struct call *call, void *user)
-{
-    struct call_wait *wait = user;
-    (void)call;
-    (void)pthread_mutex_lock(&wait->lock);
-    wait->done = true;
-    (void)pthread_cond_signal(&wait->changed);
-    (void)pthread_mutex_unlock(&wait->lock);
-}
-
-static void call_run(struct call *call)
-{
-    struct call_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    call->done = call_done;
-    call->done_user = &wait;
-    if (dispatch(call) == NG_PENDING) {
-        (void)pthread_mutex_lock(&wait.lock);
-        while (!wait.done) {
-            (void)pthread_cond_wait(&wait.changed, &wait.lock);
-        }
-        (void)pthread_mutex_unlock(&wait.lock);
-    }
-    (void)pthread_cond_destroy(&wait.changed);
-    (void)pthread_mutex_destroy(&wait.lock);
-}
-
 static int call_here(struct call_job *job)
 {
     struct gateway *gateway = job->target.gateway;
@@ -157,7 +125,9 @@ static int call_here(struct call_job *job)
     call->tool_name = ng_str_of(job->tool);
     call->args_text = tool == NULL ? ng_str_of("{}") : buf_str(&job->args);
     if (target_set_caller(job->line, call) == NG_OK) {
-        call_run(call);
+        struct command_wait wait;
+        command_wait_begin(&wait, call);
+        command_wait_end(&wait, dispatch(call));
     } else {
         call->result = call->work;
         call->result.code = error_name(NULL, call->work.rc);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* command_key.c - notegate key: adding, listing and revoking keys, here or in the running
  * gateway. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_wait.h"
 #include "commands.h"
 #include "key_ops.h"
 #include "str.h"
@@ -28,26 +28,10 @@ struct key_command {
 
 /* ---- one operation, whoever has the data ---- */
 
-struct key_wait {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-};
-
-static void key_done(struct call *call, void *user)
-{
-    struct key_wait *wait = user;
-    (void)call;
-    (void)pthread_mutex_lock(&wait->lock);
-    wait->done = true;
-    (void)pthread_cond_signal(&wait->changed);
-    (void)pthread_mutex_unlock(&wait->lock);
-}
-
 static int key_here(struct key_command *command, const struct key_job *wanted,
                     struct ng_str body, struct target_answer *ret)
 {
-    struct key_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    struct command_wait wait;
     struct call *call = call_new(command->target.gateway);
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->body, TARGET_ANSWER_MAX);
@@ -64,15 +48,8 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
         return NG_EINTERNAL;
     }
     *job = *wanted; /* its texts are the command's */
-    call->done = key_done;
-    call->done_user = &wait;
-    if (dispatch_step(call, key_ops_step, job) == NG_PENDING) {
-        (void)pthread_mutex_lock(&wait.lock);
-        while (!wait.done) {
-            (void)pthread_cond_wait(&wait.changed, &wait.lock);
-        }
-        (void)pthread_mutex_unlock(&wait.lock);
-    }
+    command_wait_begin(&wait, call);
+    command_wait_end(&wait, dispatch_step(call, key_ops_step, job));
     ret->status = call->result.status;
     if (call->result.rc == NG_OK) {
         ret->status = 200;
@@ -81,8 +58,6 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
         (void)call_print_error(call, &ret->body);
     }
     call_unref(call);
-    (void)pthread_cond_destroy(&wait.changed);
-    (void)pthread_mutex_destroy(&wait.lock);
     return ret->body.rc;
 }
 

@@ -248,8 +248,8 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
                     &spec.tool_count) ||
         !read_integer(body, "created", &spec.created_ms) ||
         !read_integer(body, "expires", &spec.expires_ms) ||
-        !read_integer(body, "revoked", &revoked_ms) ||
-        !read_rate(body, &spec.rate) || !read_hash(json_get(body, "hash"), hash)) {
+        !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
+        !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
     struct key *key = key_new(doc->key.id.data, &spec, hash);

@@ -210,19 +210,15 @@ static int check_free(const struct on_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
+    struct ng_str file = {NULL, 0};
     int rc = on_index_begin(notebook, call, &db);
     if (rc != NG_OK) {
         return rc;
     }
-    if (sqlite3_prepare_v2(db, "SELECT 1 FROM notes WHERE path=?1 AND file IS NOT NULL", -1,
-                           &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_text(statement, 1, path.data, (int)path.len, SQLITE_STATIC) != SQLITE_OK) {
-        rc = on_index_fail(notebook, call, db);
-    } else if (sqlite3_step(statement) == SQLITE_ROW) {
+    rc = on_index_file(notebook, call, db, path, &file);
+    if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
-    (void)sqlite3_finalize(statement);
     rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
     on_index_end(notebook, db);
     return rc;

@@ -189,21 +189,14 @@ static int daily_file(const struct on_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
+    struct ng_str file = {NULL, 0};
     *ret_file = path;
     int rc = on_index_begin(notebook, call, &db);
     if (rc != NG_OK) {
         return rc;
     }
-    if (sqlite3_prepare_v2(db, "SELECT file FROM notes WHERE path=?1 AND file IS NOT NULL", -1,
-                           &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_text(statement, 1, path.data, (int)path.len, SQLITE_STATIC) != SQLITE_OK) {
-        rc = on_index_fail(notebook, call, db);
-    } else if (sqlite3_step(statement) == SQLITE_ROW) {
-        struct ng_str file = on_column(statement, 0);
-        *ret_file = call->host->format(call, "%.*s", (int)file.len, file.data);
-    }
-    (void)sqlite3_finalize(statement);
+    rc = on_index_file(notebook, call, db, path, &file);
+    *ret_file = file.data != NULL ? file : path;
     on_index_end(notebook, db);
     return rc;
 }

@@ -56,6 +56,10 @@ int on_index_root(const struct on_notebook *notebook);
 int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
                   struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
                   struct ng_str *ret_file);
+/* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
+ * none. */
+int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+                  struct ng_str path, struct ng_str *ret_file);
 /* Only the checks and the normalising of on_index_find, for notes that need not be there. */
 int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 

@@ -146,6 +146,37 @@ static int fail_missing(const struct on_notebook *notebook, struct ng_call *call
     return rc;
 }
 
+/* A column's bytes, NUL-terminated, for as long as the call. */
+static int keep_column(struct ng_call *call, sqlite3_stmt *row, int column, struct ng_str *ret)
+{
+    size_t len = (size_t)sqlite3_column_bytes(row, column);
+    char *kept = ng_alloc(call, len + 1);
+    if (kept == NULL) {
+        return on_fail_memory(call);
+    }
+    if (len > 0) {
+        memcpy(kept, sqlite3_column_blob(row, column), len);
+    }
+    kept[len] = '\0';
+    *ret = on_str(kept, len);
+    return NG_OK;
+}
+
+int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+                  struct ng_str path, struct ng_str *ret_file)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT file FROM notes WHERE path = ?1 AND file IS NOT NULL",
+                           -1, &row, NULL) != SQLITE_OK) {
+        return on_index_fail(notebook, call, db);
+    }
+    (void)sqlite3_bind_text64(row, 1, path.data, path.len, SQLITE_STATIC, SQLITE_UTF8);
+    int found = sqlite3_step(row);
+    int rc = found == SQLITE_ROW ? keep_column(call, row, 0, ret_file) : NG_OK;
+    (void)sqlite3_finalize(row);
+    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : on_index_fail(notebook, call, db);
+}
+
 int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
                   struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
                   struct ng_str *ret_file)
@@ -165,16 +196,8 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
                               SQLITE_UTF8);
     int found = sqlite3_step(row);
     if (found == SQLITE_ROW) {
-        size_t len = (size_t)sqlite3_column_bytes(row, 1);
-        char *file = ng_alloc(call, len + 1);
-        if (file == NULL) {
-            rc = on_fail_memory(call);
-        } else {
-            *ret_id = sqlite3_column_int64(row, 0);
-            memcpy(file, sqlite3_column_blob(row, 1), len);
-            file[len] = '\0';
-            *ret_file = on_str(file, len);
-        }
+        *ret_id = sqlite3_column_int64(row, 0);
+        rc = keep_column(call, row, 1, ret_file);
     }
     (void)sqlite3_finalize(row);
     if (found == SQLITE_DONE) {

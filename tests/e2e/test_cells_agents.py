@@ -14,8 +14,8 @@ import httpx
 import nbformat
 import pytest
 from cells_support import code, markdown, need, write_notebook
+from cells_tools_support import MODERN, Handshake
 from conftest import Gateway, binary
-from test_cells_tools import MODERN, Handshake
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 SETS = ("plugins=cells",)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""A gateway with the conformance plugin, and sessions with it over raw HTTP."""
+
+import json
+import queue
+import threading
+
+import httpx
+import pytest
+from conftest import Gateway
+
+MODERN = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+FIXTURES = ("plugins=+conformance",)
+CALL_SECONDS = 60
+EVENTS = "application/json, text/event-stream"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    running = Gateway(tmp_path_factory.mktemp("streams") / "data", FIXTURES)
+    yield running
+    assert running.stop() == 0
+
+
+class Events:
+    """A server-sent event stream, read by a thread."""
+
+    def __init__(self, client, method, url, **more):
+        self.queue = queue.Queue()
+        self.opened = threading.Event()
+        self.status, self.retry, self.last_id, self.response = None, None, None, None
+        self.thread = threading.Thread(target=self._read, args=(client, method, url, more), daemon=True)
+        self.thread.start()
+        assert self.opened.wait(CALL_SECONDS)
+
+    def _read(self, client, method, url, more):
+        try:
+            with client.stream(method, url, **more) as self.response:
+                self.status = self.response.status_code
+                self.opened.set()
+                event = {}
+                for line in self.response.iter_lines():
+                    if line == "":
+                        if event:
+                            self.queue.put(event)
+                        event = {}
+                    elif not line.startswith(":"):
+                        name, _, value = line.partition(":")
+                        event[name] = event.get(name, "") + value.removeprefix(" ")
+        except (httpx.HTTPError, OSError):
+            pass
+        finally:
+            self.opened.set()
+            self.queue.put(None)
+
+    def next(self):
+        """The next event as a dict; None: the stream ended."""
+        return self.queue.get(timeout=CALL_SECONDS)
+
+    def message(self):
+        """The next event with a message."""
+        while True:
+            event = self.next()
+            assert event is not None, "the stream ended"
+            if event.get("id"):
+                self.last_id = event["id"]
+            if event.get("retry"):
+                self.retry = int(event["retry"])
+            if event.get("data"):
+                return json.loads(event["data"])
+
+    def rest(self):
+        """All messages until the end."""
+        found = []
+        while True:
+            event = self.next()
+            if event is None:
+                return found
+            self.last_id = event.get("id", self.last_id)
+            self.retry = int(event["retry"]) if "retry" in event else self.retry
+            if event.get("data"):
+                found.append(json.loads(event["data"]))
+
+
+def call(name, arguments=None, number=1, meta=None):
+    params = {"name": name, "arguments": arguments or {}}
+    if meta:
+        params["_meta"] = meta
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def modern(params=None, capabilities=None, method="tools/call"):
+    params = dict(params or {})
+    params["_meta"] = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}} if capabilities is None else capabilities,
+        **params.get("_meta", {}),
+    }
+    headers = {"Accept": EVENTS, "MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers
