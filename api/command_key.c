@@ -83,6 +83,9 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     call_unref(call);
     (void)pthread_cond_destroy(&wait.changed);
     (void)pthread_mutex_destroy(&wait.lock);
+    if (ret->body.rc != NG_OK) {
+        command_error("out of memory for the answer about the keys");
+    }
     return ret->body.rc;
 }
 

@@ -248,8 +248,8 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
                     &spec.tool_count) ||
         !read_integer(body, "created", &spec.created_ms) ||
         !read_integer(body, "expires", &spec.expires_ms) ||
-        !read_integer(body, "revoked", &revoked_ms) ||
-        !read_rate(body, &spec.rate) || !read_hash(json_get(body, "hash"), hash)) {
+        !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
+        !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
     struct key *key = key_new(doc->key.id.data, &spec, hash);
@@ -267,6 +267,9 @@ int key_read(const struct ng_doc *doc, struct key **ret)
     struct arena arena;
     arena_init(&arena, 4 * KEY_JSON_MAX);
     int rc = read_body(&arena, doc, ret);
+    if (rc == NG_EINVAL && arena.starved) {
+        rc = NG_EINTERNAL; /* nothing is wrong with the document */
+    }
     arena_done(&arena);
     return rc;
 }

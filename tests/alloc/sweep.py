@@ -8,6 +8,7 @@ nothing.
 import collections
 import time
 
+import control as control_page
 from cases import CASES
 from wire import Answer, Gone, Hangs, Wire
 from world import World
@@ -151,7 +152,8 @@ class Sweep:
 
     def report(self, case, number, error):
         self.world.control.disarm()
-        names = self.world.maps.names(self.world.control.frames())
+        control = self.world.control
+        names = control.maps().names(control.frames()) if control.get(control_page.FAILED) else []
         self.findings.append((case.name, number, str(error), names))
         self.tell(f"FOUND {case.name}, allocation {number}: {error}\n    " + "\n    ".join(names))
 

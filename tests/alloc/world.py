@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from control import Control, Maps
+from control import Control
 from wire import Answer, Gone, Wire
 
 START_SECONDS = 120
@@ -39,7 +39,7 @@ class World:
         (self.notes / "other.md").write_text("# other\n\n- [ ] to do [[still]]\n")
         self.control = Control(self.folder, library)
         self.log = self.folder / "log"
-        self.process = self.database = self.maps = None
+        self.process = self.database = None
         self.ids = {}
 
     def flags(self):
@@ -72,7 +72,6 @@ class World:
         line = self.process.stdout.readline()
         assert "listening on http://" in line, line + self.log.read_text()[-3000:]
         self.port = int(line.rsplit(":", 1)[1])
-        self.maps = Maps(self.process.pid)
         self.database = sqlite3.connect(f"file:{self.data / 'notegate.db'}?mode=ro", uri=True, timeout=30)
         self.wire, self.stranger, self.leaving = Wire(self.port, self.key), Wire(self.port, "ng_nobody"), None
         self.kernel_of = None
