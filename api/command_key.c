@@ -255,7 +255,8 @@ static int key_add(struct key_command *command)
     buf_init(&body, KEY_TEXT_BYTES);
     int rc = COMMAND_FAILED;
     if (key_add_body(command->line, &body) != NG_OK) {
-        command_error("the key's description is too long");
+        command_error("%s", body.rc == NG_EINTERNAL ? "out of memory"
+                                                    : "the key's description is too long");
     } else {
         rc = key_do(command, &job, buf_str(&body), &key, &text);
     }

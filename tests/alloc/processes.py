@@ -24,6 +24,7 @@ OTHERS = 80
 MANY = 1 << 40
 FAILED = 1
 PROTOCOL = "2025-11-25"
+SHARED = ("--space", "shared")
 
 
 class Found(Exception):
@@ -127,7 +128,7 @@ def is_backup(place, mark, done):
 
 
 def is_restored(place, _mark, done):
-    told = place.run(["call", "notebook", "mode=read", "name=sweep"])
+    told = place.run(["call", "notebook", "mode=read", "name=sweep", *SHARED])
     if (told.code == 0) != (done.code == 0):
         raise Found(f"{told} after {done}")
     if done.code:
@@ -151,7 +152,7 @@ def new_key(place, mark):
 
 
 def write(_place, mark):
-    return ["call", "notebook", "mode=write", "name=sweep", f"newStr={mark}\n"]
+    return ["call", "notebook", "mode=write", "name=sweep", f"newStr={mark}\n", *SHARED]
 
 
 def backup(place, mark):
@@ -161,7 +162,7 @@ def backup(place, mark):
 COMMANDS = [
     Command("command serve", lambda p, m: ["serve", "--listen", "127.0.0.1:0"]),
     Command("command tools", lambda p, m: ["tools"]),
-    Command("command call", lambda p, m: ["call", "notebook", "mode=list"]),
+    Command("command call", lambda p, m: ["call", "notebook", "mode=list", *SHARED]),
     Command("command call that writes", write, is_written),
     Command("command key list", lambda p, m: ["key", "list", "--json"]),
     Command("command key add", lambda p, m: ["key", "add", m], is_added),
@@ -170,14 +171,14 @@ COMMANDS = [
     Command("command verify", lambda p, m: ["verify"]),
     Command("command backup", backup, is_backup),
     Command("command restore", lambda p, m: ["restore", str(p.archive)], is_restored, before=lambda p, m: p.empty(), empty=True),
-    Command("command mcp", lambda p, m: ["mcp"], is_spoken, stdin=talk, judge=spoken),
+    Command("command mcp", lambda p, m: ["mcp", *SHARED], is_spoken, stdin=talk, judge=spoken),
     Command("served call that writes", write, is_written, served=True),
     Command("served key list", lambda p, m: ["key", "list", "--json"], served=True),
     Command("served key add", lambda p, m: ["key", "add", m], is_added, served=True),
     Command("served key revoke", lambda p, m: ["key", "revoke", m], is_revoked, before=new_key, served=True),
     Command("served verify", lambda p, m: ["verify"], served=True),
     Command("served backup", backup, is_backup, served=True),
-    Command("served mcp", lambda p, m: ["mcp"], is_spoken, stdin=talk, judge=spoken, served=True),
+    Command("served mcp", lambda p, m: ["mcp", *SHARED], is_spoken, stdin=talk, judge=spoken, served=True),
 ]
 
 
@@ -259,7 +260,7 @@ class Place:
     # ---- what is there
 
     def lines(self, mark):
-        return self.must(self.run(["call", "notebook", "mode=read", "name=sweep"])).out.count(mark)
+        return self.must(self.run(["call", "notebook", "mode=read", "name=sweep", *SHARED])).out.count(mark)
 
     def count(self, mark, want, done):
         if self.lines(mark) != want:
@@ -275,7 +276,7 @@ class Processes:
 
     def __init__(self, world, tell=print):
         self.world, self.tell = world, tell
-        self.marks = self.runs = self.failures = 0
+        self.marks = self.places = self.runs = self.failures = 0
         self.sites = set()
         self.findings = []
 
@@ -346,8 +347,8 @@ class Processes:
     # ---- all of them
 
     def begin(self, case):
-        folder = self.world.folder / f"process{self.marks}"
-        place = Place(self.world, folder)
+        self.places += 1
+        place = Place(self.world, self.world.folder / f"place{self.places}")
         if case.served:
             place.serve()
         return place
@@ -414,4 +415,9 @@ def spread(seen):
     return [*range(1, first, step), *range(first, seen + 1)]
 
 
-__all__ = ["COMMANDS", "Processes"]
+def choose(words):
+    """Commands whose name begins with one of the words; all of them without."""
+    return [case for case in COMMANDS if not words or any(case.name.startswith(word) for word in words)]
+
+
+__all__ = ["Processes", "choose"]
