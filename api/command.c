@@ -472,15 +472,21 @@ int command_parse(int argc, char **argv, struct command_line *ret)
     arena_init(&ret->arena, COMMAND_ARENA_MAX);
     size_t count = argc < 1 ? 1 : (size_t)argc;
     ret->words = arena_zalloc(&ret->arena, count * sizeof(*ret->words));
+    int rc = COMMAND_OK;
     if (ret->words == NULL) {
         command_error("the command line is too long");
-        return COMMAND_USAGE;
+        rc = COMMAND_USAGE;
     }
-    int rc = command_parse_words(argc, argv, ret);
+    rc = rc == COMMAND_OK ? command_parse_words(argc, argv, ret) : rc;
     if (rc == COMMAND_OK && ret->roots != NULL && !command_add_set(ret, "roots", ret->roots)) {
         rc = command_usage(ret, "too many options, or too long ones, at --root");
     }
-    return rc == COMMAND_OK ? command_check_words(ret) : rc;
+    rc = rc == COMMAND_OK ? command_check_words(ret) : rc;
+    if (rc != COMMAND_OK && ret->arena.starved) {
+        command_error("out of memory; nothing is wrong with the command line");
+        rc = COMMAND_FAILED;
+    }
+    return rc;
 }
 
 void command_line_done(struct command_line *line)

@@ -139,7 +139,9 @@ int command_answer_print_call(const struct call *call, bool json)
     if (body.rc == NG_OK) {
         rc = command_answer_print(status, buf_str(&body), json);
     } else {
-        command_error("the answer is too large for this command");
+        command_error("%s", body.rc == NG_EINTERNAL
+                                ? "the call was made, but there is no memory for its answer"
+                                : "the answer is too large for this command");
     }
     buf_done(&body);
     return rc;

@@ -35,8 +35,10 @@ static int call_read_stdin(struct buf *args)
     size_t len;
     while ((len = fread(chunk, 1, sizeof(chunk), stdin)) > 0) {
         if (buf_add(args, chunk, len) != NG_OK) {
-            command_error("the standard input is too large to be arguments");
-            return COMMAND_USAGE;
+            bool large = args->rc == NG_ETOOLARGE;
+            command_error("%s", large ? "the standard input is too large to be arguments"
+                                      : "out of memory for the arguments");
+            return large ? COMMAND_USAGE : COMMAND_FAILED;
         }
     }
     if (ferror(stdin)) {
@@ -95,8 +97,12 @@ static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
     struct buf error;
     int rc = COMMAND_OK;
     buf_init(&error, CALL_ERROR_MAX);
-    if (command_args_build(schema, job->line->words + 1, job->line->word_count - 1, &job->args,
-                           &error) != NG_OK) {
+    int built = command_args_build(schema, job->line->words + 1, job->line->word_count - 1,
+                                   &job->args, &error);
+    if (built == NG_EINTERNAL || error.rc == NG_EINTERNAL) {
+        command_error("out of memory for the arguments");
+        rc = COMMAND_FAILED;
+    } else if (built != NG_OK) {
         rc = command_usage(job->line, "%s",
                            error.len > 0 ? buf_cstr(&error) : "the arguments are too large");
     }

@@ -58,6 +58,9 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
         (void)call_print_error(call, &ret->body);
     }
     call_unref(call);
+    if (ret->body.rc != NG_OK) {
+        command_error("out of memory for the answer about the keys");
+    }
     return ret->body.rc;
 }
 

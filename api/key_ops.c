@@ -65,7 +65,9 @@ static int list(struct call *call, const struct key_job *job)
 {
     struct key **found = NULL;
     size_t count = 0;
-    int rc = keys_list(call->gateway->keys, call, &found, &count);
+    /* What could not be read for want of memory is read now. */
+    int rc = keys_upkeep(call->gateway->keys, call);
+    rc = rc == NG_OK ? keys_list(call->gateway->keys, call, &found, &count) : rc;
     if (rc != NG_OK) {
         return rc;
     }

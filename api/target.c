@@ -254,7 +254,9 @@ int target_request(struct target *target, struct client_request *request,
     enum client_outcome outcome =
         target->client->send(request, &ret->status, error, sizeof(error));
     if (ret->body.rc != NG_OK) {
-        command_error("the gateway's answer is too large for this command");
+        command_error("%s", ret->body.rc == NG_EINTERNAL
+                                ? "out of memory for the gateway's answer"
+                                : "the gateway's answer is too large for this command");
         return NG_EUNAVAILABLE;
     }
     if (outcome != CLIENT_OK) {

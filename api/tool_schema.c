@@ -20,6 +20,7 @@ enum keyword_kind {
     KIND_COPY,        /* the value as it is */
     KIND_SCHEMA,      /* one schema */
     KIND_SCHEMA_MAP,  /* an object of schemas */
+    KIND_DEFINITIONS, /* the same, of those that references lead to */
     KIND_SCHEMA_LIST, /* an array of schemas */
     KIND_DROP,        /* says nothing to a model */
     KIND_OWN          /* has a case in lower_keyword() */
@@ -46,8 +47,8 @@ static const struct keyword keywords[] = {
     {"oneOf", KIND_OWN, O | A | G, O | A | G},
     {"allOf", KIND_OWN, O | A | G, O | A | G},
     {"$ref", KIND_OWN, O | A | G, 0},
-    {"$defs", KIND_SCHEMA_MAP, O | A | G, 0},
-    {"definitions", KIND_SCHEMA_MAP, O | A | G, 0},
+    {"$defs", KIND_DEFINITIONS, O | A | G, 0},
+    {"definitions", KIND_DEFINITIONS, O | A | G, 0},
     {"$anchor", KIND_COPY, A | G, 0},
     {"format", KIND_COPY, O | A | G, 0},
     {"minimum", KIND_COPY, O | A | G, 0},
@@ -147,18 +148,44 @@ static bool key_fits(const struct lowering *lowering, struct ng_str key)
     return fits;
 }
 
+/* Members of `map`, but for those that `before` has. */
+static void write_members(struct lowering *lowering, const struct ng_value *map,
+                          const struct ng_value *before)
+{
+    for (const struct ng_value *item = map->first; item != NULL; item = item->next) {
+        bool there = before != NULL && json_get_str(before, item->key) != NULL;
+        if (key_fits(lowering, item->key) && !there) {
+            json_name_str(lowering->writer, item->key);
+            lower(lowering->job, item, false);
+        }
+    }
+}
+
 static void write_map(struct lowering *lowering, const char *name, const struct ng_value *map)
 {
     json_name(lowering->writer, name);
     json_object(lowering->writer);
-    for (const struct ng_value *item = map->first; item != NULL; item = item->next) {
-        if (!key_fits(lowering, item->key)) {
-            continue;
-        }
-        json_name_str(lowering->writer, item->key);
-        lower(lowering->job, item, false);
-    }
+    write_members(lowering, map, NULL);
     json_end(lowering->writer);
+}
+
+/* Both have one name here: where a schema has both, the first one takes in the other. */
+static void lower_definitions(struct lowering *lowering, const struct ng_value *schema,
+                              const struct ng_value *member)
+{
+    const struct ng_value *newer = json_get(schema, "$defs");
+    const struct ng_value *older = json_get(schema, "definitions");
+    bool both = newer != NULL && newer->type == NG_TYPE_OBJECT && older != NULL &&
+                older->type == NG_TYPE_OBJECT;
+    if (!both) {
+        write_map(lowering, "$defs", member);
+    } else if (member == newer) {
+        json_name(lowering->writer, "$defs");
+        json_object(lowering->writer);
+        write_members(lowering, newer, NULL);
+        write_members(lowering, older, newer);
+        json_end(lowering->writer);
+    }
 }
 
 /* Arguments whose names are refused are told in words: the model may still send them. */
@@ -226,6 +253,14 @@ static void lower_const(struct lowering *lowering, const struct ng_value *schema
     }
 }
 
+/* Has it an anyOf, or something that becomes one? */
+static bool has_any_of(const struct job *job, const struct ng_value *schema)
+{
+    return json_get(schema, "anyOf") != NULL ||
+           (job->vendor != TOOL_SCHEMA_ANTHROPIC &&
+            (json_get(schema, "oneOf") != NULL || json_get(schema, "allOf") != NULL));
+}
+
 /* Anchors, identifiers and pointers to other places than the definitions are not understood
  * everywhere: the reference is written as "#/$defs/NAME", or what it means takes its place. */
 static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
@@ -240,7 +275,7 @@ static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
     if (found && pointer.len > 0) {
         json_name(job->writer, "$ref");
         json_string(job->writer, buf_str(&pointer));
-    } else if (found && job->inlined < INLINED_MAX && json_get(schema, "anyOf") == NULL) {
+    } else if (found && job->inlined < INLINED_MAX && !has_any_of(job, schema)) {
         job->inlined++;
         json_name(job->writer, "anyOf");
         json_array(job->writer);
@@ -310,6 +345,17 @@ static void lower_own(struct lowering *lowering, const struct ng_value *schema,
     /* The description comes last, with the notes. */
 }
 
+/* A map that is none, a list that is none: nothing that could be gone through. */
+static bool has_form(const struct keyword *keyword, const struct ng_value *member)
+{
+    bool map = keyword->kind == KIND_SCHEMA_MAP || keyword->kind == KIND_DEFINITIONS ||
+               str_is(member->key, "properties");
+    bool list = keyword->kind == KIND_SCHEMA_LIST || str_is(member->key, "required") ||
+                str_is(member->key, "enum") || str_is(member->key, "allOf") ||
+                str_is(member->key, "oneOf") || str_is(member->key, "prefixItems");
+    return (!map || member->type == NG_TYPE_OBJECT) && (!list || member->type == NG_TYPE_ARRAY);
+}
+
 static bool has_tuple(const struct ng_value *schema)
 {
     return json_get(schema, "prefixItems") != NULL;
@@ -324,7 +370,7 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
         return;
     }
     if (keyword == NULL || (keyword->vendors & vendor) == 0 ||
-        (lowering->top && (keyword->not_top & vendor) != 0)) {
+        (lowering->top && (keyword->not_top & vendor) != 0) || !has_form(keyword, member)) {
         note(lowering, member);
         return;
     }
@@ -346,8 +392,10 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
         }
         break;
     case KIND_SCHEMA_MAP:
-        write_map(lowering, str_is(member->key, "definitions") ? "$defs" : keyword->name,
-                  member);
+        write_map(lowering, keyword->name, member);
+        break;
+    case KIND_DEFINITIONS:
+        lower_definitions(lowering, schema, member);
         break;
     case KIND_SCHEMA_LIST:
         write_list(lowering, keyword->name, member);

@@ -142,6 +142,11 @@ int elf_note_parse(struct ng_str file, struct elf_note *ret, struct buf *error)
     return elf_fail(error, "is not a notegate module (it has no notegate note)");
 }
 
+bool elf_short_of(int error)
+{
+    return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
 int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
 {
     struct stat info;
@@ -150,7 +155,7 @@ int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
         int code = errno;
         const char *text = strerrordesc_np(code);
         (void)buf_printf(error, "cannot be opened: %s", text != NULL ? text : "unknown error");
-        return code == ENOENT ? NG_ENOTFOUND : NG_EINVAL;
+        return elf_short_of(code) ? NG_EINTERNAL : code == ENOENT ? NG_ENOTFOUND : NG_EINVAL;
     }
     int rc = NG_OK;
     void *map = MAP_FAILED;
@@ -161,7 +166,8 @@ int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
     } else {
         map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED) {
-            rc = elf_fail(error, "cannot be mapped");
+            rc = elf_short_of(errno) ? NG_EINTERNAL : NG_EINVAL;
+            (void)buf_add_c(error, "cannot be mapped");
         } else {
             rc = elf_note_parse(str_make(map, (size_t)info.st_size), ret, error);
             (void)munmap(map, (size_t)info.st_size);

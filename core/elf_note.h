@@ -10,9 +10,11 @@ struct elf_note {
     uint32_t kind;
 };
 
+/* Is this error of the system a want of memory or descriptors, which passes? */
+bool elf_short_of(int error);
 /* Reads the note of the shared object `path`. NG_ENOTFOUND: there is no such file; NG_EINVAL:
- * it is no module for this machine. `error`: what is wrong, without the path. Nothing of the
- * file runs. */
+ * it is no module for this machine; NG_EINTERNAL: no memory, or no descriptor. `error`: what is
+ * wrong, without the path. Nothing of the file runs. */
 int elf_note_read(const char *path, struct elf_note *ret, struct buf *error);
 /* The same from a whole file in memory. */
 int elf_note_parse(struct ng_str file, struct elf_note *ret, struct buf *error);

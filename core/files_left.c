@@ -204,14 +204,19 @@ int files_left_settle(struct files *files, struct call *call, const struct ng_st
                       size_t count, bool *ret_answered)
 {
     int rc = NG_OK;
-    bool found = false;
+    bool shared = store_is_shared(files->store);
     *ret_answered = false;
-    for (size_t i = 0; call->idem != NULL && rc == NG_OK && i < count; i++) {
+    if (call->idem == NULL) {
+        return NG_OK;
+    }
+    bool found = !shared; /* there files_left_check() asks once more */
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
         rc = left_settle_own(files, call, names[i], &found);
-        if (rc == NG_OK && store_is_shared(files->store)) {
+        if (rc == NG_OK && shared) {
             rc = left_settle_other(files, call, names[i], &found);
         }
     }
+    /* Also where nothing is left: another call may have settled it while this one waited. */
     return rc != NG_OK || !found ? rc : files_left_answer(call, ret_answered);
 }
 

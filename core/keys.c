@@ -151,9 +151,10 @@ static int look_row(void *user, const struct ng_doc *row)
     bool known = *keys_place(keys, row->key.id) != NULL;
     (void)pthread_rwlock_unlock(&keys->lock);
     struct key *key = NULL;
-    if (!known) {
+    int rc = known ? key_read(row, &key) : NG_EINTERNAL;
+    if (rc == NG_EINTERNAL) {
         atomic_store(&keys->stale, true);
-    } else if (key_read(row, &key) == NG_OK && atomic_load(&key->revoked)) {
+    } else if (rc == NG_OK && atomic_load(&key->revoked)) {
         keys_apply(keys, row);
     }
     key_unref(key);
@@ -194,11 +195,10 @@ int keys_look(struct keys *keys, struct call *call)
 /* For who asks about keys: also those that another gateway made just now. */
 static void keys_look_now(struct keys *keys, struct call *call)
 {
-    if (store_is_shared(keys->gateway->store)) {
-        struct result before = call->work;
-        if (keys_look(keys, call) != NG_OK) {
-            call->work = before; /* what is known counts */
-        }
+    bool shared = store_is_shared(keys->gateway->store);
+    struct result before = call->work;
+    if ((shared ? keys_look(keys, call) : keys_upkeep(keys, call)) != NG_OK) {
+        call->work = before; /* what is known counts */
     }
 }
 

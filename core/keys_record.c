@@ -267,6 +267,9 @@ int key_read(const struct ng_doc *doc, struct key **ret)
     struct arena arena;
     arena_init(&arena, 4 * KEY_JSON_MAX);
     int rc = read_body(&arena, doc, ret);
+    if (rc == NG_EINVAL && arena.starved) {
+        rc = NG_EINTERNAL; /* nothing is wrong with the document */
+    }
     arena_done(&arena);
     return rc;
 }

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -343,19 +344,29 @@ static int loader_add_name(struct loader_names *list, const char *name, size_t l
     return NG_OK;
 }
 
-static bool loader_is_kind(const char *folder, const char *file, enum ng_module_kind kind)
+/* NG_EINTERNAL: it cannot be looked at just now. */
+static int loader_is_kind(const char *folder, const char *file, enum ng_module_kind kind,
+                          bool *ret)
 {
     char path[LOADER_PATH_MAX];
     struct elf_note note;
     struct buf ignored;
     int len = snprintf(path, sizeof(path), "%s/%s", folder, file);
+    *ret = false;
     if (len < 0 || len >= LOADER_PATH_MAX) {
-        return false;
+        return NG_OK;
     }
     buf_init(&ignored, 1024);
     int rc = elf_note_read(path, &note, &ignored);
     buf_done(&ignored);
-    return rc == NG_OK && note.kind == (uint32_t)kind;
+    *ret = rc == NG_OK && note.kind == (uint32_t)kind;
+    return rc == NG_EINTERNAL ? rc : NG_OK;
+}
+
+static bool loader_is_module(const char *file, size_t len)
+{
+    size_t suffix = strlen(LOADER_SUFFIX);
+    return len > suffix && file[0] != '.' && strcmp(file + len - suffix, LOADER_SUFFIX) == 0;
 }
 
 static int loader_list_folder(const char *folder, enum ng_module_kind kind,
@@ -365,16 +376,18 @@ static int loader_list_folder(const char *folder, enum ng_module_kind kind,
     struct dirent *entry;
     int rc = NG_OK;
     if (dir == NULL) {
-        return NG_OK; /* a folder that is not there holds no modules */
+        /* A folder that is not there holds no modules. */
+        return elf_short_of(errno) ? NG_EINTERNAL : NG_OK;
     }
     /* readdir is safe: the stream belongs to this thread. */
     while (rc == NG_OK && (entry = readdir(dir)) != NULL) {
         size_t len = strlen(entry->d_name);
-        size_t suffix = strlen(LOADER_SUFFIX);
-        if (len > suffix && entry->d_name[0] != '.' &&
-            strcmp(entry->d_name + len - suffix, LOADER_SUFFIX) == 0 &&
-            loader_is_kind(folder, entry->d_name, kind)) {
-            rc = loader_add_name(list, entry->d_name, len - suffix);
+        bool wanted = false;
+        if (loader_is_module(entry->d_name, len)) {
+            rc = loader_is_kind(folder, entry->d_name, kind, &wanted);
+        }
+        if (rc == NG_OK && wanted) {
+            rc = loader_add_name(list, entry->d_name, len - strlen(LOADER_SUFFIX));
         }
     }
     (void)closedir(dir);

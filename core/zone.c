@@ -17,6 +17,7 @@
 #define ZONE_RULE_MAX 127 /* also in the format that reads it */
 #define ZONE_TYPE_SIZE 6
 #define ZONE_DAY_S INT64_C(86400)
+#define ZONE_OFFSET_MAX ((int64_t)26 * 3600)
 
 /* A day in a year on which the clocks change: week `week` of `month` (5: the last), `weekday`
  * (0: Sunday), `second` of the day. */
@@ -223,6 +224,12 @@ static size_t zone_block_size(const struct zone_block *block, size_t time_size)
            block->leaps * (time_size + 4) + block->stds + block->uts;
 }
 
+/* As RFC 8536 has it: more than a day behind or ahead of UTC is no clock. */
+static bool zone_offset_valid(int64_t seconds)
+{
+    return seconds > -ZONE_OFFSET_MAX && seconds < ZONE_OFFSET_MAX;
+}
+
 static bool zone_fill(struct zone *zone, const unsigned char *at,
                       const struct zone_block *block)
 {
@@ -239,9 +246,12 @@ static bool zone_fill(struct zone *zone, const unsigned char *at,
         }
         zone->changes[i].from = zone_number(at + i * 8, 8);
         zone->changes[i].offset = zone_number(types + (size_t)indexes[i] * ZONE_TYPE_SIZE, 4);
+        if (!zone_offset_valid(zone->changes[i].offset)) {
+            return false;
+        }
     }
     zone->count = block->times;
-    return true;
+    return zone_offset_valid(zone->first_offset);
 }
 
 /* `bytes` ends in a NUL that `len` does not count. */
@@ -269,6 +279,8 @@ static bool zone_parse(struct zone *zone, const unsigned char *bytes, size_t len
     line[left] = '\0';
     if (sscanf(line, "\n%127[^\n]", rule) == 1) {
         zone_read_rule(zone, rule);
+        zone->has_rule = zone->has_rule && zone_offset_valid(zone->winter_offset) &&
+                         (!zone->has_summer || zone_offset_valid(zone->summer_offset));
     }
     return true;
 }

@@ -77,10 +77,14 @@ static int target_load(struct mongo *db, struct ng_call *call, const struct ng_k
     struct fault fault = {0};
     memset(ret, 0, sizeof(*ret));
     ret->collection = collection_find(db, key->collection);
-    int rc = ret->collection == NULL ||
-                     name_document(ret->collection, key->space, key->id, &ret->name) != NG_OK
+    int rc = ret->collection == NULL
                  ? NG_ENOTFOUND
-                 : doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault);
+                 : name_document(ret->collection, key->space, key->id, &ret->name);
+    if (rc != NG_OK && rc != NG_ENOTFOUND && rc != NG_EINVAL) {
+        return ng_fail(call, rc, "out of memory for the name of a document");
+    }
+    rc = rc == NG_OK ? doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault)
+                     : NG_ENOTFOUND; /* nothing has a name that is no UTF-8 */
     if (rc == NG_ENOTFOUND) {
         return ng_fail(call, rc, "there is no such document");
     }

@@ -50,6 +50,10 @@ class Control:
         self.put(ARMED, 0)
         return self.get(FAILED)
 
+    def maps(self):
+        """Of the process whose allocation failed last; it may be gone."""
+        return Maps(f"{self.path}.maps")
+
     def frames(self):
         """Addresses of the code that wanted what it did not get, innermost first."""
         return [self.get(FIRST_FRAME + i) & (1 << 64) - 1 for i in range(min(self.get(DEPTH), FRAMES))]
@@ -58,9 +62,10 @@ class Control:
 class Maps:
     """Which file's which place an address of a process is."""
 
-    def __init__(self, pid):
+    def __init__(self, source):
+        """source: a file as /proc/PID/maps."""
         self.parts = []
-        with open(f"/proc/{pid}/maps") as file:
+        with open(source) as file:
             for line in file:
                 words = line.split()
                 if len(words) >= 6 and words[5].startswith("/"):

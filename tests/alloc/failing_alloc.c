@@ -39,7 +39,12 @@ struct range {
     uintptr_t to;
 };
 
+#define MAPS_PATH_MAX 4096
+
 static struct control *control;
+/* Beside the control file: a copy of /proc/self/maps, by which frames are found when the process
+ * is gone. */
+static char maps_path[MAPS_PATH_MAX];
 /* Where our own code is. Modules come and never go, so that these are only ever added. */
 static struct range ranges[RANGES_MAX];
 static atomic_size_t range_count;
@@ -63,6 +68,7 @@ __attribute__((constructor)) static void map_control(void)
     if (fd < 0) {
         return;
     }
+    (void)snprintf(maps_path, sizeof(maps_path), "%s.maps", path);
     void *mapped = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)close(fd);
     control = mapped == MAP_FAILED ? NULL : mapped;
@@ -144,6 +150,26 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *use
     return _URC_NO_REASON;
 }
 
+/* By system calls alone: this is inside an allocation. */
+static void note_maps(void)
+{
+    char piece[4096];
+    int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int to = open(maps_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t len = 0;
+    while (from >= 0 && to >= 0 && (len = read(from, piece, sizeof(piece))) > 0) {
+        if (write(to, piece, (size_t)len) != len) {
+            break;
+        }
+    }
+    if (from >= 0) {
+        (void)close(from);
+    }
+    if (to >= 0) {
+        (void)close(to);
+    }
+}
+
 static bool fails(const void *caller)
 {
     if (control == NULL || atomic_load_explicit(&control->armed, memory_order_relaxed) == 0) {
@@ -160,6 +186,7 @@ static bool fails(const void *caller)
     }
     if (atomic_fetch_add(&control->failed, 1) == 0) {
         (void)_Unwind_Backtrace(note_frame, NULL);
+        note_maps();
     }
     errno = ENOMEM;
     return true;

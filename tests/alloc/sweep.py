@@ -8,6 +8,7 @@ nothing.
 import collections
 import time
 
+import control as control_page
 from cases import CASES
 from wire import Answer, Gone, Hangs, Wire
 from world import World
@@ -26,7 +27,7 @@ THEN_EVERY = 13
 NOTHING = Answer(500, "{}")
 
 
-def all_numbers():
+def all_numbers(_case=None):
     yield from range(1, EACH)
     yield from range(EACH, NUMBERS_MAX, THEN_EVERY)
 
@@ -40,8 +41,8 @@ class Found(Exception):
 
 
 class Sweep:
-    def __init__(self, binary, library, folder, burst=1, tell=print):
-        self.world = World(binary, library, folder)
+    def __init__(self, world, burst=1, tell=print):
+        self.world = world
         self.burst, self.tell = burst, tell
         self.marks = 0
         self.sites = collections.Counter()
@@ -151,7 +152,8 @@ class Sweep:
 
     def report(self, case, number, error):
         self.world.control.disarm()
-        names = self.world.maps.names(self.world.control.frames())
+        control = self.world.control
+        names = control.maps().names(control.frames()) if control.get(control_page.FAILED) else []
         self.findings.append((case.name, number, str(error), names))
         self.tell(f"FOUND {case.name}, allocation {number}: {error}\n    " + "\n    ".join(names))
 
@@ -207,14 +209,14 @@ class Sweep:
             code = world.stop()
             if code != 0:
                 raise Found(f"the gateway ended with {code}: {world.log.read_text()[-6000:]}")
-            told = world.command("verify")
-            if told.returncode != 0:
-                raise Found(f"verify: {told.stdout} {told.stderr}")
+            verified = world.command("verify")
+            if verified.returncode != 0:
+                raise Found(f"verify: {verified.stdout} {verified.stderr}")
         except Found as error:
             self.findings.append(("the end", 0, str(error), []))
             self.tell(f"FOUND at the end: {error}")
 
-    def run(self, chosen, numbers=lambda case: all_numbers()):
+    def run(self, chosen, numbers=all_numbers):
         self.start()
         try:
             for case in chosen:
@@ -236,4 +238,24 @@ def choose(words, kernels=True):
             and (kernels or not case.kernel)]
 
 
-__all__ = ["Sweep", "Wire", "choose"]
+# Requests that are another thing where documents are in MongoDB and the journal is in Redis.
+SHARED = ("notebook ", "notebook_", "memory_", "checkpoint_", "idempotency", "keys add", "keys revoke", "events", "tools/call (",
+          "admin verify", "resources/list (n", "GET /readyz")
+SHARED_NAME = "mongo "
+# Each takes some seconds there: so many are left out between two that are tried.
+SHARED_EVERY = 5
+
+
+def some_numbers(case):
+    """Other ones for each case."""
+    first = 1 + len(case.name) % SHARED_EVERY
+    yield from range(first, NUMBERS_MAX, SHARED_EVERY)
+
+
+def choose_shared(words):
+    """Those of them whose name begins with one of the words; before it stands SHARED_NAME."""
+    return [case for case in CASES if case.name.startswith(SHARED)
+            and (not words or any((SHARED_NAME + case.name).startswith(word) for word in words))]
+
+
+__all__ = ["SHARED_NAME", "Sweep", "Wire", "World", "choose", "choose_shared"]

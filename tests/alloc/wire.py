@@ -165,6 +165,23 @@ class Wire:
         return mcp_answer(*self.raw("POST", "/mcp", {"jsonrpc": "2.0", "method": method}, {
             "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.session}))
 
+    def events(self, path):
+        """Of a stream on a connection of its own, until who asks has enough."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        try:
+            connection.request("GET", path, headers={"Accept": "text/event-stream", "Authorization": f"Bearer {self.key}"})
+            answer = connection.getresponse()
+            while answer.status == 200:
+                line = answer.readline()
+                if not line:
+                    break
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+        except (OSError, http.client.HTTPException) as error:
+            raise Gone(repr(error)) from error
+        finally:
+            connection.close()
+
     def open_stream(self, path, headers):
         """(status, headers) of a stream that is closed at once."""
         self.close()

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from control import Control, Maps
+from control import Control
 from wire import Answer, Gone, Wire
 
 START_SECONDS = 120
@@ -25,11 +25,17 @@ def environment():
     return {name: value for name, value in os.environ.items() if not name.startswith(("NOTEGATE_", "MONGODB_", "REDIS_"))}
 
 
+def told(rows):
+    """Of (collection, tool, action) those that a request wrote."""
+    return sorted(row for row in rows if row[0] not in OWN and (row[1] or row[0] == "keys"))
+
+
 class World:
     def __init__(self, binary, library, folder=None):
         self.binary = binary
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="notegate-alloc-"))
         self.data, self.files, self.notes = (self.folder / name for name in ("data", "files", "notes"))
+        self.folder.mkdir(exist_ok=True)
         self.data.mkdir(mode=0o700)
         (self.files / "still").mkdir(parents=True)
         (self.files / "still" / "a.txt").write_text("a\n")
@@ -39,7 +45,7 @@ class World:
         (self.notes / "other.md").write_text("# other\n\n- [ ] to do [[still]]\n")
         self.control = Control(self.folder, library)
         self.log = self.folder / "log"
-        self.process = self.database = self.maps = None
+        self.process = self.database = None
         self.ids = {}
 
     def flags(self):
@@ -72,11 +78,16 @@ class World:
         line = self.process.stdout.readline()
         assert "listening on http://" in line, line + self.log.read_text()[-3000:]
         self.port = int(line.rsplit(":", 1)[1])
-        self.maps = Maps(self.process.pid)
-        self.database = sqlite3.connect(f"file:{self.data / 'notegate.db'}?mode=ro", uri=True, timeout=30)
+        self.open_database()
         self.wire, self.stranger, self.leaving = Wire(self.port, self.key), Wire(self.port, "ng_nobody"), None
         self.kernel_of = None
         self.meet()
+
+    def open_database(self):
+        self.database = sqlite3.connect(f"file:{self.data / 'notegate.db'}?mode=ro", uri=True, timeout=30)
+
+    def close_database(self):
+        self.database.close()
 
     def meet(self):
         """A session of the older era."""
@@ -122,7 +133,7 @@ class World:
         for wire in (self.wire, self.stranger, self.leaving):
             if wire is not None:
                 wire.close()
-        self.database.close()
+        self.close_database()
         if self.alive():
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -168,7 +179,7 @@ class World:
             "SELECT log.seq, shelves.collection, log.tool, log.action FROM log JOIN docs USING (doc) "
             "JOIN shelves USING (shelf) WHERE log.seq > ? ORDER BY log.seq", (since,)).fetchall()
         newest = max((row[0] for row in rows), default=since)
-        return newest, sorted(row[1:] for row in rows if row[1] not in OWN and (row[2] or row[1] == "keys"))
+        return newest, told(row[1:] for row in rows)
 
     def tree(self):
         """Every file that tools may change."""
@@ -179,4 +190,4 @@ class World:
         return [name for name in self.tree() if LEFT_BEHIND.search(name)]
 
 
-__all__ = ["World", "Gone"]
+__all__ = ["Gone", "World", "told"]

@@ -13,7 +13,7 @@ NUMBERS = range(1, 26)
 
 
 def test_requests_without_memory(tmp_path):
-    work = sweep.Sweep(binary(), control.build(tmp_path), tmp_path, tell=lambda text: print(text, flush=True))
+    work = sweep.Sweep(sweep.World(binary(), control.build(tmp_path), tmp_path), tell=lambda text: print(text, flush=True))
     chosen = [case for case in sweep.choose([]) if case.short]
     found = work.run(chosen, lambda case: NUMBERS)
     assert not found, "\n".join(f"{name}, allocation {number}: {what} {where}" for name, number, what, where in found)

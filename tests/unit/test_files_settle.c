@@ -155,27 +155,40 @@ static void test_settles_at_the_next_edit(void **state)
     has(harness, "f", "before\n");
 }
 
+/* A call with a key, as it is when its tool runs. */
+static struct call *keyed_call(struct harness *harness)
+{
+    struct json_error error;
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    call->idempotency_key = ng_str_of("k");
+    assert_int_equal(
+        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
+        NG_OK);
+    assert_int_equal(idem_begin(call), IDEM_RUN);
+    return call;
+}
+
+/* Keeps an answer to it. */
+static void answer_it(struct harness *harness, struct call *call)
+{
+    struct ng_answer answer;
+    assert_int_equal(idem_answer(call, &answer), NG_OK);
+    assert_int_equal(store_write_answered_wait(harness->gateway->store, call, NULL, 0, &answer),
+                     NG_OK);
+}
+
 /* The answer is there, the intent is, too: another gateway was faster, or the end of the save
  * is only half carried out. Whoever comes by next has another key, or none. */
 static void test_settles_what_was_answered(void **state)
 {
     struct harness *harness = *state;
     char op[17];
-    struct ng_answer answer;
-    struct json_error error;
-    struct call *call = harness_new_call(harness);
+    struct call *call = keyed_call(harness);
     put(harness, "f", "after\n");
-    call->idempotency_key = ng_str_of("k");
-    assert_int_equal(
-        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
-        NG_OK);
-    assert_int_equal(idem_begin(call), IDEM_RUN);
     leave_intent_of(harness, call, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
-    assert_int_equal(idem_answer(call, &answer), NG_OK);
-    assert_int_equal(store_write_answered_wait(harness->gateway->store, call, NULL, 0, &answer),
-                     NG_OK);
+    answer_it(harness, call);
     idem_end(call);
-    call->idem = NULL;
     call_unref(call);
     edit_works(harness, APPEND, "f");
     has(harness, "f", "after\nx\n");
@@ -183,6 +196,26 @@ static void test_settles_what_was_answered(void **state)
     edit_works(harness, UNDO, "f");
     edit_works(harness, UNDO, "f");
     has(harness, "f", "before\n");
+}
+
+/* A repeat found no answer when it began, then waited for the file; who had that settled what
+ * the first try had left. */
+static void test_settled_by_another_meanwhile(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    bool answered = false;
+    struct ng_str name = in_root(harness, path, "f");
+    struct call *repeat = keyed_call(harness);
+    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+                     NG_OK);
+    assert_false(answered);
+    answer_it(harness, repeat);
+    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+                     NG_OK);
+    assert_true(answered);
+    idem_end(repeat);
+    call_unref(repeat);
 }
 
 int main(void)
@@ -195,6 +228,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_what_was_answered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settled_by_another_meanwhile, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -334,6 +335,26 @@ static void test_list(void **state)
     free(names);
 }
 
+/* A module that cannot be looked at just now is not one that is not there. */
+static void test_list_without_descriptors(void **state)
+{
+    struct rlimit limit;
+    char **names = NULL;
+    size_t count = 0;
+    (void)state;
+    int lowest = dup(STDERR_FILENO);
+    assert_true(lowest >= 0);
+    (void)close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (rlim_t more = 0; more < 2; more++) { /* none for the folder, then none for its files */
+        struct rlimit few = {(rlim_t)lowest + more, limit.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int rc = loader_list(folders, NG_KIND_PLUGIN, &names, &count);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(rc, NG_EINTERNAL);
+    }
+}
+
 static void test_default_folders(void **state)
 {
     (void)state;
@@ -397,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_no_modules),
         cmocka_unit_test(test_broken_anywhere),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_list_without_descriptors),
         cmocka_unit_test(test_default_folders),
         cmocka_unit_test(test_no_memory),
     };
