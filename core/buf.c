@@ -167,19 +167,44 @@ static int buf_add_json_escape(struct buf *buf, unsigned char c)
     }
 }
 
-#define BYTES_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* Eight bytes that all stand for themselves: printable ASCII but for the quote and the
- * backslash. */
-static bool json_plain_word(const unsigned char *at)
+/* How many of the next eight bytes stand for themselves until one that does not: printable
+ * ASCII but for the quote and the backslash. */
+static size_t json_plain_bytes(const unsigned char *at)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof(word));
-    uint64_t quote = word ^ BYTES_OF('"');
-    uint64_t backslash = word ^ BYTES_OF('\\');
-    uint64_t special = ((word - BYTES_OF(0x20)) & ~word) | ((quote - BYTES_OF(1)) & ~quote) |
-                       ((backslash - BYTES_OF(1)) & ~backslash) | word;
-    return (special & BYTES_OF(0x80)) == 0;
+    uint64_t word = str_word(at);
+    uint64_t control = (word - STR_ONES * 0x20) & ~word;
+    uint64_t marks = (str_word_mark(word, '"') | str_word_mark(word, '\\') | control | word) &
+                     (STR_ONES << 7);
+    return marks == 0 ? sizeof(word) : str_word_first(marks);
+}
+
+/* Copies whole characters that stand for themselves, up to the first that does not. `to` has
+ * room for all that is left. */
+static size_t json_copy_plain(char *to, const unsigned char *at, size_t left)
+{
+    size_t run = 0;
+    while (run < left) {
+        if (left - run >= sizeof(uint64_t)) {
+            size_t plain = json_plain_bytes(at + run);
+            memcpy(to + run, at + run, sizeof(uint64_t));
+            run += plain;
+            if (plain == sizeof(uint64_t)) {
+                continue;
+            }
+        }
+        enum json_class class = json_class_of(at[run]);
+        size_t len = class == JSON_PLAIN  ? 1
+                     : class == JSON_LONG ? utf8_length(at + run, left - run)
+                                          : 0;
+        if (len == 0) {
+            break;
+        }
+        for (size_t i = 0; i < len; i++) {
+            to[run + i] = (char)at[run + i];
+        }
+        run += len;
+    }
+    return run;
 }
 
 int buf_add_json(struct buf *buf, struct ng_str text)
@@ -187,23 +212,13 @@ int buf_add_json(struct buf *buf, struct ng_str text)
     const unsigned char *at = (const unsigned char *)text.data;
     size_t left = text.len;
     buf_add_char(buf, '"');
-    while (left > 0 && buf->rc == NG_OK) {
-        size_t run = 0;
-        while (run < left) {
-            if (left - run >= sizeof(uint64_t) && json_plain_word(at + run)) {
-                run += sizeof(uint64_t);
-                continue;
-            }
-            enum json_class class = json_class_of(at[run]);
-            size_t len = class == JSON_PLAIN  ? 1
-                         : class == JSON_LONG ? utf8_length(at + run, left - run)
-                                              : 0;
-            if (len == 0) {
-                break;
-            }
-            run += len;
+    while (left > 0) {
+        char *to = buf_reserve(buf, left);
+        if (to == NULL) {
+            return buf->rc;
         }
-        buf_add(buf, at, run);
+        size_t run = json_copy_plain(to, at, left);
+        buf->len += run;
         at += run;
         left -= run;
         if (left > 0) {

@@ -126,6 +126,21 @@ static int settle_move(struct files *files, struct call *call, const struct file
     return rc;
 }
 
+/* The answer is what a repeat of the killed call gets. Where it is kept already (by another
+ * gateway, or by a batch that is carried out only in part yet) the rest is still to be made:
+ * each change looks for itself whether it was. */
+static int settle_write(struct files *files, struct call *call, const struct ng_change *changes,
+                        size_t count, const struct ng_answer *answer)
+{
+    struct result before = call->work;
+    int rc = store_write_answered_wait(files->store, call, changes, count, answer);
+    if (rc == NG_EKEYREUSED) {
+        call->work = before;
+        rc = store_write_wait(files->store, call, changes, count);
+    }
+    return rc;
+}
+
 int files_settle(struct files *files, struct call *call, struct ng_str space,
                  struct ng_str json, struct ng_str text)
 {
@@ -144,9 +159,8 @@ int files_settle(struct files *files, struct call *call, struct ng_str space,
     }
     size_t count =
         done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
-    /* The answer is what a repeat of the killed call gets. */
-    rc = store_write_answered_wait(files->store, call, changes, count,
-                                   done && record.has_answer ? &record.answer : NULL);
+    rc = settle_write(files, call, changes, count,
+                      done && record.has_answer ? &record.answer : NULL);
     if (rc == NG_OK) {
         log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
                   (int)record.real.len, record.real.data,

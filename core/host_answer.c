@@ -3,7 +3,11 @@
  */
 
 #include "host.h"
+#include "store.h"
 #include "str.h"
+
+/* Shorter texts are copied sooner than looked for. */
+#define REPLY_LENT_BYTES ((size_t)16 * 1024)
 
 void *host_alloc(struct ng_call *pub, size_t bytes)
 {
@@ -28,6 +32,14 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
     return result;
 }
 
+static void host_reply_is(struct call *call, struct ng_str text)
+{
+    call->work.text = text;
+    call->work.has_text = true;
+    call->work.is_json = false;
+    call->reply_open = false;
+}
+
 int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t count)
 {
     struct call *call = call_of(pub);
@@ -47,16 +59,18 @@ int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t co
         }
     }
     text[size] = '\0';
-    call->work.text = str_make(text, size);
-    call->work.has_text = true;
-    call->work.is_json = false;
-    call->reply_open = false;
+    host_reply_is(call, str_make(text, size));
     return NG_OK;
 }
 
 int host_reply(struct ng_call *pub, struct ng_str text)
 {
-    return host_reply_parts(pub, &text, 1);
+    struct call *call = call_of(pub);
+    if (text.len < REPLY_LENT_BYTES || !store_lends(call, text)) {
+        return host_reply_parts(pub, &text, 1);
+    }
+    host_reply_is(call, text);
+    return NG_OK;
 }
 
 struct ng_writer *host_reply_json(struct ng_call *pub)

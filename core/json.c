@@ -140,10 +140,11 @@ static int hex_of(const char *at)
 static size_t find_lone_surrogate(const char *text, size_t at, size_t end)
 {
     while (at < end) {
-        if (text[at] != '\\') {
-            at++;
-            continue;
+        const char *escape = memchr(text + at, '\\', end - at);
+        if (escape == NULL) {
+            break;
         }
+        at = (size_t)(escape - text);
         if (text[at + 1] != 'u') {
             at += 2;
             continue;
@@ -542,16 +543,34 @@ int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
     return rc;
 }
 
+/* Where the string ends that `at` is in: at its quote, or with the text. */
+static size_t string_end(struct ng_str text, size_t at)
+{
+    while (at < text.len) {
+        if (text.len - at >= sizeof(uint64_t)) {
+            uint64_t word = str_word(text.data + at);
+            uint64_t marks = str_word_mark(word, '"') | str_word_mark(word, '\\');
+            if (marks == 0) {
+                at += sizeof(word);
+                continue;
+            }
+            at += str_word_first(marks);
+        }
+        if (text.data[at] == '"') {
+            return at;
+        }
+        at += text.data[at] == '\\' ? 2 : 1;
+    }
+    return text.len;
+}
+
 size_t json_count_values(struct ng_str text)
 {
     size_t count = 1;
-    bool in_string = false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         if (c == '"') {
-            in_string = !in_string;
-        } else if (in_string) {
-            i += c == '\\' ? 1 : 0;
+            i = string_end(text, i + 1);
         } else {
             count += c == ',' || c == '[' || c == '{' ? 1 : 0;
         }

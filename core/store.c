@@ -362,6 +362,19 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     return NG_OK;
 }
 
+bool store_lends(const struct call *call, struct ng_str text)
+{
+    for (const struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
+        if (pin->release == version_unref) {
+            const struct version *version = pin->object;
+            if (version->doc.text.data == text.data && version->doc.text.len == text.len) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static int store_check_query(struct store *store, struct call *call,
                              const struct ng_query *query)
 {

@@ -49,6 +49,9 @@ int store_fields(struct arena *arena, const struct ng_collection *collection,
 /* See ng_host: same meaning. */
 int store_get(struct store *store, struct call *call, const struct ng_key *key,
               uint64_t revision, const struct ng_doc **ret_doc);
+/* Is this the whole text of a document that the call has got? Then it is there until it ends.
+ */
+bool store_lends(const struct call *call, struct ng_str text);
 int store_query(struct store *store, struct call *call, const struct ng_query *query,
                 ng_row_fn *row, void *user, uint64_t *ret_total);
 int store_search(struct store *store, struct call *call, const struct ng_search *search,

@@ -171,7 +171,10 @@ void store_again_park(struct operation *op)
 
 bool store_again_failed(struct operation *op, int rc)
 {
-    op->adopt = rc == NG_EKEYREUSED && op->batch.answer != NULL && op->call->idem != NULL;
+    /* Who waits with an answer of another call's does not take it for this one's. */
+    bool own = op->own_answer || !op->waited;
+    op->adopt =
+        rc == NG_EKEYREUSED && own && op->batch.answer != NULL && op->call->idem != NULL;
     if (rc != NG_ECONFLICT && !op->adopt) {
         return false;
     }

@@ -3,6 +3,7 @@
 #ifndef NOTEGATE_CORE_STR_H
 #define NOTEGATE_CORE_STR_H
 
+#include <endian.h>
 #include <string.h>
 
 #include "notegate/abi.h"
@@ -21,6 +22,30 @@ static inline bool str_equal(struct ng_str a, struct ng_str b)
 static inline bool str_is(struct ng_str a, const char *text)
 {
     return str_equal(a, ng_str_of(text));
+}
+
+#define STR_ONES UINT64_C(0x0101010101010101)
+
+/* Marks those of eight bytes that are `byte` by their high bit. Only the lowest mark is to be
+ * relied on, those above it may be wrong. */
+static inline uint64_t str_word_mark(uint64_t word, unsigned char byte)
+{
+    uint64_t other = word ^ (STR_ONES * byte);
+    return (other - STR_ONES) & ~other & (STR_ONES << 7);
+}
+
+/* Eight bytes, the first of them lowest. */
+static inline uint64_t str_word(const void *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return le64toh(word);
+}
+
+/* The place of the lowest mark among the eight bytes; there is one. */
+static inline size_t str_word_first(uint64_t marks)
+{
+    return (size_t)__builtin_ctzll(marks) / 8;
 }
 
 /* Bytes of `text` are valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */

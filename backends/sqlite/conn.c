@@ -32,9 +32,10 @@ static int conn_setup(struct conn *conn, bool reader)
         pragmas = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA "
                   "cache_size=-1024; PRAGMA temp_store=MEMORY;";
     } else {
-        pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
-                  "wal_autocheckpoint=4000; PRAGMA secure_delete=FAST; PRAGMA "
-                  "cache_size=-1024; PRAGMA journal_size_limit=16777216;";
+        pragmas =
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+            "wal_autocheckpoint=4000; PRAGMA secure_delete=FAST; PRAGMA "
+            "cache_size=-8192; PRAGMA cache_spill=4096; PRAGMA journal_size_limit=16777216;";
     }
     (void)sqlite3_extended_result_codes(conn->sql, 1);
     (void)sqlite3_busy_timeout(conn->sql, BUSY_MS);

@@ -343,11 +343,14 @@ struct job {
 };
 /* Commits the list in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
-/* One document's row, field values and counters, from its newest put (also for import). */
+
+/* txn.c, txn_flush.c: also for import */
 struct touched;
 struct txn;
 struct txn *txn_new(struct db *db);
+/* The next revision of a document. */
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared);
+/* The row, field values and counters of each document, from its newest put. */
 int txn_flush(struct txn *txn);
 void txn_free(struct txn *txn);
 

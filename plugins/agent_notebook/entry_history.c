@@ -4,27 +4,32 @@
 
 #define HISTORY_LIMIT_DEFAULT 20
 
+/* What a version did. */
+struct history_said {
+    uint64_t version;
+    struct ng_str did;
+};
+
 struct history_list {
     struct ng_call *call;
     struct ng_writer *writer;
-    const struct ng_value *light; /* the history in the document: what the changes did */
-    uint64_t skip, limit;         /* of the rows that come */
+    struct history_said *said; /* the last hundred, as the document's own history has them */
+    size_t said_count;         /* those that may still come */
+    uint64_t skip, limit;      /* of the rows that come */
 };
 
-/* What the document's own history says of a version; it names the last hundred. */
+/* What the document's own history says of a version. Rows come from the newest down, so what is
+ * newer than this one is done with. */
 static struct ng_str history_did(struct history_list *list, uint64_t version)
 {
-    const struct ng_host *host = list->call->host;
     struct ng_str none = {NULL, 0};
-    for (const struct ng_value *item = host->json_first(list->light); item != NULL;
-         item = host->json_next(item)) {
-        int64_t number = 0;
-        (void)host->json_integer(host->json_get(item, "version"), &number);
-        if (number > 0 && (uint64_t)number == version) {
-            return host->json_text(host->json_get(item, "summary"));
-        }
+    while (list->said_count > 0 && list->said[list->said_count - 1].version > version) {
+        list->said_count--;
     }
-    return none;
+    if (list->said_count == 0 || list->said[list->said_count - 1].version != version) {
+        return none;
+    }
+    return list->said[list->said_count - 1].did;
 }
 
 static int history_row(void *user, const struct ng_doc *row)
@@ -52,10 +57,30 @@ static int history_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* The newest state that was not deleted, for what its history says. */
-static int history_light(struct ng_call *call, const struct ng_key *key,
-                         const struct ng_doc *newest, const struct ng_value **ret)
+/* The history that a document names, oldest first. */
+static int history_said(struct history_list *list, const struct ng_value *light)
 {
+    const struct ng_host *host = list->call->host;
+    size_t count = host->json_count(light);
+    list->said = ng_alloc(list->call, (count + 1) * sizeof(*list->said));
+    if (list->said == NULL) {
+        return entry_no_memory(list->call);
+    }
+    for (const struct ng_value *item = host->json_first(light); item != NULL;
+         item = host->json_next(item)) {
+        int64_t number = 0;
+        (void)host->json_integer(host->json_get(item, "version"), &number);
+        list->said[list->said_count].version = number > 0 ? (uint64_t)number : 0;
+        list->said[list->said_count++].did = host->json_text(host->json_get(item, "summary"));
+    }
+    return NG_OK;
+}
+
+/* From the newest state that was not deleted. */
+static int history_light(struct history_list *list, const struct ng_key *key,
+                         const struct ng_doc *newest)
+{
+    struct ng_call *call = list->call;
     const struct ng_value *body = NULL;
     int rc = NG_OK;
     if (newest->deleted) {
@@ -63,8 +88,10 @@ static int history_light(struct ng_call *call, const struct ng_key *key,
                                   : call->host->get(call, key, newest->revision - 1, &newest);
     }
     rc = rc != NG_OK ? rc : entry_body(call, newest, &body);
-    *ret = rc == NG_OK ? call->host->json_get(body, "history") : NULL;
-    return rc == NG_ENOTFOUND ? NG_OK : rc;
+    if (rc != NG_OK) {
+        return rc == NG_ENOTFOUND ? NG_OK : rc;
+    }
+    return history_said(list, call->host->json_get(body, "history"));
 }
 
 /* The versions from the newest, those before `offset` left out. Where none is missing among
@@ -141,7 +168,7 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc == NG_OK && newest->revision == 0) {
         rc = entry_not_found(call, &key, newest);
     }
-    rc = rc != NG_OK ? rc : history_light(call, &key, newest, &list.light);
+    rc = rc != NG_OK ? rc : history_light(&list, &key, newest);
     return rc != NG_OK
                ? rc
                : history_answer(&list, &key, newest, (uint64_t)ng_arg_int(call, "offset", 0));

@@ -31,6 +31,8 @@ int notebook_missing(struct ng_call *call, struct ng_str space, struct ng_str na
 
 int notebook_read(struct ng_call *call, struct ng_str name);
 int notebook_list(struct ng_call *call);
+/* Lines as the last write counted them; 0: it did not. */
+int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row);
 /* As resources, see struct ng_resources. */
 int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
                            struct ng_listing *listing);

@@ -11,8 +11,7 @@
 #define NOTEBOOK_COMPLETE_MAX 200
 #define NOTEBOOK_MIME_TYPE "text/plain"
 
-/* As the last write counted them; 0: it did not. */
-static int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
+int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
 {
     const struct ng_value *body = row->body;
     int64_t lines = 0;

@@ -31,6 +31,7 @@ struct notebook_splice {
     uint64_t at;
     uint64_t removed;
     struct ng_str before, inserted, after;
+    int64_t lines; /* of the text before */
 };
 
 static int notebook_reply_named(struct ng_call *call, struct ng_str before, struct ng_str name,
@@ -56,7 +57,7 @@ static int notebook_replace(struct ng_call *call, const struct notebook_write *w
 
 /* After which line the insertion goes, from its text or number. */
 static int notebook_insert_place(struct ng_call *call, const struct notebook_write *write,
-                                 struct ng_str text, int64_t *ret_after)
+                                 struct ng_str text, int64_t lines, int64_t *ret_after)
 {
     int64_t number = write->line;
     if (write->by_text) {
@@ -73,7 +74,6 @@ static int notebook_insert_place(struct ng_call *call, const struct notebook_wri
             return notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
         }
     }
-    int64_t lines = notebook_lines(text);
     if (notebook_place(lines, number, ret_after)) {
         return NG_OK;
     }
@@ -90,7 +90,7 @@ static int notebook_insert(struct ng_call *call, const struct notebook_write *wr
                            int64_t *ret_line)
 {
     int64_t after = 0;
-    int rc = notebook_insert_place(call, write, text, &after);
+    int rc = notebook_insert_place(call, write, text, splice->lines, &after);
     if (rc != NG_OK) {
         return rc;
     }
@@ -185,7 +185,7 @@ static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng
     }
     struct ng_str cut = {text.data == NULL ? NULL : text.data + splice->at,
                          (size_t)splice->removed};
-    int64_t lines = notebook_lines(text) - notebook_lines(cut) + notebook_lines(inserted);
+    int64_t lines = splice->lines - notebook_lines(cut) + notebook_lines(inserted);
     struct ng_str json = host->format(call, "{\"lines\":%lld,\"bytes\":%llu}", (long long)lines,
                                       (unsigned long long)bytes);
     if (json.data == NULL) {
@@ -207,7 +207,8 @@ static int notebook_change(struct ng_call *call, const struct ng_doc *present,
     if (write->kind != NOTEBOOK_CREATE && !notebook_exists(present, write->name)) {
         return notebook_not_found(call, write->name);
     }
-    struct notebook_splice splice = {0};
+    int64_t lines = notebook_stored_lines(call, present);
+    struct notebook_splice splice = {.lines = lines > 0 ? lines : notebook_lines(text)};
     int rc = notebook_plan(call, write, text, &splice);
     if (rc != NG_OK) {
         return rc;

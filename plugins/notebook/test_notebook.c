@@ -101,6 +101,37 @@ static void test_list_order_and_counts(void **state)
            "- 2: Empty\n- a: Empty");
 }
 
+/* Lines are counted by many at a time, and from the count before. */
+static void test_lines_are_counted(void **state)
+{
+    enum { LINES = 5000 };
+    struct harness *h = *state;
+    struct buf args;
+    int lines = LINES + 1;
+    buf_init(&args, 1024 * 1024);
+    buf_add_c(&args, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"");
+    for (int i = 0; i < LINES; i++) {
+        buf_add_c(&args, i % 7 == 3 ? "longer\\n" : "\\n");
+    }
+    buf_add_c(&args, "\"}");
+    expect(h, buf_cstr(&args), "Created notebook 'n' with specified content");
+    buf_done(&args);
+    for (int i = 0; i < 20; i++) {
+        char want[96];
+        (void)snprintf(want, sizeof(want),
+                       "Available notebooks:\n- default: Empty\n- n: %d lines", lines);
+        expect(h, "{\"mode\":\"list\"}", want);
+        expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":3,\"newStr\":\"a\\nb\"}",
+               "Inserted text at line 4 in notebook 'n'");
+        lines += 2;
+    }
+    expect(h, "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"a\\nb\\n\",\"newStr\":\"\"}",
+           "Replaced text in notebook 'n'");
+    expect_range(h, "n", "[5032,5033]", "5032: \n5033: longer");
+    expect_range(h, "n", "[5040,-1]",
+                 "No lines found in range [5040, -1]. Notebook 'n' has 5039 line(s).");
+}
+
 static void test_list_is_whole(void **state)
 {
     struct harness *h = *state;
@@ -452,6 +483,7 @@ int main(void)
         TEST(test_default_clear_and_create),
         TEST(test_create_and_overwrite),
         TEST(test_list_order_and_counts),
+        TEST(test_lines_are_counted),
         TEST(test_list_is_whole),
         TEST(test_missing),
         TEST(test_missing_hint),

@@ -2,6 +2,7 @@
 /* test_buf.c - the growing buffer: limits, errors that stick, JSON strings. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -123,12 +124,49 @@ static void test_json_strings(void **state)
     }
 }
 
+/* What stands for itself is copied eight bytes at a time: whatever is not must be found at each
+ * place among them. */
+static void test_json_string_places(void **state)
+{
+    static const struct {
+        const char *text, *json;
+    } parts[] = {
+        {"\n", "\\n"},
+        {"\"", "\\\""},
+        {"\\", "\\\\"},
+        {"\x01", "\\u0001"},
+        {"\xc3\xa9", "\xc3\xa9"},
+        {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+        {"\xff", "\xef\xbf\xbd"},
+        {"\x7f", "\x7f"},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        for (size_t before = 0; before <= 17; before++) {
+            for (size_t after = 0; after <= 17; after++) {
+                static const char filler[] = "!#[]^ ~abcdefghijklm";
+                char text[64];
+                char want[64];
+                int len = snprintf(text, sizeof(text), "%.*s%s%s%.*s", (int)before, filler,
+                                   parts[i].text, parts[i].text, (int)after, filler);
+                (void)snprintf(want, sizeof(want), "\"%.*s%s%s%.*s\"", (int)before, filler,
+                               parts[i].json, parts[i].json, (int)after, filler);
+                struct buf buf;
+                buf_init(&buf, 1000);
+                assert_int_equal(NG_OK, buf_add_json(&buf, str_make(text, (size_t)len)));
+                assert_string_equal(want, buf_cstr(&buf));
+                buf_done(&buf);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adding),       cmocka_unit_test(test_limit_sticks),
         cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_json_strings),
+        cmocka_unit_test(test_json_strings), cmocka_unit_test(test_json_string_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "files_state.h"
+#include "idem.h"
 #include "str.h"
 
-/* Leaves what a killed save leaves: its intent, committed. */
-static struct ng_str leave_intent(struct harness *harness, enum file_change kind,
-                                  const char *name, const char *before, const char *after,
-                                  char op[17])
+/* Leaves what a killed save leaves: the intent of this call, committed. */
+static void leave_intent_of(struct harness *harness, struct call *call, enum file_change kind,
+                            const char *name, const char *before, const char *after,
+                            char op[17])
 {
     char path[PATH_SIZE];
-    struct call *call = harness_new_call(harness);
     struct file_record record;
     struct ng_change changes[FILES_CHANGES_MAX];
     call->may_block = true;
@@ -40,8 +40,14 @@ static struct ng_str leave_intent(struct harness *harness, enum file_change kind
     memcpy(op, record.op.data, 17);
     size_t count = files_intent_changes(&record, changes);
     assert_int_equal(store_write_wait(harness->gateway->store, call, changes, count), NG_OK);
+}
+
+static void leave_intent(struct harness *harness, enum file_change kind, const char *name,
+                         const char *before, const char *after, char op[17])
+{
+    struct call *call = harness_new_call(harness);
+    leave_intent_of(harness, call, kind, name, before, after, op);
     call_unref(call);
-    return ng_str_of(op);
 }
 
 static void leave_temp(struct harness *harness, const char *op, const char *ending,
@@ -57,7 +63,7 @@ static void test_settles_done(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "f", "after");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "before");
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
@@ -72,14 +78,14 @@ static void test_settles_not_done(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "f", "before");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
     leave_temp(harness, op, FILES_TEMP_WRITING, "aft");
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
     assert_int_equal(count_temps(harness), 0);
     has(harness, "f", "before");
     edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "after");
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
@@ -93,7 +99,7 @@ static void test_settles_foreign_save(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "f", "after");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
@@ -106,9 +112,9 @@ static void test_settles_someone_else_saved(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "f", "something else");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
-    (void)leave_intent(harness, FILE_CHANGE_CREATE, "gone", NULL, "after", op);
-    (void)leave_intent(harness, FILE_CHANGE_CREATE, "no/such/folder", NULL, "after", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_intent(harness, FILE_CHANGE_CREATE, "gone", NULL, "after", op);
+    leave_intent(harness, FILE_CHANGE_CREATE, "no/such/folder", NULL, "after", op);
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
     has(harness, "f", "something else");
@@ -120,10 +126,10 @@ static void test_settles_create_and_delete(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "made", "after");
-    (void)leave_intent(harness, FILE_CHANGE_CREATE, "made", NULL, "after", op);
-    (void)leave_intent(harness, FILE_CHANGE_DELETE, "removed", "before", NULL, op);
+    leave_intent(harness, FILE_CHANGE_CREATE, "made", NULL, "after", op);
+    leave_intent(harness, FILE_CHANGE_DELETE, "removed", "before", NULL, op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "before");
-    (void)leave_intent(harness, FILE_CHANGE_DELETE, "newer", "before", NULL, op);
+    leave_intent(harness, FILE_CHANGE_DELETE, "newer", "before", NULL, op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
     harness_reopen(harness);
     assert_int_equal(count_intents(harness), 0);
@@ -140,7 +146,37 @@ static void test_settles_at_the_next_edit(void **state)
     struct harness *harness = *state;
     char op[17];
     put(harness, "f", "after\n");
-    (void)leave_intent(harness, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
+    edit_works(harness, APPEND, "f");
+    has(harness, "f", "after\nx\n");
+    assert_int_equal(count_intents(harness), 0);
+    edit_works(harness, UNDO, "f");
+    edit_works(harness, UNDO, "f");
+    has(harness, "f", "before\n");
+}
+
+/* The answer is there, the intent is, too: another gateway was faster, or the end of the save
+ * is only half carried out. Whoever comes by next has another key, or none. */
+static void test_settles_what_was_answered(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    struct ng_answer answer;
+    struct json_error error;
+    struct call *call = harness_new_call(harness);
+    put(harness, "f", "after\n");
+    call->idempotency_key = ng_str_of("k");
+    assert_int_equal(
+        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
+        NG_OK);
+    assert_int_equal(idem_begin(call), IDEM_RUN);
+    leave_intent_of(harness, call, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
+    assert_int_equal(idem_answer(call, &answer), NG_OK);
+    assert_int_equal(store_write_answered_wait(harness->gateway->store, call, NULL, 0, &answer),
+                     NG_OK);
+    idem_end(call);
+    call->idem = NULL;
+    call_unref(call);
     edit_works(harness, APPEND, "f");
     has(harness, "f", "after\nx\n");
     assert_int_equal(count_intents(harness), 0);
@@ -158,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settles_someone_else_saved, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_what_was_answered, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

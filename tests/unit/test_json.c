@@ -316,6 +316,8 @@ static void counts_values(void **state)
         {"[\"\\\",[\"]", 2},
         {"\"unended [[[", 1},
         {"\"\\", 1},
+        {"[\"a long string, [which] {has} all of it\",\"and \\\\\",1]", 4},
+        {"[\"an escaped \\\" quote, in a longer one\",2,{}]", 5},
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
