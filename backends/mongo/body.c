@@ -3,7 +3,7 @@
  * body.c - a put as members of a document on the server, and such a document as a row.
  *
  * Documents keep their JSON as text, because BSON keeps neither the spelling of numbers nor
- * every name. Entries have the members of the agent notebook's brief instead; their JSON is
+ * every name. Entries have the members that agents see instead; their JSON is
  * made of these again, and kept beside them only where that does not give the same text.
  */
 #include "db.h"

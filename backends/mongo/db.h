@@ -259,7 +259,7 @@ struct ng_str iter_str(const bson_iter_t *iter);
 /* ---- json_in.c, json_out.c: JSON of entries as BSON and back ---- */
 
 /* Appends the members of a JSON object that BSON can hold and that are none of ours;
- * *ret_whole: all of them were. Dates are BSON dates at the places the brief names. */
+ * *ret_whole: all of them were. Dates are BSON dates at the places README.md names. */
 int json_members(struct ng_str json, bson_t *ret, bool *ret_whole);
 /* The JSON of the members named, in their order. */
 int json_of(const bson_t *doc, const bson_t *names, struct bytes *ret);

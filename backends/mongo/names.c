@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The collections whose documents have the shape that the agent notebook's brief shows. */
+/* The collections whose documents have the shape in which agents see them. */
 static const struct {
     const char *name;
     const char *text_member;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* schema_sql.c - the tables: creation, upgrades step by step, and refusing what is not ours.
- * backends/README.md explains the layout. */
+ * README.md explains the layout. */
 #include "db.h"
 
 #include <stdio.h>

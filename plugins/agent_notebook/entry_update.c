@@ -84,8 +84,7 @@ static int update_reply(struct ng_call *call, const struct entry_draft *draft)
     return NG_OK;
 }
 
-/* Every update makes a version, also one that sets nothing, as the brief of this tool has it.
- */
+/* Every update makes a version, also one that sets nothing: the tool promises so. */
 static int update_change(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {

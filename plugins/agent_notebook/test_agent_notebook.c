@@ -231,7 +231,7 @@ static void test_made_summaries(void **state)
     expect_member(*state, &exact, "", "summary", "other words");
     update(*state, &exact, ",\"title\":\"only\"");
     expect_member(*state, &exact, "", "summary", "other words");
-    /* Space where it is cut goes, as with the brief's code. */
+    /* Space where it is cut goes. */
     make_long(content, "a", 199);
     (void)snprintf(members, sizeof(members), "\"title\":\"T\",\"content\":\"%s \\nb\"",
                    content);

@@ -21,7 +21,7 @@ LINES = 20
 KILLS = 3 if SANITIZED else 8
 TIMEOUT = 300
 COLLECTIONS = ("pages", "code_snippets", "research_notes")
-SEED = {
+ARGUMENTS = {
     "notebook_create": {"collection", "title", "content", "tags", "summary"},
     "notebook_read": {"notebook_id", "collection"},
     "notebook_update": {"notebook_id", "collection", "content", "title", "tags", "summary", "status"},
@@ -71,7 +71,7 @@ def space(name):
 
 def test_the_tools_are_the_known_ones(gateway):
     tools = {tool["name"]: tool for tool in gateway.client.get("/v1/tools").json()["tools"]}
-    for name, members in SEED.items():
+    for name, members in ARGUMENTS.items():
         schema = tools[name]["inputSchema"]
         assert members <= set(schema["properties"])
         assert set(schema.get("required", [])) == REQUIRED[name]

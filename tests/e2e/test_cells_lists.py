@@ -13,7 +13,7 @@ from conftest import Gateway, eventually
 from mcp import Client
 
 READ = {"getNotebookCells", "getCellOutputs"}
-SEED = READ | {"runNotebookCells", "addNotebookCell", "updateNotebookCell"}
+LONG_KNOWN = READ | {"runNotebookCells", "addNotebookCell", "updateNotebookCell"}
 CHANGE = {"deleteNotebookCells", "moveNotebookCell", "clearCellOutputs", "interruptKernel", "restartKernel"}
 ALWAYS = {"attachNotebook", "listKernels", "getNotebookContext"}
 ATTACHED = {"detachNotebook", "selectNotebookCells", "getNotebookRun"}
@@ -31,11 +31,11 @@ def handshake_listed(gateway, headers):
 
 
 def expected(attached, mode):
-    """The seed's table, and the further tools."""
+    """The tools that clients have long known, and the further ones."""
     agent = mode == "agent"
     listed = ALWAYS | ({"createNotebook"} if agent else set())
     if attached:
-        listed |= READ | ATTACHED | ((SEED | CHANGE) if agent else set())
+        listed |= READ | ATTACHED | ((LONG_KNOWN | CHANGE) if agent else set())
     return listed
 
 
@@ -52,7 +52,7 @@ SCENARIOS = {
 @pytest.mark.parametrize("listed", [rest_listed, handshake_listed])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_scenarios_of_the_seed(gateway, scenario, mode, listed):
+def test_the_scenarios(gateway, scenario, mode, listed):
     attached, active, on = SCENARIOS[scenario]
     headers = who(f"s{scenario[0]}-{mode}-{listed.__name__}", mode)
     for name in attached:
@@ -60,7 +60,7 @@ def test_the_scenarios_of_the_seed(gateway, scenario, mode, listed):
         ok(gateway, "attachNotebook", {"notebook": name, "active": name == active}, headers)
     found = listed(gateway, headers)
     assert found == expected(on, mode)
-    assert (found & SEED) == (set() if not on else SEED if mode == "agent" else READ)
+    assert (found & LONG_KNOWN) == (set() if not on else LONG_KNOWN if mode == "agent" else READ)
     calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"},
              "addNotebookCell": {"type": "code", "index": -1, "content": ""},
              "updateNotebookCell": {"cellId": "c", "content": "2"}, "runNotebookCells": {"cellIds": ["none"]}}

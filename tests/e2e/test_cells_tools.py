@@ -14,8 +14,8 @@ def markdown(ident, source):
 # ---- what is attached ----
 
 
-# What clients of the seed's tools send: required members and their types, objects that are open.
-SEED_SCHEMAS = {
+# What clients of the long-known tools send: required members and their types, objects that are open.
+KNOWN_SCHEMAS = {
     "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
     "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId", "content"]),
@@ -25,9 +25,9 @@ SEED_SCHEMAS = {
 OPTIONAL = {"notebook", "expectedRevision", "timeout", "background", "kernel", "offset", "format"}
 
 
-@pytest.mark.parametrize("tool", SEED_SCHEMAS)
-def test_the_schemas_of_the_seed(gateway, tool):
-    types, required = SEED_SCHEMAS[tool]
+@pytest.mark.parametrize("tool", KNOWN_SCHEMAS)
+def test_the_schemas_that_clients_know(gateway, tool):
+    types, required = KNOWN_SCHEMAS[tool]
     put(gateway, "schema.ipynb", [code("c", "1")])
     ok(gateway, "attachNotebook", {"notebook": "schema.ipynb"}, who("schema"))
     for listed in (rest_tools(gateway, who("schema")), Handshake(gateway, who("schema")).tools(),
@@ -40,7 +40,7 @@ def test_the_schemas_of_the_seed(gateway, tool):
         assert set(schema["properties"]) - set(types) <= OPTIONAL
 
 
-def test_unknown_members_are_let_through_where_the_seed_does(gateway):
+def test_unknown_members_are_let_through_where_clients_send_them(gateway):
     put(gateway, "open.ipynb", [code("c", "1")])
     more = {"notebook": "open.ipynb", "explanation": "because"}
     calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"}, "updateNotebookCell": {"cellId": "c", "content": "2"},

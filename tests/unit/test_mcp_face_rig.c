@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "str.h"
@@ -53,86 +52,25 @@ void wait_waiting(int count)
 
 /* ---- requests ---- */
 
-/* From the exchange's own lines; the request is its first member. */
-static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
-{
-    const struct exchange *exchange = (const struct exchange *)(const void *)request;
-    struct ng_str value = {NULL, 0};
-    size_t len = strlen(name);
-    const char *line = exchange->params;
-    while (line != NULL && value.data == NULL) {
-        if (strncasecmp(line, name, len) == 0 && line[len] == ':') {
-            value = str_make(line + len + 1, strcspn(line + len + 1, "\n"));
-        }
-        line = strchr(line, '\n');
-        line = line == NULL ? NULL : line + 1;
-    }
-    return value;
-}
-
-static void exchange_done(struct mcp_http_response *response, void *user)
-{
-    struct exchange *exchange = user;
-    (void)response;
-    (void)pthread_mutex_lock(&exchange->lock);
-    exchange->done = true;
-    (void)pthread_cond_broadcast(&exchange->changed);
-    (void)pthread_mutex_unlock(&exchange->lock);
-}
-
 void exchange_init(struct exchange *exchange, const char *body)
 {
-    memset(exchange, 0, sizeof(*exchange));
-    (void)pthread_mutex_init(&exchange->lock, NULL);
-    (void)pthread_cond_init(&exchange->changed, NULL);
-    exchange->request.method = MCP_HTTP_POST;
-    exchange->request.content_type = ng_str_of("application/json");
-    exchange->request.accept = ng_str_of("application/json, text/event-stream");
-    exchange->request.body = ng_str_of(body);
-    exchange->request.caller = &fixture.caller;
-    exchange->request.header = find_header;
-    exchange->request.on_loop = true;
-    buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
+    exchange_open(exchange, &fixture.caller, body);
 }
 
 void exchange_start(struct exchange *exchange)
 {
-    if (mcp_http_handle(fixture.mcp, &exchange->request, &exchange->response, exchange_done,
-                        exchange) == NG_OK) {
-        exchange->done = true;
-    }
-}
-
-void exchange_wait(struct exchange *exchange)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_MS / 1000;
-    (void)pthread_mutex_lock(&exchange->lock);
-    while (!exchange->done) {
-        assert_int_equal(pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until),
-                         0);
-    }
-    (void)pthread_mutex_unlock(&exchange->lock);
+    exchange_send(exchange, fixture.mcp);
 }
 
 void exchange_run(struct exchange *exchange)
 {
     exchange_start(exchange);
-    exchange_wait(exchange);
+    (void)exchange_wait(exchange);
 }
 
 const char *exchange_text(struct exchange *exchange)
 {
     return buf_cstr(&exchange->response.body);
-}
-
-void exchange_free(struct exchange *exchange)
-{
-    call_unref(exchange->response.call);
-    buf_done(&exchange->response.body);
-    (void)pthread_cond_destroy(&exchange->changed);
-    (void)pthread_mutex_destroy(&exchange->lock);
 }
 
 void expect_part(const char *body, int status, const char *part)

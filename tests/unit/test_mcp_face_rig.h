@@ -11,9 +11,7 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
-
-#include "mcp_http.h"
+#include "mcp_request.h"
 
 #define META                                                                                   \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
@@ -36,22 +34,11 @@ int tear_down(void **state);
 /* Until so many calls wait in the tool that waits. */
 void wait_waiting(int count);
 
-/* One request and what came back. */
-struct exchange {
-    struct mcp_http_request request;
-    const char *params; /* further headers: "Name: value" lines */
-    struct mcp_http_response response;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-};
-
+/* exchange_open() and exchange_send() with the fixture's; _run() waits as well. */
 void exchange_init(struct exchange *exchange, const char *body);
 void exchange_start(struct exchange *exchange);
-void exchange_wait(struct exchange *exchange);
 void exchange_run(struct exchange *exchange);
 const char *exchange_text(struct exchange *exchange);
-void exchange_free(struct exchange *exchange);
 /* One request without a session: the status, and a part of the answer. */
 void expect_part(const char *body, int status, const char *part);
 void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version);

@@ -6,12 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "str.h"
 #include "test_gateway.h"
-
-#define PATIENCE_S 20
 
 static struct gateway *gateway;
 static struct mcp_http *mcp;
@@ -237,58 +234,16 @@ int tear_down(void **state)
 
 /* ---- requests ---- */
 
-static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
-{
-    (void)request;
-    (void)name;
-    return str_make(NULL, 0);
-}
-
-static void exchange_done(struct mcp_http_response *response, void *user)
-{
-    struct exchange *exchange = user;
-    (void)response;
-    (void)pthread_mutex_lock(&exchange->lock);
-    exchange->done = true;
-    (void)pthread_cond_broadcast(&exchange->changed);
-    (void)pthread_mutex_unlock(&exchange->lock);
-}
-
 void begin(struct exchange *exchange, const char *body)
 {
-    memset(exchange, 0, sizeof(*exchange));
-    (void)pthread_mutex_init(&exchange->lock, NULL);
-    (void)pthread_cond_init(&exchange->changed, NULL);
-    exchange->request.method = MCP_HTTP_POST;
-    exchange->request.content_type = ng_str_of("application/json");
-    exchange->request.accept = ng_str_of("application/json, text/event-stream");
-    exchange->request.body = ng_str_of(body);
-    exchange->request.caller = &caller;
-    exchange->request.header = no_header;
-    exchange->request.on_loop = true;
-    buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
+    exchange_open(exchange, &caller, body);
 }
 
 char *end(struct exchange *exchange)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    if (mcp_http_handle(mcp, &exchange->request, &exchange->response, exchange_done,
-                        exchange) == NG_OK) {
-        exchange->done = true;
-    }
-    (void)pthread_mutex_lock(&exchange->lock);
-    while (!exchange->done) {
-        assert_int_equal(pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until),
-                         0);
-    }
-    (void)pthread_mutex_unlock(&exchange->lock);
-    char *text = strdup(buf_cstr(&exchange->response.body));
-    call_unref(exchange->response.call);
-    buf_done(&exchange->response.body);
-    (void)pthread_cond_destroy(&exchange->changed);
-    (void)pthread_mutex_destroy(&exchange->lock);
+    exchange_send(exchange, mcp);
+    char *text = strdup(exchange_wait(exchange));
+    exchange_free(exchange);
     return text;
 }
 

@@ -11,10 +11,9 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "mcp_http.h"
+#include "mcp_request.h"
 
 #define ITEMS 450 /* resources of the plugin that takes one call at a time */
 #define REQUEST(method, params)                                                                \
@@ -27,15 +26,6 @@ extern atomic_int hole;        /* one item that is gone; -1: none */
 
 int set_up(void **state);
 int tear_down(void **state);
-
-/* One request and what came back. */
-struct exchange {
-    struct mcp_http_request request;
-    struct mcp_http_response response;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-};
 
 /* Sends it; end() waits for the answer, which is to be freed. */
 void begin(struct exchange *exchange, const char *body);

@@ -52,69 +52,16 @@ int tear_down(void **state)
     return 0;
 }
 
-static struct ng_str no_header(const struct mcp_http_request *request, const char *name)
-{
-    struct ng_str none = {NULL, 0};
-    (void)request;
-    (void)name;
-    return none;
-}
-
-static void exchange_done(struct mcp_http_response *response, void *user)
-{
-    struct exchange *exchange = user;
-    (void)response;
-    (void)pthread_mutex_lock(&exchange->lock);
-    exchange->done = true;
-    (void)pthread_cond_broadcast(&exchange->changed);
-    (void)pthread_mutex_unlock(&exchange->lock);
-}
-
 void exchange_start(struct exchange *exchange, bool newer, const char *method, const char *name,
                     const char *body)
 {
-    memset(exchange, 0, sizeof(*exchange));
-    (void)pthread_mutex_init(&exchange->lock, NULL);
-    (void)pthread_cond_init(&exchange->changed, NULL);
-    exchange->request.method = MCP_HTTP_POST;
-    exchange->request.content_type = ng_str_of("application/json");
-    exchange->request.accept = ng_str_of("application/json, text/event-stream");
-    exchange->request.body = ng_str_of(body);
-    exchange->request.caller = &fixture.caller;
-    exchange->request.header = no_header;
-    exchange->request.on_loop = true;
+    exchange_open(exchange, &fixture.caller, body);
     exchange->request.protocol_version = ng_str_of(newer ? "2026-07-28" : "2025-11-25");
     if (newer) {
         exchange->request.mcp_method = ng_str_of(method);
         exchange->request.mcp_name = ng_str_of(name);
     }
-    buf_init(&exchange->response.body, (size_t)4 * 1024 * 1024);
-    if (mcp_http_handle(fixture.mcp, &exchange->request, &exchange->response, exchange_done,
-                        exchange) == NG_OK) {
-        exchange->done = true;
-    }
-}
-
-const char *exchange_wait(struct exchange *exchange)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_MS / 1000;
-    (void)pthread_mutex_lock(&exchange->lock);
-    while (!exchange->done) {
-        assert_int_equal(pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until),
-                         0);
-    }
-    (void)pthread_mutex_unlock(&exchange->lock);
-    return buf_cstr(&exchange->response.body);
-}
-
-void exchange_free(struct exchange *exchange)
-{
-    call_unref(exchange->response.call);
-    buf_done(&exchange->response.body);
-    (void)pthread_cond_destroy(&exchange->changed);
-    (void)pthread_mutex_destroy(&exchange->lock);
+    exchange_send(exchange, fixture.mcp);
 }
 
 char *ask(bool newer, const char *method, const char *name, const char *params)

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "mcp_http.h"
+#include "mcp_request.h"
 #include "mcp_tasks.h"
 
 /* Waiting for a condition gives up after this long. */
@@ -32,19 +32,8 @@ int set_up(void **state);
 void start_anew(void);
 int tear_down(void **state);
 
-/* One request and what came back. */
-struct exchange {
-    struct mcp_http_request request;
-    struct mcp_http_response response;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
-};
-
 void exchange_start(struct exchange *exchange, bool newer, const char *method, const char *name,
                     const char *body);
-const char *exchange_wait(struct exchange *exchange);
-void exchange_free(struct exchange *exchange);
 /* The answer to one request; free() it. */
 char *ask(bool newer, const char *method, const char *name, const char *params);
 /* These free the answer. */
