@@ -42,6 +42,9 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
+    bool whole = text.rc != NG_EINTERNAL;
+    ok = ok && whole;
+    const char *told = whole ? buf_cstr(&text) : "out of memory for what is to be said";
     check->failed = check->failed || !ok;
     if (check->line->json) {
         json_object(&check->writer);
@@ -50,12 +53,12 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         json_name(&check->writer, "ok");
         json_bool(&check->writer, ok);
         json_name(&check->writer, "message");
-        json_string(&check->writer, buf_str(&text));
+        json_cstring(&check->writer, told);
         json_end(&check->writer);
     } else {
         const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
         printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
-               what, buf_cstr(&text));
+               what, told);
     }
     buf_done(&text);
 }
