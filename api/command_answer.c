@@ -10,6 +10,7 @@
 #include "json.h"
 #include "str.h"
 
+#define DONE "may have been done"
 #define ANSWER_MAX ((size_t)512 * 1024 * 1024)
 
 static void answer_end_line(struct ng_str text)
@@ -114,7 +115,11 @@ int command_answer_print(int status, struct ng_str body, bool json)
     arena_init(&arena, ANSWER_MAX);
     /* The gateway wrote it: no limit of depth but the parser's own. */
     if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
-        command_error("the gateway answered with status %d and no JSON", status);
+        command_error(
+            error.code == NG_EINTERNAL
+                ? "out of memory for the answer, of status %d; what was asked for " DONE
+                : "the gateway answered with status %d and no JSON",
+            status);
         rc = COMMAND_FAILED;
     } else if (rc == COMMAND_OK) {
         answer_result(answer);
@@ -140,7 +145,7 @@ int command_answer_print_call(const struct call *call, bool json)
         rc = command_answer_print(status, buf_str(&body), json);
     } else {
         command_error("%s", body.rc == NG_EINTERNAL
-                                ? "the call was made, but there is no memory for its answer"
+                                ? "out of memory for the answer; what was asked for " DONE
                                 : "the answer is too large for this command");
     }
     buf_done(&body);

@@ -42,6 +42,9 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
+    bool whole = text.rc != NG_EINTERNAL;
+    ok = ok && whole;
+    const char *told = whole ? buf_cstr(&text) : "out of memory for what is to be said";
     check->failed = check->failed || !ok;
     if (check->line->json) {
         json_object(&check->writer);
@@ -50,12 +53,12 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         json_name(&check->writer, "ok");
         json_bool(&check->writer, ok);
         json_name(&check->writer, "message");
-        json_string(&check->writer, buf_str(&text));
+        json_cstring(&check->writer, told);
         json_end(&check->writer);
     } else {
         const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
         printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
-               what, buf_cstr(&text));
+               what, told);
     }
     buf_done(&text);
 }
@@ -102,7 +105,9 @@ static void check_listen(struct check *check, struct gateway *gateway)
     struct buf text;
     buf_init(&text, CHECK_ERROR_MAX);
     int rc = http_server_check(gateway, &text);
-    check_line(check, rc == NG_OK, "listen", "%s", buf_cstr(&text));
+    bool whole = text.rc != NG_EINTERNAL;
+    check_line(check, rc == NG_OK && whole, "listen", "%s",
+               whole ? buf_cstr(&text) : "out of memory for what is to be said");
     buf_done(&text);
 }
 
@@ -245,8 +250,11 @@ static void check_roots(struct check *check, struct gateway *gateway)
         bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
         size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
         buf_init(&path, CHECK_ERROR_MAX);
-        buf_add(&path, roots[i].data + skip, roots[i].len - skip);
-        check_permissions(check, "root", buf_cstr(&path));
+        if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
+            check_permissions(check, "root", buf_cstr(&path));
+        } else {
+            check_line(check, false, "root", "out of memory for its path");
+        }
         buf_done(&path);
     }
 }

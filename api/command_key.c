@@ -59,7 +59,8 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     }
     call_unref(call);
     if (ret->body.rc != NG_OK) {
-        command_error("out of memory for the answer about the keys");
+        command_error("out of memory for the answer about the keys; what was asked for may "
+                      "have been done");
     }
     return ret->body.rc;
 }
@@ -109,7 +110,10 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
             json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, &error) == NG_OK) {
             exit = COMMAND_OK;
         } else {
-            command_error("the answer about the keys cannot be read");
+            command_error("%s", arena->starved
+                                    ? "out of memory for the answer about the keys; what was "
+                                      "asked for may have been done"
+                                    : "the answer about the keys cannot be read");
         }
     }
     target_answer_done(&answer);

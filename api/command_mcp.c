@@ -70,6 +70,9 @@ int command_mcp(struct command_line *line)
         struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
                                   &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        if (rc != COMMAND_OK) {
+            command_error("out of memory, or of threads, for speaking on stdin and stdout");
+        }
     } else if (rc == COMMAND_OK) {
         rc = mcp_relay_run(line, &target, stop_fd);
     }

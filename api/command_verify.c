@@ -35,6 +35,9 @@ static int verify_there(struct target *target, struct buf *out)
         rc = NG_EFAILED;
     } else if (rc == NG_OK) {
         rc = buf_add_str(out, buf_str(&answer.body));
+        if (rc != NG_OK) {
+            command_error("out of memory for the report of the gateway");
+        }
     }
     target_answer_done(&answer);
     return rc;
@@ -52,7 +55,8 @@ static int verify_show(const struct command_line *line, const struct buf *report
     if (json_parse(&arena, buf_str(report), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK ||
         json_get(value, "count") == NULL ||
         json_integer(json_get(value, "count"), &count) != NG_OK) {
-        command_error("the report of the gateway cannot be read");
+        command_error(error.code == NG_EINTERNAL ? "out of memory for the report of the gateway"
+                                                 : "the report of the gateway cannot be read");
     } else if (line->json) {
         (void)command_put(stdout, buf_str(report));
         (void)command_put(stdout, ng_str_of("\n"));

@@ -143,10 +143,11 @@ static void job_take(void *user, struct ng_str text)
 static int job_on_body(void *user, int status, const char *data, size_t len)
 {
     struct relay_job *job = user;
-    if (status < 400 && job->is_stream) {
-        return relay_events_add(&job->events, data, len, job_take, job);
-    }
-    return buf_add(&job->answer, data, len);
+    int rc = status < 400 && job->is_stream
+                 ? relay_events_add(&job->events, data, len, job_take, job)
+                 : buf_add(&job->answer, data, len);
+    job->lost = rc != NG_OK ? rc : job->lost;
+    return rc;
 }
 
 static void job_on_header(void *user, const char *name, struct ng_str value)
@@ -361,6 +362,13 @@ void relay_job_post(struct relay_job *job)
         (status < 400 || job->message.method[0] == '\0')) {
         job->answered = true;
         job_write(job, buf_str(&job->answer));
+    }
+    if (!job->answered && job->message.id.len > 0 && job->lost != NG_OK) {
+        relay_job_refuse(job, job->lost == NG_EINTERNAL
+                                  ? "out of memory for the answer; look whether it was done "
+                                    "before you send it again"
+                                  : "the answer is too large to be passed on");
+        return;
     }
     bool taken_back = outcome == CLIENT_OK && status == 202;
     if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {

@@ -38,8 +38,9 @@ struct relay {
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
-    bool ended;  /* nothing comes from the client any more */
-    bool broken; /* stdout takes nothing any more */
+    bool ended;   /* nothing comes from the client any more */
+    bool starved; /* the reading thread's: no memory for what the client says */
+    bool broken;  /* stdout takes nothing any more */
     bool has_stream;
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */
@@ -55,6 +56,7 @@ struct relay_job {
     struct buf answer; /* of the request, where it is not an event stream */
     struct relay_events events;
     bool is_stream; /* the answer is an event stream */
+    int lost;       /* NG_OK, or why the answer could not be kept */
     bool answered;  /* the answer went to stdout */
     bool is_own;    /* of the relay's own: the client does not hear the answer */
     char session[RELAY_HEADER_MAX]; /* it was sent in */

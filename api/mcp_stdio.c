@@ -51,8 +51,9 @@ struct stdio_job {
     struct mcp_job job;
     struct stdio_state *state;
     struct buf out;
-    size_t bytes;  /* counted in in_flight_bytes */
-    bool finished; /* under the state's lock */
+    struct line *line; /* for the answer: there is memory for that before anything is done */
+    size_t bytes;      /* counted in in_flight_bytes */
+    bool finished;     /* under the state's lock */
 };
 
 static void state_unref(void *object)
@@ -106,7 +107,8 @@ static void *run_writer(void *user)
     bool alive = true;
     struct line *line;
     while ((line = next_line(state)) != NULL) {
-        alive = alive && write_all(state->config->out_fd, line->data, line->len);
+        alive = alive && write_all(state->config->out_fd, line->data, line->len) &&
+                write_all(state->config->out_fd, "\n", 1);
         (void)pthread_mutex_lock(&state->lock);
         state->queued -= line->len;
         state->broken = state->broken || !alive;
@@ -130,11 +132,10 @@ static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
     return error == 0 ? NG_OK : NG_EINTERNAL;
 }
 
-/* Takes the buffer's memory and makes one line of it. Under the lock. */
-static void queue_line(struct stdio_state *state, struct buf *text)
+/* Takes `line` and the buffer's memory, and makes one line of it. Under the lock. */
+static void queue_in(struct stdio_state *state, struct line *line, struct buf *text)
 {
-    struct line *line = alloc_bytes(sizeof(*line));
-    if (line == NULL || state->broken || buf_add_char(text, '\n') != NG_OK) {
+    if (line == NULL || state->broken || text->rc != NG_OK || text->len == 0) {
         free(line);
         buf_done(text);
         return;
@@ -142,15 +143,20 @@ static void queue_line(struct stdio_state *state, struct buf *text)
     line->next = NULL;
     line->data = buf_take(text, &line->len);
     /* Inside of strings a line feed is escaped: one that stands here is white space. */
-    char *feed = memchr(line->data, '\n', line->len - 1);
+    char *feed = memchr(line->data, '\n', line->len);
     while (feed != NULL) {
         *feed = ' ';
-        feed = memchr(feed, '\n', (size_t)(line->data + line->len - 1 - feed));
+        feed = memchr(feed, '\n', (size_t)(line->data + line->len - feed));
     }
     *state->last = line;
     state->last = &line->next;
     state->queued += line->len;
     (void)pthread_cond_broadcast(&state->changed);
+}
+
+static void queue_line(struct stdio_state *state, struct buf *text)
+{
+    queue_in(state, alloc_bytes(sizeof(struct line)), text);
 }
 
 static void notify(struct mcp_job *job, struct ng_str message)
@@ -253,10 +259,8 @@ static void finish_job(struct mcp_job *job)
     (void)atomic_fetch_add(&state->refs, 1); /* the call has one too, and may go first */
     (void)pthread_mutex_lock(&state->lock);
     stdio_job->finished = true;
-    if (stdio_job->out.len > 0) {
-        queue_line(state, &stdio_job->out);
-    }
-    buf_done(&stdio_job->out);
+    queue_in(state, stdio_job->line, &stdio_job->out);
+    stdio_job->line = NULL;
     state->in_flight_bytes -= stdio_job->bytes;
     (void)pthread_mutex_unlock(&state->lock);
     call_unref(call);
@@ -277,6 +281,10 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     }
     (void)atomic_fetch_add(&state->refs, 1);
     if (call_pin(call, state_unref, state) != NG_OK) {
+        return NULL;
+    }
+    job->line = alloc_bytes(sizeof(*job->line));
+    if (job->line == NULL) {
         return NULL;
     }
     job->state = state;

@@ -255,7 +255,8 @@ int target_request(struct target *target, struct client_request *request,
         target->client->send(request, &ret->status, error, sizeof(error));
     if (ret->body.rc != NG_OK) {
         command_error("%s", ret->body.rc == NG_EINTERNAL
-                                ? "out of memory for the gateway's answer"
+                                ? "out of memory for the gateway's answer; what was asked "
+                                  "for may have been done"
                                 : "the gateway's answer is too large for this command");
         return NG_EUNAVAILABLE;
     }

@@ -78,7 +78,9 @@ def spoken(_place, _mark, done, _want):
             answered.add(json.loads(line).get("id"))
         except ValueError as error:
             raise Found(f"a line that is no message: {line[:300]!r}") from error
-    if done.code == 0 and not {1, 2, 3} <= answered:
+    # Who cannot read a message for want of memory does not know its id.
+    unnamed = any('"id":null,"error"' in line for line in done.out.splitlines())
+    if done.code == 0 and not {1, 2, 3} <= answered and not unnamed:
         raise Found(f"{sorted({1, 2, 3} - answered)} have no answer: {done}")
     if done.code not in (0, FAILED) or done.code and not done.err.strip():
         raise Found(str(done))
@@ -87,8 +89,13 @@ def spoken(_place, _mark, done, _want):
 # ---- are the data as it says?
 
 
+def expected(done):
+    """How often it may have been done, by what the process says."""
+    return (1,) if done.code == 0 else (0, 1) if "may have been done" in done.err else (0,)
+
+
 def is_written(place, mark, done):
-    place.count(mark, 1 if done.code == 0 else 0, done)
+    place.count(mark, expected(done), done)
 
 
 def is_spoken(place, mark, done):
@@ -96,21 +103,21 @@ def is_spoken(place, mark, done):
         message = json.loads(line)
         if message.get("id") == 3:
             failed = "error" in message or message["result"].get("isError")
-            place.count(mark, 0 if failed else 1, done)
+            unsure = "look whether it was done" in line
+            place.count(mark, (0, 1) if unsure else (0,) if failed else (1,), done)
             return
-    if place.lines(mark) > 1:
-        raise Found(f"written twice: {done}")
+    place.count(mark, (0, 1), done)
 
 
 def is_added(place, mark, done):
     keys = [key for key in place.all_keys() if key["agent"] == mark]
-    if len(keys) != (1 if done.code == 0 else 0):
+    if len(keys) not in expected(done):
         raise Found(f"{keys} after {done}")
 
 
 def is_revoked(place, mark, done):
     keys = [key for key in place.all_keys() if key["agent"] == mark]
-    if len(keys) != 1 or (keys[0]["state"] == "revoked") != (done.code == 0):
+    if len(keys) != 1 or (keys[0]["state"] == "revoked") not in expected(done):
         raise Found(f"{keys} after {done}")
 
 
@@ -263,7 +270,7 @@ class Place:
         return self.must(self.run(["call", "notebook", "mode=read", "name=sweep", *SHARED])).out.count(mark)
 
     def count(self, mark, want, done):
-        if self.lines(mark) != want:
+        if self.lines(mark) not in want:
             raise Found(f"{self.lines(mark)} lines instead of {want}: {done}")
 
     def all_keys(self):

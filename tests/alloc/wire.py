@@ -17,6 +17,10 @@ INTERNAL = -32603
 VARIES = re.compile(r'\b[0-9a-z]{12}\b|[0-9a-f]{8,}|"id":"[^"]*"|[A-Za-z0-9_-]{22,}|\d+')
 
 
+# What was not delivered yet to a journal of its own, where that takes a moment.
+BACKLOG = re.compile(r'"backlog":\d+,?')
+
+
 class Gone(Exception):
     """The connection ended before the answer did."""
 
@@ -42,7 +46,7 @@ class Answer:
         elif not self.ok and self.text.startswith("{") and "error" in self.json():
             # Nor does one of MCP have its data.
             text = json.dumps({key: self.json()["error"].get(key) for key in ("code", "message")})
-        return VARIES.sub("#", text)
+        return VARIES.sub("#", BACKLOG.sub("", text))
 
     def json(self):
         return json.loads(self.text)

@@ -37,12 +37,16 @@ def cover(folder, inputs, target, files):
         old.unlink()
     for path in inputs:
         if path.is_dir() and any(path.iterdir()):
+            # A module that it loads has a profile of its own.
             subprocess.run([program, path], stdout=subprocess.DEVNULL, check=True,
-                           env=os.environ | {"LLVM_PROFILE_FILE": f"{profile}-%p.profraw"})
+                           env=os.environ | {"LLVM_PROFILE_FILE": f"{profile}-%p-%m.profraw"})
     subprocess.run([PROFDATA, "merge", "-o", f"{profile}.profdata", *folder.glob(f"{target}-*.profraw")], check=True)
-    told = subprocess.run([COV, "export", "-summary-only", "-instr-profile", f"{profile}.profdata", program, *files],
+    modules = [word for path in sorted((folder / "modules").rglob("*.so")) for word in ("-object", path)]
+    told = subprocess.run([COV, "export", "-summary-only", "-instr-profile", f"{profile}.profdata", program, *modules],
                           check=True, capture_output=True, text=True).stdout
-    data = json.loads(told)["data"][0]
-    lines = data["totals"]["lines"]
-    each = ", ".join(f"{os.path.basename(file['filename'])} {file['summary']['lines']['percent']:.0f} %" for file in data["files"])
-    return f"{target:20} {lines['covered']:5} of {lines['count']:5} lines, {lines['percent']:5.1f} %: {each}"
+    # By the end of their names: a compiler's cache may have made them relative.
+    seen = {name: file["summary"]["lines"] for name in files for file in json.loads(told)["data"][0]["files"]
+            if file["filename"].endswith("/" + name)}
+    covered, count = (sum(lines[what] for lines in seen.values()) for what in ("covered", "count"))
+    each = ", ".join(f"{os.path.basename(name)} {lines['percent']:.0f} %" for name, lines in seen.items())
+    return f"{target:20} {covered:5} of {count:5} lines, {100 * covered / max(count, 1):5.1f} %: {each}"
