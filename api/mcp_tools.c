@@ -50,6 +50,9 @@ int mcp_tools_list(struct mcp_exchange *exchange)
         buf_printf(out, ",\"ttlMs\":%d,\"cacheScope\":\"private\"", MCP_TOOLS_TTL_MS);
     }
     mcp_result_end(exchange, out, no_text);
+    if (exchange->call->arena.starved) {
+        out->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
+    }
     mcp_answer_close(exchange);
     return NG_OK;
 }

@@ -139,6 +139,9 @@ static void write_tools(struct ng_writer *writer, struct gateway *gateway, struc
         }
     }
     json_end(writer);
+    if (call != NULL && call->arena.starved) {
+        writer->buf->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
+    }
 }
 
 int tool_formats_print(struct gateway *gateway, struct call *call, enum tool_format format,

@@ -8,6 +8,8 @@
 /* Largest dump, and the most entries in one. */
 #define DUMP_BYTES_MAX "67108864"
 #define DUMP_ENTRIES_MAX "200000"
+/* A call that still gives so much had room for one more entry. */
+#define DUMP_ENTRY_ROOM ((size_t)16 * 1024 * 1024)
 
 /*
  * KEYS: days, recent, summary. ARGV: what all keys of the space begin with, most bytes, most
@@ -150,7 +152,11 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
     }
     if (rc == NG_OK) {
         rc = dump_print(call, reply, space, ret_json);
-        if (rc == NG_EINTERNAL) { /* each entry takes some of what a call may use */
+        /* Each entry takes some of what a call may use; or there was no memory, which passes.
+         */
+        if (rc == NG_EINTERNAL && ng_alloc(call, DUMP_ENTRY_ROOM) != NULL) {
+            rc = redis_no_memory(call);
+        } else if (rc == NG_EINTERNAL) {
             rc = ng_fail(call, NG_ETOOLARGE,
                          "the journal of the space has more entries than a call can hold; "
                          "take checkpoints of smaller spaces");

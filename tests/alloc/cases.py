@@ -296,6 +296,9 @@ rest("GET /metrics", "GET", "/metrics", exact=False)
 rest("GET /v1/tools", "GET", "/v1/tools", short=True)
 for form in ("openai", "openai-responses", "anthropic", "gemini"):
     rest(f"GET /v1/tools {form}", "GET", f"/v1/tools?format={form}")
+# Which tools are listed depends on it.
+rest("GET /v1/tools, notebook attached", "GET", "/v1/tools", before=ipynb, after=away)
+rest("GET /openapi.json, notebook attached", "GET", "/openapi.json", before=ipynb, after=away)
 rest("GET /v1/tools/NAME", "GET", "/v1/tools/notebook_create")
 rest("GET /openapi.json", "GET", "/openapi.json")
 rest("GET /docs", "GET", "/docs")
@@ -355,6 +358,7 @@ case("notifications/initialized", lambda w, m: w.wire.notify("notifications/init
 mcp("ping", "ping", newer=False)
 mcp("server/discover", "server/discover", older=False)
 mcp("tools/list", "tools/list")
+mcp("tools/list, notebook attached", "tools/list", newer=False, before=ipynb, after=away)
 mcp("tools/call", "tools/call", lambda w, m: {"name": "notebook", "arguments": {
     "mode": "write", "name": "sweep", "newStr": m + "\n"}}, writes=True, short=True)
 mcp("tools/call read", "tools/call", lambda w, m: {
