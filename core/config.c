@@ -273,13 +273,15 @@ static int config_declare_one(struct config *config, const char *prefix,
                               const struct ng_option *option, struct buf *error)
 {
     char name[CONFIG_NAME_MAX];
-    if (!config_name_valid(prefix, option->name)) {
+    int len = !config_name_valid(prefix, option->name)
+                  ? -1
+                  : snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "",
+                             option->name);
+    if (len < 0 || (size_t)len >= sizeof(name)) {
         (void)buf_printf(error, "module %s declares a key of a name that cannot be: `%s`",
                          prefix, option->name == NULL ? "" : option->name);
         return NG_EINVAL;
     }
-    (void)snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "",
-                   option->name);
     const struct config_key *present = config_key_find(config, name);
     if (present != NULL && strcmp(present->prefix, prefix) == 0) {
         return NG_OK;

@@ -106,7 +106,9 @@ static struct ng_str name_by_time(struct ng_call *call)
 {
     char now[ON_TIME_SIZE];
     uint32_t number = 0;
-    (void)getrandom(&number, sizeof(number), 0);
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+        return on_str(NULL, 0);
+    }
     on_time_write_local(call->host->now_ms(), now);
     return call->host->format(call, "%.4s%.2s%.2s-%.2s%.2s%.2s-%08x", now, now + 5, now + 8,
                               now + 11, now + 14, now + 17, number);
@@ -137,6 +139,9 @@ static int note_path(struct ng_call *call, struct on_arena *arena, struct ng_str
     }
     if (slug.len == 0) {
         slug = name_by_time(call);
+        if (slug.data == NULL) {
+            return ng_fail(call, NG_EINTERNAL, "No memory, or no random number, for a name.");
+        }
     }
     struct ng_str folder = folder_of(given);
     struct ng_str parts[] = {folder, ng_str_of(folder.len > 0 ? "/" : ""), slug,
