@@ -195,6 +195,15 @@ static bool can_notify(const struct mcp_job *job)
     return ((const struct mcp_http_job *)(const void *)job)->takes_events;
 }
 
+static bool streams(struct mcp_job *job)
+{
+    struct mcp_http_job *http = http_of(job);
+    (void)pthread_mutex_lock(&http->lock);
+    bool plain = http->phase == PHASE_PLAIN;
+    (void)pthread_mutex_unlock(&http->lock);
+    return !plain;
+}
+
 /* A stream that can be resumed must come to an end, else its client asks for the rest again and
  * again; and the end of a session is nobody's cancelling. Else: an empty 202. */
 static bool owes_answer(struct mcp_job *job)
@@ -210,6 +219,7 @@ static const struct mcp_face http_face = {
     .started = started,
     .notify = notify,
     .can_notify = can_notify,
+    .streams = streams,
     .ask = ask,
     .let_go = let_go,
     .owes_answer = owes_answer,

@@ -216,7 +216,9 @@ static void begin(struct mcp_exchange *exchange, struct listening *listening)
     struct mcp_watch *watch = listening->watch;
     mcp_watch_ref(watch);
     mcp_wait(exchange, listen_over, listening);
-    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK) {
+    struct mcp_job *job = exchange->job;
+    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK &&
+        (job->face->streams == NULL || job->face->streams(job))) {
         mcp_listen_tasks_acknowledged(listening->tasks);
     } else if (mcp_wait_over(exchange)) {
         mcp_watch_close(watch);

@@ -27,6 +27,8 @@ struct mcp_face {
     void (*notify)(struct mcp_job *job, struct ng_str message);
     /* Will this client read what is notified while its request runs? NULL: yes. */
     bool (*can_notify)(const struct mcp_job *job);
+    /* Did what was notified make its answer a stream? Not without memory. NULL: yes. */
+    bool (*streams)(struct mcp_job *job);
     /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
      */
     void (*ask)(struct mcp_job *job, struct ng_str message);
