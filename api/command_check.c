@@ -312,6 +312,8 @@ static void check_open(struct check *check)
         struct call *call = call_new(gateway);
         if (call != NULL) {
             check_health(check, gateway, call);
+        } else {
+            check_line(check, false, "documents", "out of memory for asking them");
         }
         call_unref(call);
         check_roots(check, gateway);
