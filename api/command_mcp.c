@@ -72,6 +72,8 @@ int command_mcp(struct command_line *line)
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");
+            mcp_tasks_stop(target.gateway, true);
+            target_done(&target);
         }
     } else if (rc == COMMAND_OK) {
         rc = mcp_relay_run(line, &target, stop_fd);
