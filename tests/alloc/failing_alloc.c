@@ -42,8 +42,8 @@ struct range {
 #define MAPS_PATH_MAX 4096
 
 static struct control *control;
-/* Beside the control file: a copy of /proc/self/maps, by which frames are found when the process
- * is gone. */
+/* Beside the control file: a copy of /proc/self/maps, by which frames are found when the
+ * process is gone. */
 static char maps_path[MAPS_PATH_MAX];
 /* Where our own code is. Modules come and never go, so that these are only ever added. */
 static struct range ranges[RANGES_MAX];
