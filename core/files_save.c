@@ -272,31 +272,39 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
                      (int)place->path.len, place->path.data);
 }
 
-/* Where the file system cannot exchange: compare, then rename. */
-static int replace_compared(struct file_op *op, struct file_place *place, const char *temp,
-                            enum file_saved *ret)
+/* Where the file system cannot exchange: renamed, as what was there has just been compared. */
+static int replace_compared(struct file_op *op, struct file_place *place, const char *temp)
 {
-    if (!is_unchanged(op, place->dir, place->name.data, op->fd, content_before(op),
-                      op->record.before)) {
-        *ret = FILE_AGAIN;
-        return NG_OK;
-    }
     if (renameat(place->dir, temp, place->dir, place->name.data) != 0) {
         return files_fail_os(op->call, errno, "save", place->path);
     }
     return NG_OK;
 }
 
+/*
+ * Looked at just before the name changes hands: the look afterwards decides, but until it has
+ * put another program's save back, a third one could read the file without it and save that.
+ */
+static bool is_as_read(struct file_op *op, struct file_place *place)
+{
+    return is_unchanged(op, place->dir, place->name.data, op->fd, content_before(op),
+                        op->record.before);
+}
+
 static int replace(struct file_op *op, struct file_place *place, const char *temp,
                    enum file_saved *ret)
 {
+    if (!is_as_read(op, place)) {
+        *ret = FILE_AGAIN;
+        return NG_OK;
+    }
     if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
         if (errno == ENOENT) {
             *ret = FILE_AGAIN; /* the file is gone */
             return NG_OK;
         }
         return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP
-                   ? replace_compared(op, place, temp, ret)
+                   ? replace_compared(op, place, temp)
                    : files_fail_os(op->call, errno, "save", place->path);
     }
     if (is_unchanged(op, place->dir, temp, op->fd, content_before(op), op->record.before)) {
@@ -402,6 +410,11 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     if (temp.data == NULL) {
         return fail_memory(call);
     }
+    if (!is_as_read(op, place)) {
+        op->in_place = false; /* nor is the copy of a move across file systems, then */
+        *ret = FILE_AGAIN;
+        return NG_OK;
+    }
     op->in_place = true;
     if (rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
         if (errno == ENOENT) {
@@ -457,6 +470,10 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     int rc = files_make_parents(call, &op->target);
     if (rc != NG_OK) {
         return rc;
+    }
+    if (!is_as_read(op, &op->place)) {
+        *ret = FILE_AGAIN;
+        return NG_OK;
     }
     op->in_place = true;
     if (rename_new(op->place.dir, op->place.name.data, op->target.dir, op->target.name.data) !=
