@@ -11,21 +11,40 @@
 
 #define CALL_NAME_MAX 64
 
-/* Sanitizers shall see the end of every call: then no memory is kept for the next one. */
+/* Sanitizers shall see the end of every call: then no memory is kept for others. */
 #ifdef NOTEGATE_SANITIZED
-#define CALL_KEEPS_SPARE false
+#define CALL_KEEPS_SPARES false
 #else
-#define CALL_KEEPS_SPARE true
+#define CALL_KEEPS_SPARES true
 #endif
+
+static struct call *spare_take(struct spare_calls *spare)
+{
+    struct call *call = NULL;
+    pthread_mutex_lock(&spare->lock);
+    if (spare->count > 0) {
+        call = spare->calls[--spare->count];
+    }
+    pthread_mutex_unlock(&spare->lock);
+    return call;
+}
+
+static bool spare_keep(struct spare_calls *spare, struct call *call)
+{
+    pthread_mutex_lock(&spare->lock);
+    bool room = spare->count < CALL_SPARES_MAX;
+    if (room) {
+        spare->calls[spare->count++] = call;
+    }
+    pthread_mutex_unlock(&spare->lock);
+    return room;
+}
 
 /* Zeroed, with an arena that may already have its first block. */
 static struct call *call_allocate(struct gateway *gateway)
 {
     struct arena arena;
-    struct call *call = NULL;
-    if (gateway != NULL) {
-        call = atomic_exchange_explicit(&gateway->spare_call, NULL, memory_order_acquire);
-    }
+    struct call *call = gateway != NULL ? spare_take(&gateway->spare_calls) : NULL;
     if (call != NULL) {
         arena = call->arena;
     } else {
@@ -41,25 +60,30 @@ static struct call *call_allocate(struct gateway *gateway)
 
 static void call_deallocate(struct call *call)
 {
-    struct call *none = NULL;
     struct gateway *gateway = call->gateway;
     arena_reset(&call->arena);
     call->arena.max = CALL_MEMORY_MAX;
-    if (!CALL_KEEPS_SPARE || gateway == NULL ||
-        !atomic_compare_exchange_strong_explicit(&gateway->spare_call, &none, call,
-                                                 memory_order_release, memory_order_relaxed)) {
+    if (!CALL_KEEPS_SPARES || gateway == NULL || !spare_keep(&gateway->spare_calls, call)) {
         arena_done(&call->arena);
         free(call);
     }
 }
 
-void call_free_spare(struct gateway *gateway)
+void call_init_spares(struct gateway *gateway)
 {
-    struct call *call = atomic_exchange(&gateway->spare_call, NULL);
-    if (call != NULL) {
+    (void)pthread_mutex_init(&gateway->spare_calls.lock, NULL);
+    gateway->spare_calls.count = 0;
+}
+
+void call_free_spares(struct gateway *gateway)
+{
+    struct call *call = spare_take(&gateway->spare_calls);
+    while (call != NULL) {
         arena_done(&call->arena);
         free(call);
+        call = spare_take(&gateway->spare_calls);
     }
+    (void)pthread_mutex_destroy(&gateway->spare_calls.lock);
 }
 
 struct call *call_new(struct gateway *gateway)

@@ -210,8 +210,19 @@ void call_ref(struct call *call);
 /* Has a client's answer the form that an answer to such a question has? */
 bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 
-/* Frees the memory that is kept for the next call. */
-void call_free_spare(struct gateway *gateway);
+/* Memory of ended calls for the next ones: those of a busy moment, with the first block of
+ * their arenas some 10 KiB each. */
+#define CALL_SPARES_MAX 64
+
+struct spare_calls {
+    pthread_mutex_t lock;
+    unsigned count;
+    struct call *calls[CALL_SPARES_MAX]; /* the last one to end is the next to be used */
+};
+
+/* At the start of a gateway, and at its end. */
+void call_init_spares(struct gateway *gateway);
+void call_free_spares(struct gateway *gateway);
 
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */

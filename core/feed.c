@@ -41,9 +41,12 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
         feed->pushed++;
         feed->first = feed->pushed;
     }
+    if (!feed->shared && feed->reader_count == 0) {
+        feed->told = feed->pushed;
+    }
     /* Once for all that comes until the thread runs, and when it finds the lock free. */
-    bool wake = feed->asleep;
-    feed->asleep = false;
+    bool wake = feed->asleep && (feed->shared || feed->reader_count > 0);
+    feed->asleep = feed->asleep && !wake;
     pthread_mutex_unlock(&feed->lock);
     if (wake) {
         pthread_cond_signal(&feed->wake);
@@ -367,6 +370,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     } else if (since > last && !feed->shared) { /* another gateway may be ahead of this one */
         rc = NG_EINVAL;
     }
+    feed->reader_count += rc == NG_OK;
     reader->position = since;
     reader->read_to = since;
     pthread_mutex_unlock(&feed->lock);
@@ -415,6 +419,9 @@ void feed_close(struct feed_reader *reader)
         reader->next->prev = reader->prev;
     }
     pthread_mutex_unlock(&feed->readers_lock);
+    pthread_mutex_lock(&feed->lock);
+    feed->reader_count--;
+    pthread_mutex_unlock(&feed->lock);
     pthread_mutex_lock(&reader->lock);
     reader->closed = true;
     feed_read_cancel(reader);

@@ -38,6 +38,7 @@ struct feed {
     uint64_t dropped_seq; /* events behind it are in the ring, or come later */
     uint64_t last_seq;    /* of what was pushed */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
+    size_t reader_count;  /* while there are none, nobody is woken for what is pushed */
     bool shared;          /* other gateways write too: the ring is filled from the store */
     /* shared: */
     bool known;      /* where the feed is now; until then nothing goes into the ring */

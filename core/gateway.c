@@ -425,6 +425,7 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
+    call_init_spares(gateway);
     gateway->host = call_host;
     gateway->config = config;
     gateway->lock_fd = -1;
@@ -508,7 +509,7 @@ void gateway_close(struct gateway *gateway)
     if (gateway->lock_fd >= 0) {
         close(gateway->lock_fd);
     }
-    call_free_spare(gateway);
+    call_free_spares(gateway);
     free(gateway->data_dir);
     free(gateway);
 }

@@ -53,7 +53,7 @@ struct gateway {
     atomic_bool cancelling;          /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
-    _Atomic(struct call *) spare_call; /* memory of an ended call for the next one (call.c) */
+    struct spare_calls spare_calls;
     /* Limits by the configuration. */
     struct {
         /* These a reload changes while calls read them. */

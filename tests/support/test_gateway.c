@@ -302,6 +302,7 @@ struct gateway *test_gateway_open(const char *const *sets)
         config_free(config);
         return NULL;
     }
+    call_init_spares(gateway);
     gateway->host = call_host;
     gateway->config = config;
     gateway->lock_fd = -1;
@@ -334,6 +335,6 @@ void test_gateway_close(struct gateway *gateway)
     registry_free(gateway->registry);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
-    call_free_spare(gateway);
+    call_free_spares(gateway);
     free(gateway);
 }

@@ -74,7 +74,7 @@ void bench_open_as(struct bench *bench, size_t backlog, uint32_t flags)
     bench->backend.flags |= flags;
     struct call *call = harness_new_call(&bench->harness);
     memcpy(&bench->gateway, bench->harness.gateway, sizeof(bench->gateway));
-    atomic_init(&bench->gateway.spare_call, NULL);
+    call_init_spares(&bench->gateway);
     assert_int_equal(store_open(call, &bench->backend,
                                 config_view(bench->harness.gateway->config, "sqlite"),
                                 &bench->gateway.store),
@@ -95,7 +95,7 @@ void bench_close(struct bench *bench)
     pool_stop(bench->gateway.pool); /* no read is under way any more */
     feed_free(bench->gateway.feed);
     store_close(bench->gateway.store);
-    call_free_spare(&bench->gateway);
+    call_free_spares(&bench->gateway);
     harness_close(&bench->harness);
 }
 
