@@ -102,6 +102,19 @@ static int settle_one_place(struct files *files, struct call *call,
     return rc;
 }
 
+/* Is the old file of a move still there, and not one that was made since? */
+static bool is_moved_file(const struct scene *from)
+{
+    struct stat st;
+    char mark[FILES_MARK_SIZE];
+    if (strcmp(from->now, from->record->before) != 0 ||
+        fstatat(from->place.dir, from->place.name.data, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    files_mark(&st, mark);
+    return strcmp(mark, from->record->mark) == 0;
+}
+
 static int settle_move(struct files *files, struct call *call, const struct file_record *record,
                        bool *ret_done)
 {
@@ -116,7 +129,7 @@ static int settle_move(struct files *files, struct call *call, const struct file
         if (*ret_done && is_foreign(&from) && !from.place.exists) {
             scene_give_back(&from); /* a newer file was being removed: it stays */
             *ret_done = false;
-        } else if (*ret_done && strcmp(from.now, record->before) == 0) {
+        } else if (*ret_done && is_moved_file(&from)) {
             /* Copied to another file system, the old one not yet gone. */
             (void)unlinkat(from.place.dir, from.place.name.data, 0);
         }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files_state.h"
 #include "idem.h"
@@ -140,6 +141,72 @@ static void test_settles_create_and_delete(void **state)
     assert_null(get(harness, "made"));
 }
 
+/* A move from f to g that was killed: its intent, made when f was as it is now. */
+static void leave_move(struct harness *harness)
+{
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    struct stat st;
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    assert_int_equal(files_record_init(call, &record, FILE_CHANGE_MOVE), NG_OK);
+    record.real = in_root(harness, from, "f");
+    assert_int_equal(stat(from, &st), 0);
+    files_mark(&st, record.mark);
+    record.to = in_root(harness, to, "g");
+    record.space = record.to_space = ng_str_of("shared");
+    files_hash(ng_str_of("text"), record.before);
+    files_hash(ng_str_of("text"), record.after);
+    record.undo.kind = NG_UNDO_MOVE;
+    record.undo.op = record.op;
+    record.undo.former = record.real;
+    memcpy(record.undo.before, record.before, sizeof(record.before));
+    memcpy(record.undo.after, record.after, sizeof(record.after));
+    record.undo.inserted = ng_str_of("");
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, changes, count), NG_OK);
+    call_unref(call);
+}
+
+/* Copied to another file system; the old one had not gone yet. */
+static void test_settles_a_move_that_was_a_copy(void **state)
+{
+    struct harness *harness = *state;
+    put(harness, "f", "text");
+    leave_move(harness);
+    put(harness, "g", "text");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    has(harness, "g", "text");
+    assert_null(get(harness, "f"));
+    edit_works(harness, UNDO, "g");
+    has(harness, "f", "text");
+}
+
+/* It had moved the file; then f was made again, of the same content. What was told to be there
+ * is there. */
+static void test_settles_a_move_whose_file_was_made_again(void **state)
+{
+    struct harness *harness = *state;
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    char args[PATH_SIZE + 64];
+    put(harness, "f", "text");
+    leave_move(harness);
+    (void)in_root(harness, from, "f");
+    (void)in_root(harness, to, "g");
+    assert_int_equal(rename(from, to), 0);
+    put(harness, "h", "text");
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"", from);
+    edit_works(harness, args, "h");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    has(harness, "g", "text");
+    has(harness, "f", "text");
+}
+
 /* An intent whose completion failed while the gateway ran on: the next edit settles it. */
 static void test_settles_at_the_next_edit(void **state)
 {
@@ -226,6 +293,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settles_foreign_save, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_someone_else_saved, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_a_move_that_was_a_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_a_move_whose_file_was_made_again, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_what_was_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settled_by_another_meanwhile, setup, teardown),
