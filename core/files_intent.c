@@ -439,11 +439,13 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
     size_t count = 0;
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
-    if (moves) {
+    if (moves && !record->replaced) { /* else what is known there is of that other file */
         set_change(&changes[count], events, record->space, record->real, left_fn, record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    history_from_fn, record);
+    }
+    if (moves) {
         set_change(&changes[count++], FILES_HISTORY, space, now, history_to_fn, record);
     } else if (record->undoable) {
         set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);

@@ -115,7 +115,7 @@ static bool is_moved_file(const struct scene *from)
     return strcmp(mark, from->record->mark) == 0;
 }
 
-static int settle_move(struct files *files, struct call *call, const struct file_record *record,
+static int settle_move(struct files *files, struct call *call, struct file_record *record,
                        bool *ret_done)
 {
     struct scene from = {.place = {.dir = -1}};
@@ -132,6 +132,8 @@ static int settle_move(struct files *files, struct call *call, const struct file
         } else if (*ret_done && is_moved_file(&from)) {
             /* Copied to another file system, the old one not yet gone. */
             (void)unlinkat(from.place.dir, from.place.name.data, 0);
+        } else {
+            record->replaced = from.place.exists;
         }
     }
     scene_close(&from);

@@ -215,6 +215,7 @@ struct file_record {
     bool has_answer;             /* read back from an intent: the answer to a repeated call */
     struct ng_answer answer;
     bool happened; /* read back: another gateway has built on what it saved */
+    bool replaced; /* of a move that is settled: another file is at the old place by now */
     struct ng_str marks[FILES_MARKS_MAX]; /* spaces of intents to be marked so */
     size_t mark_count;
     const struct result *sealed; /* what the call answers, should the store ask again */

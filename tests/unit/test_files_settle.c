@@ -186,7 +186,7 @@ static void test_settles_a_move_that_was_a_copy(void **state)
 }
 
 /* It had moved the file; then f was made again, of the same content. What was told to be there
- * is there. */
+ * is there, and can be taken back. */
 static void test_settles_a_move_whose_file_was_made_again(void **state)
 {
     struct harness *harness = *state;
@@ -205,6 +205,9 @@ static void test_settles_a_move_whose_file_was_made_again(void **state)
     assert_int_equal(count_intents(harness), 0);
     has(harness, "g", "text");
     has(harness, "f", "text");
+    edit_works(harness, UNDO, "f");
+    assert_null(get(harness, "f"));
+    has(harness, "h", "text");
 }
 
 /* An intent whose completion failed while the gateway ran on: the next edit settles it. */
