@@ -108,6 +108,96 @@ static void test_settles_foreign_save(void **state)
     has(harness, "f", "saved by another program");
 }
 
+/* One try, at which this allocation fails. */
+static int settle_failing(struct harness *harness, const char *name, long allocation)
+{
+    char path[PATH_SIZE];
+    struct call *call = harness_new_call(harness);
+    const struct ng_doc *doc = NULL;
+    const struct ng_key key = {ng_str_of(FILES_INTENTS), ng_str_of(FILES_INTENT_SPACE),
+                               in_root(harness, path, name)};
+    call->may_block = true;
+    assert_int_equal(store_get(harness->gateway->store, call, &key, 0, &doc), NG_OK);
+    int rc = NG_OK;
+    if (doc->revision != 0 && !doc->deleted) {
+        alloc_fail_after(allocation);
+        rc = files_settle(harness->gateway->files, call, key.space, doc->json, doc->text);
+        alloc_fail_after(-1);
+    }
+    call_unref(call);
+    return rc;
+}
+
+/* Where that could not be found out, for want of memory, it is looked at again. */
+static void test_settles_foreign_save_without_memory(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    long failed = 0;
+    put(harness, "f", "after");
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
+    while (settle_failing(harness, "f", failed) != NG_OK) {
+        assert_true(++failed < 1000);
+    }
+    assert_true(failed > 0);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    has(harness, "f", "saved by another program");
+}
+
+/* Another gateway has built on the save that this intent tells of. */
+static void mark_happened(struct harness *harness, const char *name, const char *after)
+{
+    char path[PATH_SIZE];
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    assert_int_equal(files_record_init(call, &record, FILE_CHANGE_EDIT), NG_OK);
+    record.real = in_root(harness, path, name);
+    files_hash(ng_str_of(after), record.before);
+    record.marks[record.mark_count++] = ng_str_of(FILES_INTENT_SPACE);
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, &changes[count - 1], 1),
+                     NG_OK);
+    call_unref(call);
+}
+
+static void has_temp(struct harness *harness, const char *op, const char *text)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), FILES_TEMP_PREFIX "%s" FILES_TEMP_COMPLETE, op);
+    has(harness, name, text);
+}
+
+/* Where something newer has its name already, it is kept beside that. */
+static void test_settles_foreign_save_that_is_outdated(void **state)
+{
+    struct harness *harness = *state;
+    char edit[17];
+    char mark[17];
+    char removal[17];
+    put(harness, "f", "newer");
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", edit);
+    leave_temp(harness, edit, FILES_TEMP_COMPLETE, "edited by another program");
+    put(harness, "g", "newer");
+    leave_intent(harness, FILE_CHANGE_EDIT, "g", "before", "after", mark);
+    leave_temp(harness, mark, FILES_TEMP_COMPLETE, "edited by another program");
+    mark_happened(harness, "g", "after");
+    put(harness, "h", "newer");
+    leave_intent(harness, FILE_CHANGE_DELETE, "h", "before", NULL, removal);
+    leave_temp(harness, removal, FILES_TEMP_COMPLETE, "edited by another program");
+    harness_reopen(harness);
+    assert_int_equal(count_intents(harness), 0);
+    has_temp(harness, edit, "edited by another program");
+    has_temp(harness, mark, "edited by another program");
+    has_temp(harness, removal, "edited by another program");
+    has(harness, "f", "newer");
+    has(harness, "g", "newer");
+    has(harness, "h", "newer");
+}
+
 static void test_settles_someone_else_saved(void **state)
 {
     struct harness *harness = *state;
@@ -294,6 +384,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settles_done, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_not_done, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_foreign_save, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_foreign_save_without_memory, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_settles_foreign_save_that_is_outdated, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_settles_someone_else_saved, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_a_move_that_was_a_copy, setup, teardown),
