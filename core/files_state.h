@@ -313,8 +313,9 @@ struct file_op {
     struct ng_str lock_names[2]; /* real paths, sorted */
     size_t lock_count, locks_held;
     struct file_place place, target;
-    int fd;   /* the file as it was read, locked; -1: none */
-    int temp; /* what takes its place, locked; -1: none */
+    int fd;                  /* the file as it was read, locked; -1: none */
+    int temp;                /* what takes its place, locked; -1: none */
+    struct timespec written; /* `temp`, as long as nobody else writes into it */
     unsigned attempts;
     struct ng_file present; /* as given to the tool */
     struct ng_str next;     /* the new content */
