@@ -289,7 +289,8 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         return NG_OK;
     }
     if (record_removes(record)) {
-        return draft_gone(self, record, present, next);
+        return record->happened ? NG_OK /* what was made since is told of already */
+                                : draft_gone(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);

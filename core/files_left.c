@@ -153,7 +153,7 @@ int files_left_built_on(struct files *files, struct call *call, struct file_reco
 {
     struct building building = {call, record};
     record->mark_count = 0;
-    return store_is_shared(files->store) && record->before[0] != '\0'
+    return store_is_shared(files->store)
                ? left_query(files, call, record->real, building_row, &building)
                : NG_OK;
 }

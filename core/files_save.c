@@ -147,9 +147,12 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
     if (rc == NG_OK) {
         rc = keep_owner_and_mode(op, place->path, op->temp);
     }
-    if (rc == NG_OK && (fsync(op->temp) != 0 ||
+    struct stat st;
+    if (rc == NG_OK && (fsync(op->temp) != 0 || fstat(op->temp, &st) != 0 ||
                         renameat(place->dir, writing.data, place->dir, complete.data) != 0)) {
         rc = files_fail_os(call, errno, "save", place->path);
+    } else if (rc == NG_OK) {
+        op->written = st.st_mtim;
     }
     if (rc != NG_OK) {
         (void)unlinkat(place->dir, writing.data, 0);
@@ -440,6 +443,20 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     return NG_OK;
 }
 
+/* The copy is not wanted any more; what another program made of it stays. Told without reading
+ * it: the call may have been cancelled. */
+static void drop_copy(struct file_op *op)
+{
+    struct identity named;
+    struct stat ours;
+    if (identify(op->target.dir, op->target.name.data, &named) && fstat(op->temp, &ours) == 0 &&
+        same_identity(named, (struct identity){ours.st_dev, ours.st_ino}) &&
+        ours.st_mtim.tv_sec == op->written.tv_sec &&
+        ours.st_mtim.tv_nsec == op->written.tv_nsec) {
+        (void)unlinkat(op->target.dir, op->target.name.data, 0);
+    }
+}
+
 /* To another file system: a copy, then the old one goes. */
 static int move_across(struct file_op *op, enum file_saved *ret)
 {
@@ -457,7 +474,7 @@ static int move_across(struct file_op *op, enum file_saved *ret)
     struct identity old;
     if ((rc != NG_OK && identify(op->place.dir, op->place.name.data, &old)) ||
         removed == FILE_AGAIN) {
-        (void)unlinkat(op->target.dir, op->target.name.data, 0);
+        drop_copy(op);
     }
     *ret = removed;
     return rc;

@@ -270,8 +270,9 @@ int files_left_check(struct files *files, struct call *call, const struct ng_str
  * same call a moment ago, or is about to make. */
 int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
                    size_t count, int rc);
-/* The file as it was read is what another gateway saved and could not complete yet: that is to
- * be marked with this change's intent, as the file will no longer tell. */
+/* The file as it was read - or that there was none - is what another gateway left and could not
+ * complete yet: that is to be marked with this change's intent, as the file will no longer
+ * tell. */
 int files_left_built_on(struct files *files, struct call *call, struct file_record *record);
 /* Takes the stored answer of the call's key, if there is one. */
 int files_left_answer(struct call *call, bool *ret_answered);
@@ -312,8 +313,9 @@ struct file_op {
     struct ng_str lock_names[2]; /* real paths, sorted */
     size_t lock_count, locks_held;
     struct file_place place, target;
-    int fd;   /* the file as it was read, locked; -1: none */
-    int temp; /* what takes its place, locked; -1: none */
+    int fd;                  /* the file as it was read, locked; -1: none */
+    int temp;                /* what takes its place, locked; -1: none */
+    struct timespec written; /* `temp`, as long as nobody else writes into it */
     unsigned attempts;
     struct ng_file present; /* as given to the tool */
     struct ng_str next;     /* the new content */

@@ -133,13 +133,13 @@ static bool intent_decided(struct mongo *db, const char *batch, struct fault *fa
     return decided;
 }
 
-int batch_landed(struct mongo *db, const char *collection, struct ng_str document,
-                 uint64_t revision, const char *batch, bool *ret, struct fault *fault)
+static bool marks_document(struct mongo *db, const char *collection, struct ng_str document,
+                           const char *batch, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
     bson_t fields;
-    *ret = false;
+    bool marks = false;
     put_str(&filter, "_id", document);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &fields);
     BSON_APPEND_INT32(&fields, "outbox.batch", 1);
@@ -147,13 +147,22 @@ int batch_landed(struct mongo *db, const char *collection, struct ng_str documen
     (void)bson_append_document_end(&opts, &fields);
     bson_t *doc = op_find_one(db, collection, &filter, &opts, fault);
     if (doc != NULL) {
-        *ret = marked(doc, batch);
+        marks = marked(doc, batch);
         bson_destroy(doc);
     }
     bson_destroy(&filter);
     bson_destroy(&opts);
+    return marks;
+}
+
+/* Looked for in the order in which it moves on: from the intent to the document, from there to
+ * the events. */
+int batch_landed(struct mongo *db, const char *collection, struct ng_str document,
+                 uint64_t revision, const char *batch, bool *ret, struct fault *fault)
+{
+    *ret = intent_decided(db, batch, fault);
     if (fault->rc == NG_OK && !*ret) {
-        *ret = intent_decided(db, batch, fault);
+        *ret = marks_document(db, collection, document, batch, fault);
     }
     if (fault->rc == NG_OK && !*ret) {
         return moved_by(db, collection, document, revision, batch, ret, fault);

@@ -131,21 +131,27 @@ static size_t changed(struct fixture *fixture, size_t step)
     return count;
 }
 
-/* Returns whether the writer died; *ret_rc: what the change came to for it. */
-static bool die_before(size_t step, int *ret_rc)
+/* What the change comes to for a writer behind that line, which stays open. */
+static int change_over(const struct cut_line *line, size_t step, const char *timeout)
 {
     char uri[128];
     struct fixture writer;
-    struct cut_line *line = cut_line_new(server_port, step, of_intent);
-    assert_non_null(line);
     (void)snprintf(uri, sizeof(uri), "mongo.uri=mongodb://127.0.0.1:%d/?directConnection=true",
                    cut_line_port(line));
-    const char *const sets[] = {uri, database_set, "mongo.timeout=1s", NULL};
+    const char *const sets[] = {uri, database_set, timeout, NULL};
     open_with(&writer, sets);
-    *ret_rc = change_all(&writer, step);
-    bool died = cut_line_free(line);
+    int rc = change_all(&writer, step);
     fixture_close(&writer);
-    return died;
+    return rc;
+}
+
+/* Returns whether the writer died; *ret_rc: what the change came to for it. */
+static bool die_before(size_t step, int *ret_rc)
+{
+    struct cut_line *line = cut_line_new(server_port, step, of_intent);
+    assert_non_null(line);
+    *ret_rc = change_over(line, step, "mongo.timeout=1s");
+    return cut_line_free(line);
 }
 
 static void expect_nothing_left(void)
@@ -207,6 +213,84 @@ static void test_death_between_steps(void **state)
                              NG_OK);
         }
     }
+    expect_clean(&other);
+    fixture_close(&other);
+}
+
+/* ---- a commit whose answer got lost ---- */
+
+static struct fixture *reader;
+static unsigned looks; /* 0: the commit is not made yet */
+
+static void commit_open_intents(void)
+{
+    bson_error_t error;
+    bson_t open = BSON_INITIALIZER;
+    bson_t done = BSON_INITIALIZER;
+    bson_t part;
+    mongoc_collection_t *intents =
+        mongoc_client_get_collection(client, database, "notegate_intents");
+    BSON_APPEND_UTF8(&open, "state", "open");
+    BSON_APPEND_DOCUMENT_BEGIN(&done, "$set", &part);
+    BSON_APPEND_UTF8(&part, "state", "done");
+    (void)bson_append_document_end(&done, &part);
+    assert_true(mongoc_collection_update_one(intents, &open, &done, NULL, NULL, &error));
+    mongoc_collection_destroy(intents);
+    bson_destroy(&open);
+    bson_destroy(&done);
+}
+
+/* The commit is made twice, as a driver does that lost the first answer. Of the looks that the
+ * writer then takes at what came of it, another gateway's reader ends the change between the
+ * first two. Nothing is ever cut. */
+static bool come_between(const char *message, size_t len)
+{
+    bool done = has(message, len, "notegate_intents") && has(message, len, "done");
+    if (looks == 0 && done && has(message, len, "$set")) {
+        commit_open_intents();
+        looks = 1;
+    } else if (looks > 0 &&
+               ((done && has(message, len, "find")) || has(message, len, "outbox.batch"))) {
+        if (++looks == 3) {
+            (void)changed(reader, 0);
+        }
+    }
+    return false;
+}
+
+/* Nobody moves events until it is found out that this one is dead: they would tell, too. */
+static void hold_the_relay(void)
+{
+    bson_error_t error;
+    bson_t lease = BSON_INITIALIZER;
+    mongoc_collection_t *meta = mongoc_client_get_collection(client, database, "notegate_meta");
+    BSON_APPEND_UTF8(&lease, "_id", "relay");
+    BSON_APPEND_UTF8(&lease, "owner", "nobody");
+    BSON_APPEND_INT64(&lease, "beat", 1);
+    BSON_APPEND_INT64(&lease, "kicks", 0);
+    assert_true(mongoc_collection_insert_one(meta, &lease, NULL, NULL, &error));
+    mongoc_collection_destroy(meta);
+    bson_destroy(&lease);
+}
+
+static void test_lost_answer_to_a_commit(void **state)
+{
+    struct fixture other;
+    int rc = NG_OK;
+    (void)state;
+    looks = 0;
+    reader = &other;
+    hold_the_relay();
+    open_direct(&other);
+    before_step(&other, 0);
+    struct cut_line *line = cut_line_new(server_port, 0, come_between);
+    assert_non_null(line);
+    rc = change_over(line, 0, "mongo.timeout=10s");
+    (void)cut_line_free(line);
+    assert_true(looks > 1);
+    assert_int_equal(changed(&other, 0), DOCS);
+    assert_int_equal(rc, NG_OK);
+    expect_nothing_left();
     expect_clean(&other);
     fixture_close(&other);
 }
@@ -349,6 +433,7 @@ int main(int argc, char **argv)
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_death_between_steps, drop_database),
+        cmocka_unit_test_teardown(test_lost_answer_to_a_commit, drop_database),
         cmocka_unit_test_teardown(test_many_writers_of_two_documents, drop_database),
     };
     client = mongoc_client_new(server_uri);

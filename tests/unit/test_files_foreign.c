@@ -5,6 +5,7 @@
  */
 #include "test_files_rig.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,9 +21,11 @@ enum save {
     SAVE_NONE,
     SAVE_BESIDE, /* written beside it and renamed */
     SAVE_INSIDE, /* written into the same file */
+    SAVE_COPY,   /* beside both, as soon as the file has been copied */
 };
 
 static char file[PATH_SIZE], beside[PATH_SIZE]; /* set before anything is armed */
+static char copy[PATH_SIZE];                    /* lies as if on another file system */
 static atomic_int armed;                        /* an enum save, made at the next sync */
 static atomic_bool watching;
 static atomic_int seen_without;
@@ -35,12 +38,23 @@ static void write_theirs(const char *path, int flags)
     (void)close(fd);
 }
 
+static void replace_with_theirs(const char *path)
+{
+    write_theirs(beside, O_TRUNC);
+    assert_int_equal(syscall(SYS_renameat2, AT_FDCWD, beside, AT_FDCWD, path, 0), 0);
+}
+
 static void other_program(void)
 {
+    if (atomic_load(&armed) == SAVE_COPY && access(copy, F_OK) != 0) {
+        return;
+    }
     int save = atomic_exchange(&armed, SAVE_NONE);
-    if (save == SAVE_BESIDE) {
-        write_theirs(beside, O_TRUNC);
-        assert_int_equal(syscall(SYS_renameat2, AT_FDCWD, beside, AT_FDCWD, file, 0), 0);
+    if (save == SAVE_BESIDE || save == SAVE_COPY) {
+        replace_with_theirs(file);
+    }
+    if (save == SAVE_COPY) {
+        replace_with_theirs(copy);
     } else if (save == SAVE_INSIDE) {
         write_theirs(file, O_TRUNC);
     }
@@ -82,6 +96,10 @@ int fdatasync(int fd)
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
+    if (strcmp(from, "f") == 0 && strcmp(to, "copy") == 0) {
+        errno = EXDEV;
+        return -1;
+    }
     int rc = (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
     look();
     return rc;
@@ -95,6 +113,7 @@ static void begin(struct harness *harness, const char *text, enum save save)
     atomic_store(&seen_without, 0);
     (void)in_root(harness, file, "f");
     (void)in_root(harness, beside, "f.beside");
+    (void)in_root(harness, copy, "copy");
     if (text != NULL) {
         put(harness, "f", text);
     } else {
@@ -131,11 +150,24 @@ static void test_taking_a_create_back(void **state)
     expect_seen(harness, THEIRS);
 }
 
+/* Both saves stay: the copy that is not wanted any more is no longer ours to remove. */
+static void test_a_move_to_another_file_system(void **state)
+{
+    struct harness *harness = *state;
+    char args[PATH_SIZE + 64];
+    begin(harness, "ours\n", SAVE_COPY);
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"", copy);
+    edit_fails(harness, args, "f", "FILE_EXISTS", "already exists");
+    expect_seen(harness, THEIRS);
+    has(harness, "copy", THEIRS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_an_edit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_taking_a_create_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_move_to_another_file_system, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

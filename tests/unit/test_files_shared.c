@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_shared.c - two gateways with one database and one root: what one left unfinished
+ * is not forgotten when the other one has gone on with the file.
+ */
+#include "test_files_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster.h"
+#include "files_state.h"
+#include "hub.h"
+#include "idem.h"
+#include "str.h"
+
+struct pair {
+    struct harness first, second;
+    char root[PATH_SIZE];
+};
+
+static int setup_pair(void **state)
+{
+    static const char *const first[] = {"plugins=file_editor", "documents=" HUB_MODULE, NULL};
+    struct pair *pair = calloc(1, sizeof(*pair));
+    assert_non_null(pair);
+    hub_reset();
+    harness_open(&pair->first, first);
+    (void)snprintf(pair->root, sizeof(pair->root), "roots=%s/files", pair->first.dir);
+    const char *const second[] = {first[0], first[1], pair->root, NULL};
+    harness_open(&pair->second, second);
+    *state = pair;
+    return 0;
+}
+
+static int teardown_pair(void **state)
+{
+    struct pair *pair = *state;
+    hub_reset();
+    harness_close(&pair->second);
+    harness_close(&pair->first);
+    free(pair);
+    return 0;
+}
+
+/* A call with a key, as it is when its tool runs. */
+static struct call *keyed_call(struct harness *harness)
+{
+    struct json_error error;
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    call->idempotency_key = ng_str_of("k");
+    assert_int_equal(
+        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
+        NG_OK);
+    assert_int_equal(idem_begin(call), IDEM_RUN);
+    return call;
+}
+
+static void end_keyed_call(struct call *call)
+{
+    idem_end(call);
+    call_unref(call);
+}
+
+/* The intent of a removal that could not be completed: its file is gone. */
+static void leave_removal(struct harness *harness, struct ng_str path, const char *text)
+{
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    struct call *call = keyed_call(harness);
+    assert_int_equal(cluster_announce(harness->gateway->cluster, call), NG_OK);
+    assert_int_equal(files_record_init(call, &record, FILE_CHANGE_DELETE), NG_OK);
+    record.real = path;
+    record.space = ng_str_of("shared");
+    files_hash(ng_str_of(text), record.before);
+    record.undo.kind = NG_UNDO_EDIT;
+    record.undo.op = record.op;
+    record.undo.inserted = ng_str_of("");
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, changes, count), NG_OK);
+    end_keyed_call(call);
+}
+
+/* Else its repeat would remove what was made since. */
+static void test_a_removal_before_a_file_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    bool answered = false;
+    struct ng_str name = in_root(&pair->first, path, "f");
+    leave_removal(&pair->first, name, "old");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," CREATE "}", path);
+    struct answer answer = harness_call(&pair->second, "fileEditor", args);
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    struct call *repeat = keyed_call(&pair->first);
+    assert_int_equal(files_left_settle(pair->first.gateway->files, repeat, &name, 1, &answered),
+                     NG_OK);
+    assert_true(answered);
+    end_keyed_call(repeat);
+    has(&pair->first, "f", "new");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," UNDO "}", path);
+    answer = harness_call(&pair->second, "fileEditor", args);
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    assert_null(get(&pair->first, "f"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_file_made_elsewhere, setup_pair,
+                                        teardown_pair),
+    };
+    (void)hub_load();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
