@@ -15,6 +15,7 @@ import pytest
 from cells_support import (RUN_SECONDS, Book, cells_gateway, guard_of, holder_of, marked, need, write_notebook,
                            write_spec)
 from conftest import binary, environment, eventually
+from test_agent_notebook import SANITIZED, shim
 
 
 # ---- how many, how long ----
@@ -288,6 +289,28 @@ def test_the_holder_is_killed(start):
     eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
     assert "all its variables are gone" in one.run("b")
     assert holder_of(running) not in (None, holder)
+
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    def test_last_words_that_are_read_late(tmp_path, monkeypatch):
+        """The news of its end comes another way, and sooner."""
+        need("python3")
+        late = tmp_path / "late"
+        shim(monkeypatch, tmp_path, "late_recv")
+        monkeypatch.setenv("LATE_RECV", str(late))
+        running = cells_gateway(tmp_path / "data")
+        try:
+            ends = f"while not os.path.exists({str(late)!r}): time.sleep(.02)\nprint('last', flush=True)\ntime.sleep(.1)\nos._exit(7)"
+            one = Book(running, "n.ipynb", [("a", "import os, time\n" + ends)])
+            handle = one.start("a")
+            one.wait_running(handle, "a")
+            late.touch()
+            assert "exit code 7" in one.wait_over(handle).json()["message"]
+            assert one.text("a") == "last\n"
+            late.unlink()
+        finally:
+            assert running.stop() == 0
 
 
 def test_secrets_and_descriptors_stay_here(tmp_path, monkeypatch, start):
