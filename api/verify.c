@@ -51,8 +51,8 @@ static int verify_take_event(void *user, const struct ng_event *event)
     one->key.id = arena_copy(&verify->arena, event->key.id);
     one->revision = event->revision;
     one->seq = event->seq;
-    verify->key_count += one->key.id.data != NULL ? 1 : 0;
-    return 0;
+    verify->key_count++;
+    return verify->arena.failed ? 1 : 0;
 }
 
 static int verify_take_revision(void *user, const struct ng_doc *row)
@@ -62,16 +62,16 @@ static int verify_take_revision(void *user, const struct ng_doc *row)
 }
 
 /* An event tells of a revision that was committed with it: its document is at least there. */
-static void verify_event(struct verify *verify, struct gateway *gateway, struct call *call,
-                         const struct event_key *event)
+static int verify_event(struct verify *verify, struct gateway *gateway, struct call *call,
+                        const struct event_key *event)
 {
     void *db = NULL;
     uint64_t revision = 0;
     char text[512];
     const struct ng_documents *backend = store_backend(gateway->store, &db);
     int rc = backend->get(db, &call->pub, &event->key, 0, verify_take_revision, &revision);
-    if (rc == NG_OK && revision >= event->revision) {
-        return;
+    if ((rc == NG_OK && revision >= event->revision) || (rc != NG_OK && rc != NG_ENOTFOUND)) {
+        return rc;
     }
     struct ng_str id = str_utf8_cut(event->key.id, 200);
     (void)snprintf(text, sizeof(text),
@@ -80,6 +80,7 @@ static void verify_event(struct verify *verify, struct gateway *gateway, struct 
                    (int)event->key.collection.len, event->key.collection.data, (int)id.len,
                    id.data, (unsigned long long)revision);
     verify_finding(verify, text);
+    return NG_OK;
 }
 
 static int verify_events(struct verify *verify, struct gateway *gateway, struct call *call)
@@ -96,8 +97,11 @@ static int verify_events(struct verify *verify, struct gateway *gateway, struct 
         since = verify->last_seq;
         rc = store_changes(gateway->store, call, since, VERIFY_EVENTS, verify_take_event,
                            verify);
+        if (verify->arena.failed) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
         for (size_t i = 0; i < verify->key_count && rc == NG_OK; i++) {
-            verify_event(verify, gateway, call, &verify->keys[i]);
+            rc = verify_event(verify, gateway, call, &verify->keys[i]);
         }
     } while (rc == NG_OK && verify->last_seq > since);
     return rc;

@@ -8,10 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #define ARENA_FIRST_BLOCK ((size_t)8 * 1024)
 #define ARENA_LARGEST_STEP ((size_t)1024 * 1024)
 #define ARENA_ALIGN _Alignof(max_align_t)
+
+/* Each heap of the C library keeps what its threads have freed from the others: with one for
+ * each thread, the document cache would come to lie in all of them in turn. */
+#define ALLOC_HEAPS 4
+/* From this size on memory is mapped by itself; and so much may stay free at a heap's end. Both
+ * would grow by themselves with what is freed. */
+#define ALLOC_MAPPED (1024 * 1024)
+#define ALLOC_KEPT (2 * 1024 * 1024)
 
 struct arena_block {
     struct arena_block *next;
@@ -50,6 +61,22 @@ void *alloc_zeroed(size_t count, size_t bytes)
 void *alloc_resize(void *memory, size_t bytes)
 {
     return alloc_must_fail() ? NULL : realloc(memory, bytes);
+}
+
+void alloc_settle(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_ARENA_MAX, ALLOC_HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, ALLOC_MAPPED);
+    (void)mallopt(M_TRIM_THRESHOLD, ALLOC_KEPT);
+#endif
+}
+
+void alloc_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 void arena_init(struct arena *arena, size_t max)

@@ -443,6 +443,8 @@ static int dispatch_submit(struct call *call)
                   "%u calls of this agent are waiting already, its half of limits.queue; try "
                   "again when some are done",
                   queue - queue / 2);
+    } else if (rc == NG_EINTERNAL) {
+        call_fail(call, NG_EINTERNAL, "Out of memory while a call was queued.");
     } else {
         call_fail(call, NG_EBUSY,
                   "%u calls are waiting already (limits.queue); try again in a moment", queue);

@@ -83,6 +83,9 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "space", record->space);
     add_member(out, "to", record->to);
     add_member(out, "to_space", record->to_space);
+    if (record->to.len > 0) {
+        add_member(out, "mark", ng_str_of(record->mark));
+    }
     add_member(out, "collection", record->collection);
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
@@ -97,15 +100,15 @@ static struct ng_str member_text(const struct ng_value *root, const char *name)
     return value != NULL && value->type == NG_TYPE_STRING ? value->text : str_make(NULL, 0);
 }
 
-static void member_hash(const struct ng_value *root, const char *name,
-                        char hash[FILES_HASH_SIZE])
+/* What does not fit is nothing that was written here. */
+static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
     struct ng_str text = member_text(root, name);
-    size_t len = text.len < FILES_HASH_SIZE ? text.len : 0;
+    size_t len = text.len < size ? text.len : 0;
     if (len > 0) {
-        memcpy(hash, text.data, len);
+        memcpy(ret, text.data, len);
     }
-    hash[len] = '\0';
+    ret[len] = '\0';
 }
 
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
@@ -144,8 +147,9 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->has_answer = ret->answer.scope.len > 0 &&
                       json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
                       json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
-    member_hash(root, "before", ret->before);
-    member_hash(root, "after", ret->after);
+    member_chars(root, "before", sizeof(ret->before), ret->before);
+    member_chars(root, "after", sizeof(ret->after), ret->after);
+    member_chars(root, "mark", sizeof(ret->mark), ret->mark);
     return NG_OK;
 }
 
@@ -435,11 +439,13 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
     size_t count = 0;
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
-    if (moves) {
+    if (moves && !record->replaced) { /* else what is known there is of that other file */
         set_change(&changes[count], events, record->space, record->real, left_fn, record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    history_from_fn, record);
+    }
+    if (moves) {
         set_change(&changes[count++], FILES_HISTORY, space, now, history_to_fn, record);
     } else if (record->undoable) {
         set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);

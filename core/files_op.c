@@ -203,6 +203,7 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
         *ret_again = true;
         return NG_OK;
     }
+    files_mark(&op->place.st, op->record.mark);
     files_describe(&op->place, &op->present);
     if (rc == NG_OK && load) {
         rc = files_load(call, op->place.path, op->fd, max_bytes, &op->present.data);

@@ -2,6 +2,7 @@
 /* files_read.c - reading: whole files, streams, and the hashes that are their revisions. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -217,6 +218,14 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     data[len] = '\0';
     *ret_data = str_make(data, len);
     return NG_OK;
+}
+
+/* Numbers are used again, not in the same moment: whatever becomes of a file moves its time of
+ * change. */
+void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE])
+{
+    (void)snprintf(mark, FILES_MARK_SIZE, "%llu.%lld.%ld", (unsigned long long)st->st_ino,
+                   (long long)st->st_ctim.tv_sec, (long)st->st_ctim.tv_nsec);
 }
 
 void files_describe(const struct file_place *place, struct ng_file *ret)

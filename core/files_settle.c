@@ -49,11 +49,22 @@ static int scene_open(struct files *files, struct call *call, const struct file_
     return rc;
 }
 
-/* Another program's save that the killed one had just taken out: it goes back. */
+/* Another program's save that the killed one had just taken out. Where no file was, none was
+ * taken out. */
 static bool is_foreign(const struct scene *scene)
 {
-    return scene->temp[0] != '\0' && strcmp(scene->temp, scene->record->before) != 0 &&
-           strcmp(scene->temp, scene->record->after) != 0;
+    const struct file_record *record = scene->record;
+    return scene->temp[0] != '\0' && record->before[0] != '\0' &&
+           strcmp(scene->temp, record->before) != 0 && strcmp(scene->temp, record->after) != 0;
+}
+
+static void scene_keep(struct scene *scene)
+{
+    log_write(NG_LOG_WARNING, "files",
+              "a save of %s that was cut short could not be undone; what another program saved "
+              "is kept beside it as %s",
+              scene->place.real.data, scene->complete.data);
+    scene->temp[0] = '\0'; /* so that it stays */
 }
 
 static void scene_give_back(struct scene *scene)
@@ -61,18 +72,15 @@ static void scene_give_back(struct scene *scene)
     const struct file_place *place = &scene->place;
     if (renameat2(place->dir, scene->complete.data, place->dir, place->name.data,
                   place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
-        log_write(NG_LOG_WARNING, "files",
-                  "a save of %s that was cut short could not be undone; what another "
-                  "program saved is kept beside it as %s",
-                  place->real.data, scene->complete.data);
-        scene->temp[0] = '\0'; /* so that it stays */
+        scene_keep(scene);
     }
 }
 
-static void scene_close(struct scene *scene)
+/* rc: where it could not be found out what happened, everything stays for the next try. */
+static void scene_close(struct scene *scene, int rc)
 {
-    if (scene->place.dir >= 0 && scene->complete.data != NULL && scene->place.roots != NULL &&
-        scene->temp[0] != '\0') {
+    if (rc == NG_OK && scene->place.dir >= 0 && scene->complete.data != NULL &&
+        scene->place.roots != NULL && scene->temp[0] != '\0') {
         (void)unlinkat(scene->place.dir, scene->complete.data, 0);
     }
     if (scene->place.roots != NULL && scene->place.dir >= 0) {
@@ -92,17 +100,34 @@ static int settle_one_place(struct files *files, struct call *call,
             record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
         *ret_done = removes ? !scene.place.exists
                             : scene.now[0] != '\0' && strcmp(scene.now, record->after) == 0;
-        *ret_done = *ret_done || record->happened;
-        if (*ret_done && !record->happened && is_foreign(&scene)) {
+        if (!is_foreign(&scene)) {
+            *ret_done = *ret_done || record->happened;
+        } else if (*ret_done && !record->happened) {
             scene_give_back(&scene);
             *ret_done = false;
+        } else {
+            *ret_done = record->happened;
+            scene_keep(&scene); /* there is something newer */
         }
     }
-    scene_close(&scene);
+    scene_close(&scene, rc);
     return rc;
 }
 
-static int settle_move(struct files *files, struct call *call, const struct file_record *record,
+/* Is the old file of a move still there, and not one that was made since? */
+static bool is_moved_file(const struct scene *from)
+{
+    struct stat st;
+    char mark[FILES_MARK_SIZE];
+    if (strcmp(from->now, from->record->before) != 0 ||
+        fstatat(from->place.dir, from->place.name.data, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    files_mark(&st, mark);
+    return strcmp(mark, from->record->mark) == 0;
+}
+
+static int settle_move(struct files *files, struct call *call, struct file_record *record,
                        bool *ret_done)
 {
     struct scene from = {.place = {.dir = -1}};
@@ -113,16 +138,21 @@ static int settle_move(struct files *files, struct call *call, const struct file
     }
     if (rc == NG_OK) {
         *ret_done = to.now[0] != '\0' && strcmp(to.now, record->after) == 0;
-        if (*ret_done && is_foreign(&from) && !from.place.exists) {
+        if (is_foreign(&from) && !from.place.exists) {
             scene_give_back(&from); /* a newer file was being removed: it stays */
             *ret_done = false;
-        } else if (*ret_done && strcmp(from.now, record->before) == 0) {
+        } else if (is_foreign(&from)) {
+            scene_keep(&from);
+        }
+        if (*ret_done && is_moved_file(&from)) {
             /* Copied to another file system, the old one not yet gone. */
             (void)unlinkat(from.place.dir, from.place.name.data, 0);
+        } else {
+            record->replaced = from.place.exists;
         }
     }
-    scene_close(&from);
-    scene_close(&to);
+    scene_close(&from, rc);
+    scene_close(&to, rc);
     return rc;
 }
 

@@ -21,6 +21,7 @@
 #include "store.h"
 
 #define FILES_HASH_SIZE 33 /* 32 hex digits and a NUL; "" = there is no file */
+#define FILES_MARK_SIZE 64 /* of files_mark(), with its NUL */
 #define FILES_TEMP_PREFIX ".notegate-"
 #define FILES_TEMP_WRITING ".new"   /* behind it while it is written */
 #define FILES_TEMP_COMPLETE ".tmp"  /* behind it when all of it is on disk */
@@ -142,6 +143,8 @@ int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_
 /* The whole file into call memory. */
 int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
                struct ng_str *ret_data);
+/* Tells a file from every other one that has, had or will have its name and its content. */
+void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE]);
 void files_describe(const struct file_place *place, struct ng_file *ret);
 bool files_cancelled(struct call *call);
 /* NG_ECANCELLED or NG_ETIMEOUT with a sentence; NG_OK: go on. */
@@ -204,6 +207,7 @@ struct file_record {
     struct ng_str root, to_root; /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
+    char mark[FILES_MARK_SIZE];       /* of a move: which file it was, "" where not known */
     struct ng_str collection, action; /* of the event */
     bool undoable;
     struct file_undo undo;
@@ -211,6 +215,7 @@ struct file_record {
     bool has_answer;             /* read back from an intent: the answer to a repeated call */
     struct ng_answer answer;
     bool happened; /* read back: another gateway has built on what it saved */
+    bool replaced; /* of a move that is settled: another file is at the old place by now */
     struct ng_str marks[FILES_MARKS_MAX]; /* spaces of intents to be marked so */
     size_t mark_count;
     const struct result *sealed; /* what the call answers, should the store ask again */

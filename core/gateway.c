@@ -266,6 +266,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct call *call = call_of(pub);
     struct gateway *gateway = call->gateway;
     (void)user;
+    alloc_trim();
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);

@@ -29,7 +29,7 @@ void pool_stop(struct pool *pool);
 /* When nobody is left who could submit or resume. NULL is a no-op. */
 void pool_free(struct pool *pool);
 /* NG_OK: task->run is called later on a worker; the task is the caller's memory. NG_EBUSY: the
- * queue is full; NG_ERATE: this lane has its half of it. */
+ * queue is full; NG_ERATE: this lane has its half of it; NG_EINTERNAL: out of memory. */
 int pool_submit(struct pool *pool, struct ng_str lane, struct task *task);
 /* A continuation of a call that was admitted before: goes ahead of new tasks and is not
  * refused. */

@@ -16,6 +16,8 @@ from servers import MongoServer, RedisServer  # noqa: E402
 
 # A line of the gateway's answer for each event, and for nothing else.
 EVENT = b"\ndata:"
+# The last chunk of an answer, after which its connection stays open.
+END = b"0\r\n\r\n"
 WRITES_A_SECOND = 20
 WAIT_SECONDS = 30
 
@@ -36,17 +38,23 @@ class Readers:
         """Until there are so many."""
         opened = []
         for number in range(len(self.tails), count):
-            stream = socket.create_connection(("127.0.0.1", self.port), WAIT_SECONDS)
-            stream.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
-                           b"X-Notegate-Space: bench\r\nX-Notegate-Agent: stream-%d\r\n\r\n" % number)
-            opened.append(stream)
-            self.tails[stream] = b""
+            opened.append(self.ask(number))
+            self.tails[opened[-1]] = b""
         for stream in opened:
-            head = stream.recv(4096)
-            if not head.startswith(b"HTTP/1.1 200"):
-                raise SystemExit(f"an event stream was refused: {head[:200]!r}")
-            stream.setblocking(False)
-            self.selector.register(stream, selectors.EVENT_READ)
+            self.follow(stream)
+
+    def ask(self, number, header=b""):
+        stream = socket.create_connection(("127.0.0.1", self.port), WAIT_SECONDS)
+        stream.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                       b"X-Notegate-Space: bench\r\nX-Notegate-Agent: stream-%d\r\n%s\r\n" % (number, header))
+        return stream
+
+    def follow(self, stream):
+        head = stream.recv(4096)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(f"an event stream was refused: {head[:200]!r}")
+        stream.setblocking(False)
+        self.selector.register(stream, selectors.EVENT_READ)
 
     def read(self):
         while not self.stopping:
@@ -55,12 +63,19 @@ class Readers:
                     data = key.fileobj.recv(1 << 16)
                 except (BlockingIOError, OSError):
                     continue
-                if not data:
-                    self.selector.unregister(key.fileobj)
-                    self.ended += 1
                 text = self.tails[key.fileobj] + data
-                self.events += text.count(EVENT)
+                self.came(key.fileobj, text)
                 self.tails[key.fileobj] = text[-len(EVENT) + 1:]
+                if not data or text.endswith(END):
+                    self.gone(key.fileobj)
+
+    def came(self, _stream, text):
+        self.events += text.count(EVENT)
+
+    def gone(self, stream):
+        """The gateway has ended it."""
+        self.selector.unregister(stream)
+        self.ended += 1
 
     def wait(self, events):
         """Until they have had so many in all."""

@@ -2,6 +2,7 @@
 """The mixed load of the soak: a load generator for each kind of call, and readers of the event streams."""
 import json
 import os
+import re
 import subprocess
 import threading
 
@@ -10,6 +11,8 @@ from budgets import session_call, stateless_call
 from curves_team import Readers
 
 STREAMS = 50
+ID = re.compile(rb"\nid: ([0-9]+)\n")
+TAIL = 8192  # bytes of what came in which the last whole number is looked for
 NOTES = 100
 ENTRIES = 500
 # More than the gateway's cache of documents holds, so that it is full when the time begins.
@@ -160,11 +163,35 @@ class Mix:
 
 
 class Streams(Readers):
-    """Event streams that are read all the time."""
+    """Event streams that are read all the time, and gone on with where they fell limits.stream_backlog behind."""
 
     def __init__(self, port):
+        self.resumed, self.last = 0, {}
         super().__init__(port)
         self.open(STREAMS)
+
+    def came(self, stream, text):
+        super().came(stream, text)
+        newest = ID.findall(text[-TAIL:])
+        if newest:
+            self.last[stream] = newest[-1]
+
+    def gone(self, stream):
+        """As every client does: it comes back with the number of the last event it has had."""
+        last = self.last.pop(stream, None)
+        self.selector.unregister(stream)
+        del self.tails[stream]
+        stream.close()
+        if last is None:
+            self.ended += 1
+            return
+        self.resumed += 1
+        try:
+            again = self.ask(self.resumed % STREAMS, b"Last-Event-ID: %s\r\n" % last)
+            self.tails[again], self.last[again] = b"", last
+            self.follow(again)
+        except (OSError, SystemExit):
+            self.ended += 1
 
     def __enter__(self):
         return self
