@@ -16,7 +16,7 @@
 /* What a process sent before it ended is on its way a little longer than the news of its end:
  * until nothing more has come for a while, but not for ever. */
 #define LIFE_QUIET_MS 100
-#define LIFE_LAST_WORDS_MS 2000
+#define LIFE_LAST_WORDS_MS 5000
 #define LIFE_HOW_MAX (KERNEL_WHY_MAX - 200)
 
 void kernel_free(struct kernel *kernel)
@@ -255,6 +255,11 @@ void kernel_look(struct kernel *kernel)
         look_ending(kernel, now);
         break;
     case KERNEL_DYING:
+        if (kernel_may_ask(kernel)) {
+            /* The thread of libzmq has not come to see that the process is gone: nor has it
+             * read, then, what that one sent last. */
+            kernel->heard_ms = now;
+        }
         if (now - kernel->heard_ms >= LIFE_QUIET_MS ||
             now - kernel->ending_ms >= LIFE_LAST_WORDS_MS) {
             bury(kernel);

@@ -10,7 +10,7 @@ from conftest import Gateway
 SETS = ("plugins=cells",)
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
-SECONDS = 60
+SECONDS = 120
 MODES = ("ask", "edit", "agent")
 
 

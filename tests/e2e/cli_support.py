@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("NOTEGATE_TEST_BINARY", SOURCE / "build" / "dev" / "bin" / "notegate"))
 BUILD = BINARY.parents[1]
-WAIT_S = 20
+WAIT_S = 120
 
 
 def environment(**more):
@@ -22,7 +22,7 @@ def environment(**more):
     return kept
 
 
-def notegate(*words, stdin="", env=None, timeout=60, cwd=None):
+def notegate(*words, stdin="", env=None, timeout=WAIT_S, cwd=None):
     """Runs one command to its end."""
     return subprocess.run(
         [str(BINARY), *map(str, words)], input=stdin, capture_output=True, text=True,

@@ -4,7 +4,7 @@
 import concurrent.futures
 import socket
 
-from sse_support import Stream
+from sse_support import WAIT_SECONDS, Stream
 
 EVENTS = "/v1/events"
 
@@ -46,7 +46,7 @@ def raw_stream(gateway, query="", agent="local", receive=None, header=None):
     plain = socket.socket(socket.AF_INET6 if ":" in gateway.host else socket.AF_INET)
     if receive:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-    plain.settimeout(30)
+    plain.settimeout(WAIT_SECONDS)
     plain.connect((gateway.host, gateway.port))
     plain.sendall(f"GET {EVENTS}{query} HTTP/1.1\r\nHost: {gateway.host}:{gateway.port}\r\n"
                   f"{header or 'X-Notegate-Agent: ' + agent}\r\n\r\n".encode())

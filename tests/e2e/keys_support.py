@@ -16,7 +16,7 @@ WRITE = {"mode": "create", "name": "n", "newStr": "text"}
 def notegate(data_dir, *words, plugins="notebook,file_editor"):
     """One command on a data directory."""
     return subprocess.run([binary(), *map(str, words), "--data-dir", str(data_dir)], capture_output=True, text=True,
-                          timeout=60, env=environment() | {"NOTEGATE_PLUGINS": plugins}, cwd="/", check=False)
+                          timeout=120, env=environment() | {"NOTEGATE_PLUGINS": plugins}, cwd="/", check=False)
 
 
 def add(data_dir, name, *options):

@@ -12,7 +12,7 @@ from conftest import Gateway
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 FIXTURES = ("plugins=+conformance",)
-CALL_SECONDS = 60
+CALL_SECONDS = 120
 EVENTS = "application/json, text/event-stream"
 
 

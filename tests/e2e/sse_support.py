@@ -8,7 +8,7 @@ import threading
 import httpx
 import pytest
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 ENDED = object()
 
 
@@ -31,7 +31,7 @@ class Stream:
     """An open stream. Iterating gives its events until it ends; `error` is how it broke, if it did."""
 
     def __init__(self, url, params=None, headers=None, wait_open=True, verify=True):
-        self.client = httpx.Client(timeout=httpx.Timeout(30, read=None), trust_env=False, verify=verify)
+        self.client = httpx.Client(timeout=httpx.Timeout(WAIT_SECONDS, read=None), trust_env=False, verify=verify)
         self.events = queue.Queue()
         self.comments = queue.Queue()
         self.retry = None

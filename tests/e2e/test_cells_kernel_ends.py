@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How many kernels there are, how they are found, and how they end: with the gateway, however that ends, and with nothing left."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import pytest
 from cells_support import (RUN_SECONDS, Book, cells_gateway, guard_of, holder_of, marked, need, write_notebook,
                            write_spec)
 from conftest import binary, environment, eventually
+from test_agent_notebook import SANITIZED, shim
 
 
 # ---- how many, how long ----
@@ -106,9 +108,9 @@ def test_nothing_survives_the_gateway(tmp_path, how):
         eventually(lambda: len(marked(mark)) >= 3, RUN_SECONDS, "the children are there")
         kernels = marked(str(tmp_path / "data"))
         running.process.send_signal(how)
-        running.process.wait(60)
-        eventually(lambda: not marked(mark), 30, "the children are gone")
-        eventually(lambda: not marked(str(tmp_path / "data")), 30, "all are gone")
+        running.process.wait(RUN_SECONDS)
+        eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
+        eventually(lambda: not marked(str(tmp_path / "data")), RUN_SECONDS, "all are gone")
         assert kernels
         if how == signal.SIGTERM:
             assert running.process.returncode == 0
@@ -161,12 +163,13 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
         pids = {"gateway": running.process.pid, "holder": holder_of(running), "guard": guard_of(running)}
         assert None not in pids.values() and len(set(pids.values())) == 3
         killed([pid for name, pid in pids.items() if name in who or who == "all"])
-        running.process.wait(60)
+        running.process.wait(RUN_SECONDS)
         if who == "all":
             assert len(marked(mark)) >= 4  # nobody is left who could end them
             again = cells_gateway(tmp_path / "data")
-        eventually(lambda: not marked(mark), 60, "the children are gone")
-        assert who == "all" or not marked(str(tmp_path / "data"))
+        eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
+        if who != "all":
+            eventually(lambda: not marked(str(tmp_path / "data")), RUN_SECONDS, "all are gone")
     finally:
         for gateway in (running, again):
             if gateway is not None:
@@ -174,7 +177,8 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
                 gateway.process.kill()
                 gateway.process.wait()
         for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_another_data_directory_is_left_alone(tmp_path):
@@ -190,7 +194,7 @@ def test_another_data_directory_is_left_alone(tmp_path):
             running.client.close()
             running.process.kill()
             running.process.wait()
-            eventually(lambda: not marked(str(tmp_path / "data")), 60, "all are gone")
+            eventually(lambda: not marked(str(tmp_path / "data")), RUN_SECONDS, "all are gone")
         assert "Cell b:\n7" in one.run("b")
     finally:
         assert other.stop() == 0
@@ -228,7 +232,7 @@ def test_a_kill_during_runs_keeps_what_was_acknowledged(tmp_path):
         for thread in threads:
             thread.join()
         running.client.close()
-    eventually(lambda: not marked(str(tmp_path / "data")), 60, "all are gone")
+    eventually(lambda: not marked(str(tmp_path / "data")), RUN_SECONDS, "all are gone")
     for one, mine in zip(books, known):
         nbformat.validate(nbformat.read(one.path, as_version=4))
         assert one.text("a") == "".join(f"{i} {'x' * 1000}\n" for i in range(5))
@@ -282,9 +286,31 @@ def test_the_holder_is_killed(start):
     os.kill(holder, signal.SIGKILL)
     over = one.wait_over(handle)
     assert over.status_code == 422 and "the process that holds the kernels ended" in over.json()["message"]
-    eventually(lambda: not marked(mark), 30, "the children are gone")
+    eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
     assert "all its variables are gone" in one.run("b")
     assert holder_of(running) not in (None, holder)
+
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    def test_last_words_that_are_read_late(tmp_path, monkeypatch):
+        """The news of its end comes another way, and sooner."""
+        need("python3")
+        late = tmp_path / "late"
+        shim(monkeypatch, tmp_path, "late_recv")
+        monkeypatch.setenv("LATE_RECV", str(late))
+        running = cells_gateway(tmp_path / "data")
+        try:
+            ends = f"while not os.path.exists({str(late)!r}): time.sleep(.02)\nprint('last', flush=True)\ntime.sleep(.1)\nos._exit(7)"
+            one = Book(running, "n.ipynb", [("a", "import os, time\n" + ends)])
+            handle = one.start("a")
+            one.wait_running(handle, "a")
+            late.touch()
+            assert "exit code 7" in one.wait_over(handle).json()["message"]
+            assert one.text("a") == "last\n"
+            late.unlink()
+        finally:
+            assert running.stop() == 0
 
 
 def test_secrets_and_descriptors_stay_here(tmp_path, monkeypatch, start):
@@ -322,8 +348,8 @@ def test_stdio_carries_the_protocol_only(tmp_path):
         process.stdin.close()
         rest = process.stdout.read()
         assert all(json.loads(line) for line in rest.splitlines())
-        assert process.wait(60) == 0
-        eventually(lambda: not marked(str(data)), 30, "all are gone")
+        assert process.wait(RUN_SECONDS) == 0
+        eventually(lambda: not marked(str(data)), RUN_SECONDS, "all are gone")
     finally:
         timer.cancel()
         process.kill()

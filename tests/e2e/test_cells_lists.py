@@ -252,7 +252,7 @@ def test_attached_on_one_gateway_is_attached_on_all(tmp_path, servers):
     made = []
     try:
         for number in range(2):
-            made.append(Gateway(tmp_path / f"gateway{number}", [*SETS, "documents=mongo", f"mongo.uri={mongo.uri}"],
+            made.append(Gateway(tmp_path / f"gateway{number}", [*SETS, "documents=mongo", f"mongo.uri={mongo.uri}", "mongo.timeout=30s"],
                                 ["--root", str(root)]))
             eventually(lambda: made[-1].client.get("/readyz", timeout=SECONDS).status_code == 200, SECONDS * 2, "readiness")
         one, two = made

@@ -13,7 +13,7 @@ import threading
 
 import httpx
 import pytest
-from conftest import Gateway, binary, environment
+from conftest import Gateway, binary, environment, eventually
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 KILLS = 5 if SANITIZED else 20
@@ -153,6 +153,7 @@ def test_killed_under_load(tmp_path):
 
     chance = random.Random(7)
     for number in range(KILLS // 2):
+        before = len(acknowledged)
         with serving(data) as gateway:
             if number == 0:
                 made = {"mode": "create", "name": "n", "newStr": "first"}
@@ -160,8 +161,11 @@ def test_killed_under_load(tmp_path):
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 for agent in range(8):
                     pool.submit(work, gateway, agent, number)
-                threading.Event().wait(chance.uniform(0.05, 0.4))
-                gateway.process.kill()
+                try:
+                    eventually(lambda before=before: len(acknowledged) > before, what="an acknowledged write")
+                    threading.Event().wait(chance.uniform(0.05, 0.4))
+                finally:
+                    gateway.process.kill()
             gateway.process.wait()
     with serving(data) as gateway:
         now = gateway.call("notebook", {"mode": "read", "name": "n"}, {"X-Notegate-Space": "team"}).json()

@@ -18,10 +18,11 @@ import httpx
 import httpx2
 import pytest
 import yaml
-from conftest import SOURCE, Gateway, binary, environment, eventually
+from conftest import ANSWER_SECONDS, SOURCE, Gateway, binary, environment, eventually
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from odd import build_plugin
+from servers import free_port
 from test_tls import Authority
 from vendors import LAST_WORDS, Vendors
 
@@ -79,9 +80,7 @@ class Team:
 
     def start(self, text):
         """With the guide's file, whose paths and port are the test's."""
-        with socket.socket() as probe:
-            probe.bind(("0.0.0.0", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         text = text.replace("/etc/notegate/tls/certificate.pem", str(self.folder / "certificate.pem"))
         text = text.replace("/etc/notegate/tls/key.pem", str(self.folder / "key.pem")).replace("8420", str(port))
         self.config.write_text(text)
@@ -212,14 +211,14 @@ def test_behind_a_proxy(start):
         assert line in text
     gateway = start(sets=["allowed_hosts=notes.example.com"])
     proxy = Proxy(gateway.port, text)
-    asked = httpx.Client(base_url=f"http://127.0.0.1:{proxy.port}", headers={"Host": "notes.example.com"}, timeout=20)
+    asked = httpx.Client(base_url=f"http://127.0.0.1:{proxy.port}", headers={"Host": "notes.example.com"}, timeout=ANSWER_SECONDS)
     assert asked.get("/v1/tools").status_code == 401, "a key, also while there is none"
     key = gateway.client.post("/v1/keys", json={"agent": "ada"}).json()["key"]
     bearer = {"Authorization": f"Bearer {key}"}
     assert asked.get("/v1/tools", headers=bearer).status_code == 200
     made = asked.post("/v1/tools/notebook", headers=bearer, json={"mode": "create", "name": "n", "newStr": "x"})
     assert made.status_code == 200
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=ANSWER_SECONDS)
     connection.request("GET", "/v1/events?since=0", headers={"Host": "notes.example.com", **bearer})
     stream = connection.getresponse()
     assert stream.status == 200
@@ -280,8 +279,8 @@ def list_over_mcp(target):
 
 def list_over_http(url, headers):
     async def run():
-        async with httpx2.AsyncClient(headers=headers) as http_client:
-            async with Client(streamable_http_client(url, http_client=http_client)) as client:
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http_client:
+            async with Client(streamable_http_client(url, http_client=http_client), read_timeout_seconds=TIMEOUT) as client:
                 return (await client.call_tool("notebook", {"mode": "list"})).content[0].text
 
     return asyncio.run(run())
@@ -346,7 +345,7 @@ def test_a_generated_client(place):
 
 def test_curl(place):
     assert "guide" in json.loads(place.shell(block(CLIENTS, "sh", "/v1/tools/notebook")))["result"]
-    text = block(CLIENTS, "sh", "/v1/events").replace("curl -sN", "curl -sN --max-time 30")
+    text = block(CLIENTS, "sh", "/v1/events").replace("curl -sN", "curl -sN --max-time 120")
     with subprocess.Popen(["bash", "-c", "exec " + place.text(text)], stdout=subprocess.PIPE, text=True, cwd=place.home,
                           env=place.environment()) as process:
         assert eventually(lambda: '"notebooks"' in process.stdout.readline(), what="an event")

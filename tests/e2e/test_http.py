@@ -8,6 +8,7 @@ import re
 import httpx
 import jsonschema
 import pytest
+from conftest import eventually
 from openapi_spec_validator import validate
 
 JSON = {"Content-Type": "application/json"}
@@ -334,7 +335,7 @@ def test_body_limit(start):
 
     fails(gateway.client.post("/v1/tools/notebook", content=pieces(), headers=JSON), 413,
           "TOO_LARGE")
-    assert gateway.in_use("buffered") == 0
+    eventually(lambda: gateway.in_use("buffered") == 0)
 
 
 def test_buffered_limit(start):
@@ -343,5 +344,5 @@ def test_buffered_limit(start):
     answer = gateway.client.post("/v1/tools/notebook", content=body, headers=JSON)
     fails(answer, 503, "BUSY")
     assert int(answer.headers["retry-after"]) >= 1
-    assert gateway.in_use("buffered") == 0
+    eventually(lambda: gateway.in_use("buffered") == 0)
     assert gateway.call("notebook", {"mode": "list"}).status_code == 200

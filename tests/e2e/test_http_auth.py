@@ -21,7 +21,7 @@ def status_as_nobody(port, path):
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as plain:
+            with socket.create_connection(("127.0.0.1", port), timeout=120) as plain:
                 plain.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
                               "Connection: close\r\n\r\n".encode())
                 data = b""
@@ -80,7 +80,7 @@ def test_auth_off(start):
 @pytest.mark.parametrize("auth", ["auto", "on", "off"])
 def test_public_address_without_a_key(tmp_path, listen, auth):
     done = subprocess.run([binary(), "serve", "--data-dir", str(tmp_path / "d"), "--listen", listen,
-                           "--set", f"auth={auth}"], capture_output=True, text=True, timeout=60,
+                           "--set", f"auth={auth}"], capture_output=True, text=True, timeout=120,
                           env=environment(), check=False)
     assert done.returncode == 1
     assert "notegate key add" in done.stderr

@@ -15,12 +15,14 @@ from test_limits import stuck, workers  # noqa: F401 (fixtures)
 MODERN = "2026-07-28"
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
     "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+# Long against what it takes to find calls waiting, and to revoke a key.
+STUCK_MS = 10000
 BOTH = {"Accept": "application/json, text/event-stream"}
 
 
 def add(gateway, name, *options):
     done = subprocess.run([binary(), "key", "add", name, *options, "--data-dir", str(gateway.data_dir)],
-                          capture_output=True, text=True, timeout=60, env=environment() | {"NOTEGATE_PLUGINS": "notebook"}, cwd="/",
+                          capture_output=True, text=True, timeout=120, env=environment() | {"NOTEGATE_PLUGINS": "notebook"}, cwd="/",
                           check=True)
     return done.stdout.strip()
 
@@ -86,7 +88,7 @@ def test_a_key_that_ends_while_its_calls_run_and_wait(workers):  # noqa: F811
     key = add(gateway, "ada")
 
     def call(_):
-        return httpx.post(f"{gateway.url}/v1/tools/stuck", json={"ms": 1500}, headers=bearer(key), timeout=60,
+        return httpx.post(f"{gateway.url}/v1/tools/stuck", json={"ms": STUCK_MS}, headers=bearer(key), timeout=120,
                           trust_env=False)
 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
@@ -174,7 +176,7 @@ def test_strangers_do_not_keep_the_others_out(start):
                 answer = raw.answer()
                 return answer is not None and answer.status == 200
 
-        # Far sooner than the strangers' own times end.
-        eventually(enters, what="a place")
+        # Sooner than the strangers' own times end: those that sent nothing whole have 20 s.
+        eventually(enters, 15, "a place")
         known.request("GET /v1/tools HTTP/1.1", [f"Authorization: Bearer {key}"])
         assert known.answer().status == 200

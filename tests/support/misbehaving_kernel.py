@@ -14,13 +14,14 @@ import uuid
 import zmq
 
 SESSION = uuid.uuid4().hex
+interrupts = []
 
 
 class Kernel:
     def __init__(self, connection, late):
         with open(connection, encoding="utf-8") as file:
             self.info = json.load(file)
-        context = zmq.Context()
+        self.context = context = zmq.Context()
         self.shell = self._bind(context, zmq.ROUTER, "shell")
         self.control = self._bind(context, zmq.ROUTER, "control")
         self.bind_stdin = lambda: self._bind(context, zmq.ROUTER, "stdin")
@@ -126,16 +127,20 @@ class Kernel:
     def do_sleep(self, seconds):
         time.sleep(seconds)
 
+    def do_chatter(self, path):
+        """Until the file is there."""
+        while not os.path.exists(path):
+            self.do_stream(".", "stderr")
+            time.sleep(0.2)
+
     def do_swallow(self):
-        came = []
-        signal.signal(signal.SIGINT, lambda *_: came.append(1))
-        while not came:
+        while not interrupts:
             time.sleep(0.05)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def do_exit(self, code):
-        self.shell.close()
-        self.iopub.close()
+        for socket in (self.shell, self.control, self.iopub, self.stdin):
+            socket.close()
+        self.context.term()  # what was sent is on its way then
         os._exit(code)
 
     def execute(self, content):
@@ -178,7 +183,7 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda *_: interrupts.append(1))
     Kernel(sys.argv[1], how == "late").serve()
 
 

@@ -21,7 +21,7 @@ import threading
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = 120
 STOP_SECONDS = 20
 # Below the ports that a system gives to outgoing connections, so that a server which is down keeps its port.
 PORTS = range(20000, 32000)
@@ -49,15 +49,28 @@ def installed(path):
     return str(found or path)
 
 
+# By port: what tells other processes of tests that it is taken, also while nobody listens there.
+_claims = {}
+
+
 def free_port():
     while True:
         port = random.choice(PORTS)
-        with socket.socket() as trial:
-            try:
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0notegate-test-port-{port}")
+            with socket.socket() as trial:
                 trial.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        except OSError:
+            claim.close()
+            continue
+        _claims[port] = claim
+        return port
+
+
+def give_back(port):
+    if port in _claims:
+        _claims.pop(port).close()
 
 
 class RedisError(Exception):
@@ -96,6 +109,8 @@ class Server:
             if self._wait():
                 return self
             self._reap()
+            if tries > 1:
+                give_back(self.port)
             if not left:
                 what = "did not start" if tries > 1 else NOT_BACK
                 raise RuntimeError(f"{self.name} {what}: {self.log.read_text(errors='replace')[-4000:]}")
@@ -122,8 +137,18 @@ class Server:
         return self.start()
 
     def freeze(self):
-        """Connections stay open and are accepted; nothing is answered."""
+        """Connections stay open and are accepted; nothing is answered. Returns when each of its threads stands still."""
         self.process.send_signal(signal.SIGSTOP)
+        end = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < end and not self._stands_still():
+            time.sleep(0.002)
+
+    def _stands_still(self):
+        try:
+            stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()]
+        except OSError:
+            return False  # a thread ended meanwhile
+        return all(stat.rsplit(")", 1)[1].split()[0] in "TZX" for stat in stats)
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
@@ -131,6 +156,7 @@ class Server:
     def close(self):
         """The end: process and data."""
         self._reap()
+        give_back(self.port)
         shutil.rmtree(self.data, ignore_errors=True)
 
     def __enter__(self):
