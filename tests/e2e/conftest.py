@@ -31,6 +31,8 @@ if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
 
 START_SECONDS = 30
 STOP_SECONDS = 30
+# For what an ended process had written; longer only where a child of it lives on with its stderr.
+READ_SECONDS = 10
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
@@ -87,9 +89,10 @@ class Gateway:
             env=environment(), cwd=self.data_dir.parent)
         self.errors = []
         self.lines = queue.Queue()
-        for stream, keep in ((self.process.stdout, self.lines.put),
-                             (self.process.stderr, self.errors.append)):
-            threading.Thread(target=self._drain, args=(stream, keep), daemon=True).start()
+        self.readers = [threading.Thread(target=self._drain, args=(stream, keep), daemon=True) for stream, keep in (
+            (self.process.stdout, self.lines.put), (self.process.stderr, self.errors.append))]
+        for reader in self.readers:
+            reader.start()
         self.url = self._wait()
         self.host, port = self.url.split("://")[1].rsplit(":", 1)
         self.host = self.host.strip("[]")
@@ -115,7 +118,13 @@ class Gateway:
                 return found.group(1)
         self.process.kill()
         self.process.wait()
+        self.read_all()
         pytest.fail("the gateway did not start: " + "".join(self.errors))
+
+    def read_all(self):
+        """Waits until `errors` has all that a process wrote which has ended, and soon those that it had started."""
+        for reader in self.readers:
+            reader.join(READ_SECONDS)
 
     def call(self, tool, arguments=None, headers=None):
         """One call over REST; the answer."""
@@ -160,6 +169,7 @@ class Gateway:
                 self.process.kill()
                 self.process.wait()
                 pytest.fail("the gateway did not end after SIGTERM: " + "".join(self.errors))
+        self.read_all()
         return self.process.returncode
 
 

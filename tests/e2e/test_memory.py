@@ -23,7 +23,7 @@ SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 PAGES = 40 if SANITIZED else 200
 KILLS = 4 if SANITIZED else 12
 CLUSTER_PAGES = 60
-WAIT = 60
+WAIT = 180
 
 
 @pytest.fixture(params=["documents", "redis"])
