@@ -100,9 +100,13 @@ class Follower:
 
     def in_session(self):
         """The session lives as long as its gateway: its stream is resumed until then."""
+        sessions = set()
         for uri in (FENCE, URI):
             status, body = self.wire.older("resources/subscribe", {"uri": uri})
             assert status == 200 and "result" in body, (status, body)
+            sessions.add(self.wire.session)
+        if len(sessions) > 1:
+            raise Gone  # a gateway was killed between the two
         self.log.write(f"open {self.wire.life}\n")
         last, hung_up = None, True
         while hung_up and not stopped(self.stop_file):
