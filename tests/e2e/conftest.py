@@ -31,8 +31,6 @@ if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
 
 START_SECONDS = 30
 STOP_SECONDS = 30
-# For what an ended process had written; longer only where a child of it lives on with its stderr.
-READ_SECONDS = 10
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
@@ -74,6 +72,10 @@ def eventually(condition, seconds=10.0, what="the condition"):
 def whole(ask, seconds):
     """The answer of ask() once it has no `backlog`: recall and timeline tell so what has not come to the journal yet."""
     return eventually(lambda: (lambda told: None if "backlog" in told else told)(ask()), seconds, "an answer without a backlog")
+
+
+# For what an ended process had written; longer only where a child of it lives on with its stderr.
+READ_SECONDS = 10
 
 
 class Gateway:
