@@ -76,6 +76,10 @@ def whole(ask, seconds):
     return eventually(lambda: (lambda told: None if "backlog" in told else told)(ask()), seconds, "an answer without a backlog")
 
 
+# For what an ended process had written; longer only where a child of it lives on with its stderr.
+READ_SECONDS = 10
+
+
 class Gateway:
     """One serving process."""
 
@@ -89,9 +93,10 @@ class Gateway:
             env=environment(), cwd=self.data_dir.parent)
         self.errors = []
         self.lines = queue.Queue()
-        for stream, keep in ((self.process.stdout, self.lines.put),
-                             (self.process.stderr, self.errors.append)):
-            threading.Thread(target=self._drain, args=(stream, keep), daemon=True).start()
+        self.readers = [threading.Thread(target=self._drain, args=(stream, keep), daemon=True) for stream, keep in (
+            (self.process.stdout, self.lines.put), (self.process.stderr, self.errors.append))]
+        for reader in self.readers:
+            reader.start()
         self.url = self._wait()
         self.host, port = self.url.split("://")[1].rsplit(":", 1)
         self.host = self.host.strip("[]")
@@ -117,7 +122,13 @@ class Gateway:
                 return found.group(1)
         self.process.kill()
         self.process.wait()
+        self.read_all()
         pytest.fail("the gateway did not start: " + "".join(self.errors))
+
+    def read_all(self):
+        """Waits until `errors` has all that a process wrote which has ended, and soon those that it had started."""
+        for reader in self.readers:
+            reader.join(READ_SECONDS)
 
     def call(self, tool, arguments=None, headers=None):
         """One call over REST; the answer."""
@@ -162,6 +173,7 @@ class Gateway:
                 self.process.kill()
                 self.process.wait()
                 pytest.fail("the gateway did not end after SIGTERM: " + "".join(self.errors))
+        self.read_all()
         return self.process.returncode
 
 

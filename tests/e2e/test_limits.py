@@ -14,7 +14,7 @@ import time
 
 import httpx
 import pytest
-from conftest import SOURCE, binary, environment, eventually
+from conftest import SOURCE, STOP_SECONDS, binary, environment, eventually
 
 JSON = {"Content-Type": "application/json"}
 DEFAULTS = {
@@ -61,11 +61,11 @@ class Calls:
         self.pool = concurrent.futures.ThreadPoolExecutor(32)
         self.open = []
 
-    def start(self, agent, ms=STUCK_MS):
-        client = httpx.Client(base_url=self.gateway.url, timeout=90, trust_env=False)
+    def start(self, agent, ms=STUCK_MS, **more):
+        client = httpx.Client(base_url=self.gateway.url, timeout=2 * STUCK_MS / 1000, trust_env=False)
         self.open.append(client)
         headers = {"X-Notegate-Agent": agent}
-        return self.pool.submit(client.post, "/v1/tools/stuck", json={"ms": ms}, headers=headers)
+        return self.pool.submit(client.post, "/v1/tools/stuck", json={"ms": ms, **more}, headers=headers)
 
     def running(self, count):
         eventually(lambda: self.gateway.in_use("workers") == count, what=f"{count} busy workers")
@@ -215,7 +215,6 @@ def test_connections(start):
             assert raw.answer().status == 200
         for _ in range(5):
             with gateway.connect() as raw:
-                raw.socket.settimeout(10)
                 assert raw.ended()
         for raw in good:
             raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], b'{"mode":"list"}')
@@ -247,17 +246,17 @@ def test_queue(workers):
         calls.running(1)
         more = [calls.start("busy"), calls.start("busy")]
         calls.waiting(2)
-        began = time.monotonic()
-        answer = calls.start("busy").result(20)
-        assert time.monotonic() - began < 10
+        answer = calls.start("busy").result(STUCK_MS / 1000)
+        assert not first.done()
         assert "limits.queue" in str(fails(answer, 503, "BUSY"))
         assert "its half of limits.queue" in answer.text
         assert int(answer.headers["retry-after"]) >= 1
         # Another one still has a worker and room to wait, until the whole queue is full.
-        others = [calls.start("other"), calls.start("other"), calls.start("other")]
+        others = [calls.start("other")]
         calls.running(2)
+        others += [calls.start("other"), calls.start("other")]
         calls.waiting(4)
-        assert "4 calls are waiting already" in calls.start("third").result(20).text
+        assert "4 calls are waiting already" in calls.start("third").result(STUCK_MS / 1000).text
         assert not any(call.done() for call in others)
         assert not first.done() and not any(call.done() for call in more)
         # What is answered from memory needs no worker, and neither does what tells how full it is.
@@ -272,7 +271,7 @@ def test_one_agent_has_half_of_the_workers(workers):
             calls.start("busy")
         calls.running(1)
         calls.waiting(19)
-        answer = calls.start("other", ms=10).result(20)
+        answer = calls.start("other", ms=10).result(STUCK_MS / 1000)
         assert answer.json()["result"] == "done"
         # The calls of no agent are in the way of the gateway's own.
         calls.start("local")
@@ -298,24 +297,26 @@ def test_a_signal_ends_stdio_though_a_call_is_stuck(stuck, tmp_path):
 
 
 def test_call_timeout(workers):
-    gateway = workers("limits.call_timeout=500ms")
+    # Much longer than the short calls need: they, too, must be over by then.
+    gateway = workers("limits.call_timeout=10s")
     with calls_of(gateway) as calls:
         held = calls.start("busy")
         calls.running(1)
-        others = [calls.start("other", ms=20).result(20).status_code for _ in range(3)]
+        others = [calls.start("other", ms=20).result(STUCK_MS / 1000).status_code for _ in range(3)]
         assert others == [200] * 3
-        body = fails(held.result(20), 504, "TIMEOUT")
-        assert "limits.call_timeout" in str(body) or "500" in str(body)
+        body = fails(held.result(STUCK_MS / 1000), 504, "TIMEOUT")
+        assert "limits.call_timeout" in str(body) or "10" in str(body)
         eventually(lambda: gateway.in_use("workers") == 0, what="the worker given back")
-        assert calls.start("busy", ms=10).result(20).status_code == 200
+        assert calls.start("busy", ms=10).result(STUCK_MS / 1000).status_code == 200
 
 
 def test_call_timeout_of_calls_that_wait(workers):
-    gateway = workers("limits.call_timeout=500ms", "limits.queue=4")
+    # Half of the queue has room for all three, also while no worker has taken the first yet.
+    gateway = workers("limits.call_timeout=500ms", "limits.queue=6")
     with calls_of(gateway) as calls:
         answers = [calls.start("busy") for _ in range(3)]
         for answer in answers:
-            fails(answer.result(20), 504, "TIMEOUT")
+            fails(answer.result(STUCK_MS / 1000), 504, "TIMEOUT")
         eventually(lambda: gateway.in_use("queue") == 0, what="an empty queue")
 
 
@@ -349,15 +350,19 @@ def test_a_write_whose_client_left_is_whole_or_not_there(gateway):
 # ---- stopping ----
 
 
-def test_stop_answers_running_calls(workers):
-    gateway = workers("limits.workers=8", "limits.queue=100")
+def test_stop_answers_running_calls(workers, tmp_path):
+    gateway = workers("limits.workers=8", "limits.queue=100", "shutdown_timeout=1min")
+    held = tmp_path / "held"
+    held.touch()
     with calls_of(gateway) as calls:
-        running = [calls.start(f"agent-{n}", ms=1500) for n in range(4)]
+        running = [calls.start(f"agent-{n}", until_gone=str(held)) for n in range(4)]
         calls.running(4)
         gateway.process.send_signal(signal.SIGTERM)
-        answers = [call.result(30) for call in running]
+        eventually(lambda: gateway.logged("stopping"), what="the signal taken")
+        held.unlink()
+        answers = [call.result(STUCK_MS / 1000) for call in running]
         assert [answer.status_code for answer in answers] == [200] * 4
-        assert gateway.process.wait(30) == 0
+        assert gateway.process.wait(STOP_SECONDS) == 0
 
 
 def test_stop_does_not_wait_for_ever(workers):
@@ -365,12 +370,11 @@ def test_stop_does_not_wait_for_ever(workers):
     with calls_of(gateway) as calls:
         held = calls.start("busy")
         calls.running(1)
-        began = time.monotonic()
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(20) == 0
-        assert time.monotonic() - began < 15
+        # Not as long as the call would be.
+        assert gateway.process.wait(STUCK_MS / 2000) == 0
         # The tool looks at its cancellation and ends; one that did not would be cut off.
-        answer = held.exception(10) or held.result()
+        answer = held.exception(STUCK_MS / 1000) or held.result()
         assert isinstance(answer, httpx.HTTPError) or answer.status_code in (200, 503, 504)
 
 
@@ -382,7 +386,7 @@ def test_a_second_signal_does_not_wait(workers):
         gateway.process.send_signal(signal.SIGTERM)
         eventually(lambda: any("stopping" in line for line in gateway.errors), what="the first signal taken")
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(20) == 0
+        assert gateway.process.wait(STUCK_MS / 2000) == 0
 
 
 # ---- who may do what ----
@@ -436,7 +440,8 @@ def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
             began = time.monotonic()
             assert gateway.call("notebook", {"mode": "write", "name": "other", "newStr": f"{n}"}).status_code in (200, 404)
             took.append(time.monotonic() - began)
-        assert sorted(took)[25] < 1
+        # Who waits for one that does not read waits for minutes; a machine that does other things takes a while, too.
+        assert sorted(took)[25] < 10
     eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")
 
 
@@ -461,6 +466,6 @@ def test_signals_while_calls_come(start):
         count = len(outcomes)
         eventually(lambda: len(outcomes) > count + 50, what="calls after the reload")
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(30) == 0
+        assert gateway.process.wait(STOP_SECONDS) == 0
         stop.set()
     assert set(outcomes) <= {200, 503}

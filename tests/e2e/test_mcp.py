@@ -16,8 +16,8 @@ from mcp import Client, MCPError, StdioServerParameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("NOTEGATE_TEST_BINARY", str(ROOT / "build" / "dev" / "bin" / "notegate"))
-START_TIMEOUT = 60
-CALL_TIMEOUT = 60
+START_TIMEOUT = 120
+CALL_TIMEOUT = 120
 MODERN = "2026-07-28"
 SUPPORTED = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 META = {
@@ -208,15 +208,16 @@ def test_sessions_end(gateway):
     assert session["Mcp-Session-Id"] != other
     as_other = {**session, "X-Notegate-Agent": "somebody"}
     assert post(gateway, request("ping"), as_other).status_code == 404
-    assert httpx.delete(gateway.url, headers=as_other).status_code == 404
-    assert httpx.delete(gateway.url, headers=session).status_code in (200, 204)
+    assert httpx.delete(gateway.url, headers=as_other, timeout=CALL_TIMEOUT).status_code == 404
+    assert httpx.delete(gateway.url, headers=session, timeout=CALL_TIMEOUT).status_code in (200, 204)
     assert post(gateway, request("ping"), session).status_code == 404
     assert post(gateway, request("ping"), {"Mcp-Session-Id": other}).status_code == 200
 
 
 def test_http_rules(gateway):
-    assert httpx.get(gateway.url, headers={"Accept": "text/event-stream"}).status_code == 400  # of no session
-    refused = httpx.get(gateway.url, headers={"Accept": "text/event-stream", "MCP-Protocol-Version": MODERN})
+    events = {"Accept": "text/event-stream"}
+    assert httpx.get(gateway.url, headers=events, timeout=CALL_TIMEOUT).status_code == 400  # of no session
+    refused = httpx.get(gateway.url, headers={**events, "MCP-Protocol-Version": MODERN}, timeout=CALL_TIMEOUT)
     assert refused.status_code == 405
     assert "POST" in refused.headers["allow"]
     assert post(gateway, request("ping"), {"Accept": "text/html"}).status_code == 406

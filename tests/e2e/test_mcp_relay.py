@@ -23,8 +23,12 @@ class Lines:
         self.process = subprocess.Popen(
             [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment(), cwd=data_dir.parent)
+        self.read_lines()
+
+    def read_lines(self):
         self.lines = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -52,6 +56,8 @@ class Lines:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
+            # Not before the reader has all of it.
+            self.reader.join()
             self.process.stdout.close()
 
 
@@ -256,8 +262,7 @@ def test_stdio_ends_while_its_client_is_asked(tmp_path):
     lines.process = subprocess.Popen(
         [binary(), "mcp", "--data-dir", str(tmp_path / "data"), "--set", FIXTURES[0]], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path)
-    lines.lines = queue.Queue()
-    threading.Thread(target=lines._read, daemon=True).start()
+    lines.read_lines()
     lines.initialize()
     lines.send(call("test_sampling", {"prompt": "x"}, number=5))
     assert lines.next()["method"] == "sampling/createMessage"

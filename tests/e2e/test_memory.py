@@ -23,7 +23,7 @@ SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 PAGES = 40 if SANITIZED else 200
 KILLS = 4 if SANITIZED else 12
 CLUSTER_PAGES = 60
-WAIT = 60
+WAIT = 180
 
 
 @pytest.fixture(params=["documents", "redis"])
@@ -312,7 +312,7 @@ def cluster(servers, tmp_path):
     """Two gateways on one MongoDB and one Redis."""
     if not (pathlib.Path(binary()).parents[1] / "modules" / "backends" / "mongo.so").exists():
         pytest.skip("the mongo backend is not built")
-    sets = [PLUGIN, "documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.timeout=20s", "journal=redis",
+    sets = [PLUGIN, "documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.timeout=60s", "journal=redis",
             f"redis.uri={servers.redis().uri}"]
     started = []
     try:

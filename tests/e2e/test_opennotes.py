@@ -15,7 +15,7 @@ import threading
 import unicodedata
 
 import pytest
-from conftest import Gateway
+from conftest import Gateway, eventually
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -391,6 +391,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
                 model.step()
             listed = {note["path"]: note.get("title") for note in everything(gateway)}
             assert listed == model.titles, f"after change {number}"
+        eventually(lambda: gateway.logged("cannot be watched", str(notes)), what="a line of the log")
         assert len(gateway.logged("cannot be watched", str(notes))) == 1
 
 

@@ -3,7 +3,6 @@
 
 import datetime
 import io
-import itertools
 import math
 import os
 import pathlib
@@ -70,7 +69,9 @@ class Maker:
 def found():
     """Front matter of the Markdown files of installed packages."""
     roots = [pathlib.Path("/usr/share/doc"), pathlib.Path("/usr/lib"), pathlib.Path("/usr/share"), SOURCE / "build"]
-    files = itertools.chain.from_iterable(root.rglob("*.md") for root in roots if root.is_dir())
+    # Folders that go away meanwhile are passed over.
+    files = (pathlib.Path(folder, name) for root in roots for folder, _, names in os.walk(root)
+             for name in sorted(names) if name.endswith(".md"))
     seen = set()
     for path in files:
         try:

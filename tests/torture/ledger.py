@@ -111,7 +111,7 @@ class Told:
         self.name = name
         self.life = 0
         self.opened = 0
-        self.updates = 0
+        self.updates, self.fences = 0, 0
 
     def read(self):
         for line in self.log.lines():
@@ -119,5 +119,7 @@ class Told:
             if word == "open":
                 self.life = int(rest[0])
                 self.opened += 1
+            elif word == "fence":
+                self.fences += 1
             else:
                 self.updates += 1

@@ -48,9 +48,9 @@ class Tasker:
             raise Gone
         return body.get("result"), body.get("error")
 
-    def make(self):
+    def make(self, kind=None):
         living = sum(task.kind == "forever" and task.life == self.wire.life and task.status == "working" for task in self.tasks)
-        kind = self.rng.choice(["short", "short", "ask"] + (["forever"] if living < FOREVER_MAX else []))
+        kind = kind or self.rng.choice(["short", "short", "ask"] + (["forever"] if living < FOREVER_MAX else []))
         tool, arguments = ("k_ask", {}) if kind == "ask" else (
             "k_slow", {"ms": FOREVER_MS if kind == "forever" else self.rng.randrange(30)})
         params = {"name": tool, "arguments": arguments}
@@ -64,6 +64,7 @@ class Tasker:
         assert number, f"no task: {body}"
         self.tasks.append(Task(number, kind, self.wire.life))
         self.log.write(f"made {kind} {number}\n")
+        return self.tasks[-1]
 
     def look(self, task):
         status, body = self.wire.modern("tasks/get", {"taskId": task.number})
@@ -135,7 +136,13 @@ class Tasker:
                 time.sleep(0.002)
             except Gone:
                 time.sleep(0.01)
-        # The gateway is up now, and is not killed any more.
+        # The gateway is up now, and is not killed any more. One of each end at least, however few there were.
+        self.wire.open()
+        brief = self.make("short")
+        while brief.status == "working":
+            self.look(brief)
+            time.sleep(0.01)
+        self.make("forever")
         for task in self.tasks:
             self.look(task)
             if task.kind == "forever" and task.status == "working":
