@@ -460,11 +460,9 @@ int files_sync_folder(int dir, int file)
 
 static int make_one_parent(struct call *call, struct file_place *place, const char *name)
 {
-    if (mkdirat(place->dir, name, S_IRWXU | S_IRWXG | S_IRWXO) == 0) {
-        if (files_sync_folder(place->dir, -1) != 0) {
-            return files_fail_os(call, errno, "make the folder for", place->path);
-        }
-    } else if (errno != EEXIST) {
+    /* Also where it is there by now: who made it may not have come to its sync. */
+    if ((mkdirat(place->dir, name, S_IRWXU | S_IRWXG | S_IRWXO) != 0 && errno != EEXIST) ||
+        files_sync_folder(place->dir, -1) != 0) {
         return files_fail_os(call, errno, "make the folder for", place->path);
     }
     int dir = files_open_beneath(place->dir, name, O_PATH | O_DIRECTORY);
