@@ -139,7 +139,7 @@ class Kernel:
 
     def do_exit(self, code):
         for socket in (self.shell, self.control, self.iopub, self.stdin):
-            socket.close()
+            socket.close(linger=60000)
         self.context.term()  # what was sent is on its way then
         os._exit(code)
 
