@@ -305,7 +305,7 @@ static int events_fill(void *user, struct buf *out)
         const struct ng_event *event = NULL;
         rc = feed_next(events->reader, &event);
         if (rc == NG_OK) {
-            print_event(out, event);
+            feed_print(events->reader, print_event, out);
         }
     }
     if (rc != NG_OK && rc != NG_PENDING) {

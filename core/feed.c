@@ -41,11 +41,11 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
         feed->pushed++;
         feed->first = feed->pushed;
     }
-    if (!feed->shared && feed->reader_count == 0) {
+    if (!feed->shared && atomic_load(&feed->reader_count) == 0) {
         feed->told = feed->pushed;
     }
     /* Once for all that comes until the thread runs, and when it finds the lock free. */
-    bool wake = feed->asleep && (feed->shared || feed->reader_count > 0);
+    bool wake = feed->asleep && (feed->shared || atomic_load(&feed->reader_count) > 0);
     feed->asleep = feed->asleep && !wake;
     pthread_mutex_unlock(&feed->lock);
     if (wake) {
@@ -370,7 +370,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     } else if (since > last && !feed->shared) { /* another gateway may be ahead of this one */
         rc = NG_EINVAL;
     }
-    feed->reader_count += rc == NG_OK;
+    (void)atomic_fetch_add(&feed->reader_count, rc == NG_OK ? 1 : 0);
     reader->position = since;
     reader->read_to = since;
     pthread_mutex_unlock(&feed->lock);
@@ -420,7 +420,7 @@ void feed_close(struct feed_reader *reader)
     }
     pthread_mutex_unlock(&feed->readers_lock);
     pthread_mutex_lock(&feed->lock);
-    feed->reader_count--;
+    (void)atomic_fetch_sub(&feed->reader_count, 1);
     pthread_mutex_unlock(&feed->lock);
     pthread_mutex_lock(&reader->lock);
     reader->closed = true;

@@ -10,6 +10,7 @@
 #ifndef NOTEGATE_CORE_FEED_H
 #define NOTEGATE_CORE_FEED_H
 
+#include "buf.h"
 #include "call.h"
 
 struct feed;
@@ -44,6 +45,12 @@ int feed_open(struct feed *feed, const struct feed_filter *filter, uint64_t sinc
  * NG_ETOOLARGE: it fell more than the backlog behind. Another failure: the store cannot be
  * read. One thread at a time; never blocks. */
 int feed_next(struct feed_reader *reader, const struct ng_event **ret);
+/* Writes an event; the same for every reader. Any thread. */
+typedef void feed_print_fn(struct buf *out, const struct ng_event *event);
+/* Adds the event that feed_next() gave last, as print() writes it: the first reader has that
+ * done, the others get what it made. All readers of a feed that print name the same function.
+ * On the thread of feed_next(). out->rc: out of memory, or full. */
+void feed_print(struct feed_reader *reader, feed_print_fn *print, struct buf *out);
 /* Everything up to this was given or is not wanted: where to resume. */
 uint64_t feed_position(const struct feed_reader *reader);
 /* wake() is not called any more when it returns. Not from within wake(). NULL is a no-op. */

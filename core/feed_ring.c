@@ -32,6 +32,7 @@ struct feed_event *feed_event_new(const struct ng_event *from)
     }
     char *at = event->texts;
     atomic_init(&event->refs, 1);
+    atomic_init(&event->text, NULL);
     event->bytes = sizeof(*event) + texts;
     event->event = *from;
     event->event.size = sizeof(event->event);
@@ -45,9 +46,18 @@ struct feed_event *feed_event_new(const struct ng_event *from)
     return event;
 }
 
+static void text_free(struct feed_text *text)
+{
+    if (text != NULL) {
+        (void)atomic_fetch_sub(text->total, text->len);
+        free(text);
+    }
+}
+
 void feed_event_unref(struct feed_event *event)
 {
     if (event != NULL && atomic_fetch_sub(&event->refs, 1) == 1) {
+        text_free(atomic_load(&event->text));
         free(event);
     }
 }
@@ -56,6 +66,43 @@ struct feed_event *feed_event_ref(struct feed_event *event)
 {
     (void)atomic_fetch_add(&event->refs, 1);
     return event;
+}
+
+/* Keeps the text for the others. Not where there is no room or memory, or where somebody else
+ * has been faster. */
+static void text_keep(struct feed *feed, struct feed_event *event, struct ng_str made)
+{
+    struct feed_text *none = NULL;
+    if (atomic_fetch_add(&feed->text_bytes, made.len) + made.len > FEED_TEXT_BYTES) {
+        (void)atomic_fetch_sub(&feed->text_bytes, made.len);
+        return;
+    }
+    struct feed_text *text = alloc_bytes(sizeof(*text) + made.len);
+    if (text == NULL) {
+        (void)atomic_fetch_sub(&feed->text_bytes, made.len);
+        return;
+    }
+    text->total = &feed->text_bytes;
+    text->len = made.len;
+    memcpy(text->data, made.data, made.len);
+    if (!atomic_compare_exchange_strong(&event->text, &none, text)) {
+        text_free(text);
+    }
+}
+
+void feed_print(struct feed_reader *reader, feed_print_fn *print, struct buf *out)
+{
+    struct feed_event *event = reader->current;
+    const struct feed_text *text = atomic_load(&event->text);
+    if (text != NULL) {
+        (void)buf_add(out, text->data, text->len);
+        return;
+    }
+    size_t begin = out->len;
+    print(out, &event->event);
+    if (out->rc == NG_OK && atomic_load(&reader->feed->reader_count) > 1) {
+        text_keep(reader->feed, event, str_make(out->data + begin, out->len - begin));
+    }
 }
 
 /* ---- the ring ---- */

@@ -11,10 +11,20 @@
 
 /* Bytes of events in the ring, whatever limits.stream_backlog says. */
 #define FEED_RING_BYTES ((size_t)8 * 1024 * 1024)
+/* Bytes of texts that are kept of events, for all readers together. */
+#define FEED_TEXT_BYTES ((size_t)8 * 1024 * 1024)
 
-/* Immutable. */
+/* What feed_print() has made of an event. */
+struct feed_text {
+    atomic_size_t *total; /* feed->text_bytes */
+    size_t len;
+    char data[];
+};
+
+/* Immutable, but for `text`, which is set once. */
 struct feed_event {
     atomic_uint refs;
+    _Atomic(struct feed_text *) text; /* NULL: not made, or not kept */
     size_t bytes;
     struct ng_event event; /* into texts */
     char texts[];
@@ -38,8 +48,9 @@ struct feed {
     uint64_t dropped_seq; /* events behind it are in the ring, or come later */
     uint64_t last_seq;    /* of what was pushed */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
-    size_t reader_count;  /* while there are none, nobody is woken for what is pushed */
-    bool shared;          /* other gateways write too: the ring is filled from the store */
+    atomic_size_t reader_count; /* while there are none, nobody is woken for what is pushed */
+    atomic_size_t text_bytes;
+    bool shared; /* other gateways write too: the ring is filled from the store */
     /* shared: */
     bool known;      /* where the feed is now; until then nothing goes into the ring */
     bool poll;       /* this gateway has committed: it will be in the store soon */

@@ -235,6 +235,90 @@ static void test_closing_while_it_reads(void **state)
     bench_close(&bench);
 }
 
+/* ---- events as texts ---- */
+
+static unsigned prints;
+
+static void print_id(struct buf *out, const struct ng_event *event)
+{
+    prints++;
+    (void)buf_add(out, event->key.id.data, event->key.id.len);
+    (void)buf_add(out, event->data.data, event->data.len);
+}
+
+static void expect_printed(struct reader *reader, const char *id, size_t data_bytes,
+                           unsigned count)
+{
+    const struct ng_event *event = NULL;
+    struct buf out;
+    buf_init(&out, 2 * LARGE_BYTES);
+    (void)buf_add_c(&out, "before ");
+    prints = 0;
+    assert_int_equal(reader_next(reader, &event), NG_OK);
+    feed_print(reader->feed, print_id, &out);
+    assert_int_equal(prints, count);
+    assert_int_equal(out.len, strlen("before ") + strlen(id) + data_bytes);
+    assert_memory_equal(out.data, "before ", strlen("before "));
+    assert_memory_equal(out.data + strlen("before "), id, strlen(id));
+    buf_done(&out);
+}
+
+static void test_printed_once_for_all(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct reader reader[3];
+    bench_open(&bench, 100);
+    for (size_t i = 0; i < NG_COUNT(reader); i++) {
+        reader_open(&bench, &reader[i], &everything, UINT64_MAX);
+    }
+    put_thing(&bench, "a");
+    put_thing(&bench, "b");
+    for (size_t i = 0; i < NG_COUNT(reader); i++) {
+        expect_printed(&reader[i], "a", 0, i == 0 ? 1 : 0);
+        expect_printed(&reader[i], "b", 0, i == 0 ? 1 : 0);
+    }
+    /* Nobody else is there to read it. */
+    reader_close(&reader[1]);
+    reader_close(&reader[2]);
+    put_thing(&bench, "c");
+    expect_printed(&reader[0], "c", 0, 1);
+    reader_close(&reader[0]);
+    bench_close(&bench);
+}
+
+/* What is kept is bounded, and given back with the events. */
+static void test_printed_texts_are_bounded(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct reader reader[2];
+    const struct put large = {"things", "shared", "l", LARGE_BYTES};
+    bench_open(&bench, 100);
+    for (size_t i = 0; i < NG_COUNT(reader); i++) {
+        reader_open(&bench, &reader[i], &everything, UINT64_MAX);
+    }
+    for (size_t i = 0; i < 3 * FEED_TEXT_BYTES / LARGE_BYTES; i++) {
+        put_as(&bench, &large);
+        expect_printed(&reader[0], "l", LARGE_BYTES, 1);
+        assert_true(atomic_load(&bench.gateway.feed->text_bytes) <= FEED_TEXT_BYTES);
+        const struct ng_event *event = NULL;
+        assert_int_equal(reader_next(&reader[1], &event), NG_OK);
+    }
+    assert_true(atomic_load(&bench.gateway.feed->text_bytes) > 0);
+    put_things(&bench, "a", 100);
+    for (unsigned i = 0; i < 100; i++) {
+        const struct ng_event *event = NULL;
+        assert_int_equal(reader_next(&reader[0], &event), NG_OK);
+        assert_int_equal(reader_next(&reader[1], &event), NG_OK);
+    }
+    wait_told(&bench);
+    assert_int_equal(atomic_load(&bench.gateway.feed->text_bytes), 0);
+    reader_close(&reader[0]);
+    reader_close(&reader[1]);
+    bench_close(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_large_events),
         cmocka_unit_test(test_the_store_fails),
         cmocka_unit_test(test_closing_while_it_reads),
+        cmocka_unit_test(test_printed_once_for_all),
+        cmocka_unit_test(test_printed_texts_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
