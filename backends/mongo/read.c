@@ -122,7 +122,10 @@ static int fail_version(struct ng_call *call, int rc, const struct fault *fault)
     if (rc == NG_ENOTFOUND) {
         return ng_fail(call, rc, "that revision is not kept");
     }
-    return ng_fail(call, rc == NG_EINTERNAL ? rc : NG_EUNAVAILABLE,
+    if (rc == NG_EINTERNAL) {
+        return ng_fail(call, rc, "no memory for the history");
+    }
+    return ng_fail(call, NG_EUNAVAILABLE,
                    "the history of this document in MongoDB is damaged: run `notegate verify` "
                    "and restore from a backup");
 }
@@ -199,6 +202,7 @@ static int get_version(struct mongo *db, struct ng_call *call, const struct targ
     bool stop = false;
     int rc = versions_each(db, target->collection->name, bytes_str(&target->name), target->doc,
                            &range, keep_version, &giving, &fault);
+    rc = rc == NG_OK ? giving.rc : rc;
     if (rc == NG_OK && giving.count == 0) {
         rc = NG_ENOTFOUND;
     }
@@ -322,8 +326,9 @@ static int history_pages(struct giving *giving, struct ng_range range, ng_row_fn
         rc = versions_each(db, giving->target->collection->name,
                            bytes_str(&giving->target->name), giving->target->doc, &range,
                            keep_version, giving, &fault);
+        rc = rc == NG_OK ? giving->rc : rc;
         if (rc != NG_OK) {
-            return fault_fail(giving->call, &fault, "reading a history");
+            return fail_version(giving->call, rc, &fault);
         }
         size_t count = giving->count;
         if (count > 0) {

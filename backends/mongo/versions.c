@@ -60,6 +60,7 @@ struct walk {
     uint32_t left;
     const bson_t *doc; /* whose outbox is merged in */
     uint64_t from, to;
+    int rc;
 };
 
 static int walk_give(struct walk *walk, const bson_t *version)
@@ -93,8 +94,9 @@ struct place {
     uint32_t len;
 };
 
-/* The entries of the outbox that are wanted, in the order of the revisions; free() the list. */
-static struct place *outbox_list(const struct walk *walk, size_t *ret_count)
+/* The entries of the outbox that are wanted, in the order of the revisions; free() the list.
+ * Without memory for them walk->rc says so: they are not as if they were not there. */
+static struct place *outbox_list(struct walk *walk, size_t *ret_count)
 {
     bson_iter_t iter, entries;
     struct place *list = NULL;
@@ -112,6 +114,8 @@ static struct place *outbox_list(const struct walk *walk, size_t *ret_count)
             cap = cap == 0 ? 16 : cap * 2;
             struct place *grown = realloc(list, cap * sizeof(*grown));
             if (grown == NULL) {
+                walk->rc = NG_EINTERNAL;
+                walk->stopped = true;
                 break;
             }
             list = grown;
@@ -189,6 +193,11 @@ int versions_each(struct mongo *db, const char *collection, struct ng_str name,
     }
     if (rc == NG_OK && range->ascending && !walk.stopped) {
         walk_outbox(&walk);
+    }
+    if (rc == NG_OK && walk.rc != NG_OK) {
+        rc = walk.rc;
+        fault->rc = rc;
+        (void)snprintf(fault->text, sizeof(fault->text), "no memory for the versions");
     }
     bson_destroy(&filter);
     bson_destroy(&opts);
