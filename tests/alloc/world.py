@@ -14,6 +14,8 @@ from control import Control
 from wire import Answer, Gone, Wire
 
 START_SECONDS = 120
+# `verify` of all that a sweep has written to MongoDB, beside other work.
+COMMAND_SECONDS = 900
 STOP_SECONDS = 120
 PLUGINS = "plugins=+conformance"
 # Collections that the gateway keeps for itself, at times of its own; so is what no tool wrote, but for keys.
@@ -60,7 +62,7 @@ class World:
         if fail is not None:
             self.control.arm(fail)
         try:
-            return subprocess.run([self.binary, *words, *self.flags()], capture_output=True, text=True, timeout=START_SECONDS,
+            return subprocess.run([self.binary, *words, *self.flags()], capture_output=True, text=True, timeout=COMMAND_SECONDS,
                                   env=environment() | more, cwd=self.folder, input=stdin, check=False)
         finally:
             if fail is not None:
