@@ -222,7 +222,6 @@ int command_serve(struct command_line *line)
     struct target target;
     struct buf error;
     bool running = false;
-    alloc_settle();
     /* Before any thread is there: they all inherit it, so that only this thread sees them. */
     serve_signals(&serve.signals);
     (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);

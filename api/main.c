@@ -12,6 +12,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     /* So is a file that has reached the process's limit: errno says EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);
+    alloc_settle();
     int rc = command_parse(argc, argv, &line);
     if (rc == COMMAND_OK) {
         if (line.help_man) {

@@ -254,6 +254,9 @@ static void print_event(struct buf *out, const struct ng_event *event)
          data->type != NG_TYPE_OBJECT)) {
         data = NULL;
     }
+    if (arena.starved) {
+        out->rc = NG_EINTERNAL; /* half an event would be kept for all readers */
+    }
     (void)buf_add_c(out, "id: ");
     (void)buf_add_number(out, event->seq);
     (void)buf_add_c(out, "\nevent: change\ndata: {\"seq\":");

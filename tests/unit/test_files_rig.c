@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "files_state.h"
+#include "idem.h"
 #include "str.h"
 
 const char *const sets[] = {"plugins=file_editor", NULL};
@@ -139,6 +140,19 @@ void edit_works(struct harness *harness, const char *args, const char *name)
         fail_msg("%s: %s %s", args, answer.code, answer.message);
     }
     answer_free(&answer);
+}
+
+struct call *keyed_call(struct harness *harness)
+{
+    struct json_error error;
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    call->idempotency_key = ng_str_of("k");
+    assert_int_equal(
+        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
+        NG_OK);
+    assert_int_equal(idem_begin(call), IDEM_RUN);
+    return call;
 }
 
 /* ---- other processes */

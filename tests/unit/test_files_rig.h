@@ -24,6 +24,8 @@ size_t count_intents(struct harness *harness);
 struct answer edit(struct harness *harness, const char *args, const char *name);
 void edit_fails(struct harness *harness, const char *args, const char *name, const char *code,
                 const char *part);
+/* A call with a key, as it is when its tool runs. */
+struct call *keyed_call(struct harness *harness);
 void edit_works(struct harness *harness, const char *args, const char *name);
 
 #define APPEND "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""

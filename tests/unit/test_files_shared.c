@@ -44,20 +44,6 @@ static int teardown_pair(void **state)
     return 0;
 }
 
-/* A call with a key, as it is when its tool runs. */
-static struct call *keyed_call(struct harness *harness)
-{
-    struct json_error error;
-    struct call *call = harness_new_call(harness);
-    call->may_block = true;
-    call->idempotency_key = ng_str_of("k");
-    assert_int_equal(
-        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
-        NG_OK);
-    assert_int_equal(idem_begin(call), IDEM_RUN);
-    return call;
-}
-
 static void end_keyed_call(struct call *call)
 {
     idem_end(call);
