@@ -155,19 +155,30 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 
 /* ---- the intent */
 
+/* NG_ECONFLICT: a save that could not be completed comes first. */
+static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
+                       struct file_record *record)
+{
+    if (present->revision == 0 || present->deleted || same_op(call, present, record->op)) {
+        return NG_OK;
+    }
+    record->stale = arena_copy(&call->arena, present->json);
+    record->stale_text =
+        arena_copy(&call->arena, present->text.data != NULL ? present->text : ng_str_of(""));
+    return call_fail(call, NG_ECONFLICT, "An unfinished save of %.*s is in the way.",
+                     (int)real.len, real.data);
+}
+
 static int intent_write(struct call *call, const struct ng_doc *present, struct ng_draft *next,
                         struct file_record *record)
 {
-    if (present->revision != 0 && !present->deleted && !same_op(call, present, record->op)) {
-        record->stale = arena_copy(&call->arena, present->json);
-        record->stale_text = arena_copy(
-            &call->arena, present->text.data != NULL ? present->text : ng_str_of(""));
-        return call_fail(call, NG_ECONFLICT, "An unfinished save of %.*s is in the way.",
-                         (int)record->real.len, record->real.data);
+    int rc = check_stale(call, present, record->real, record);
+    if (rc != NG_OK) {
+        return rc;
     }
     struct buf json;
     buf_init(&json, FILES_JSON_MAX);
-    int rc = print_record(call, record, &json);
+    rc = print_record(call, record, &json);
     rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
     buf_done(&json);
     return rc == NG_OK ? store_draft_text(next, &record->undo.inserted, 1) : rc;
@@ -177,6 +188,16 @@ static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct 
                      void *user)
 {
     return intent_write(call_of(call), present, next, user);
+}
+
+/* A move leaves its intent under the old path. A removal of an older file under the new one
+ * would no longer be known to have happened once this file is there. */
+static int target_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    struct file_record *record = user;
+    (void)next;
+    return check_stale(call_of(call), present, record->to, record);
 }
 
 static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -191,12 +212,12 @@ static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng
 static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
 {
-    const struct file_record *record = user;
+    const struct file_built_on *built_on = user;
     struct call *self = call_of(call);
     struct file_record there;
     if (present->revision == 0 || present->deleted || present->json.len == 0 ||
         files_record_parse(self, present->json, present->text, &there) != NG_OK ||
-        there.happened || strcmp(there.after, record->before) != 0) {
+        there.happened || strcmp(there.after, built_on->after) != 0) {
         return NG_OK;
     }
     struct ng_str text = present->text.data != NULL ? present->text : ng_str_of("");
@@ -217,7 +238,7 @@ static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng
 }
 
 static void set_change(struct ng_change *change, const char *collection, struct ng_str space,
-                       struct ng_str id, ng_change_fn *fn, struct file_record *record)
+                       struct ng_str id, ng_change_fn *fn, void *user)
 {
     memset(change, 0, sizeof(*change));
     change->size = sizeof(*change);
@@ -225,7 +246,7 @@ static void set_change(struct ng_change *change, const char *collection, struct 
     change->key.space = space;
     change->key.id = id;
     change->fn = fn;
-    change->user = record;
+    change->user = user;
 }
 
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes)
@@ -237,9 +258,13 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
     }
     set_change(&changes[count++], FILES_INTENTS, record->intents, record->real, intent_fn,
                record);
-    for (size_t i = 0; i < record->mark_count; i++) {
-        set_change(&changes[count++], FILES_INTENTS, record->marks[i], record->real, mark_fn,
+    if (record->to.len > 0) {
+        set_change(&changes[count++], FILES_INTENTS, record->intents, record->to, target_fn,
                    record);
+    }
+    for (size_t i = 0; i < record->mark_count; i++) {
+        struct file_built_on *mark = &record->marks[i];
+        set_change(&changes[count++], FILES_INTENTS, mark->space, mark->real, mark_fn, mark);
     }
     return count;
 }

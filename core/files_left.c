@@ -127,6 +127,9 @@ static int left_find(struct files *files, struct call *call, struct ng_str real,
 struct building {
     struct call *call;
     struct file_record *record;
+    struct ng_str real;
+    const char *before; /* what the change found there */
+    size_t count;
 };
 
 static int building_row(void *user, const struct ng_doc *row)
@@ -143,19 +146,26 @@ static int building_row(void *user, const struct ng_doc *row)
         call->work = before;
         return 0;
     }
-    if (!there.happened && strcmp(there.after, record->before) == 0) {
-        record->marks[record->mark_count++] = space;
+    if (!there.happened && strcmp(there.after, building->before) == 0) {
+        record->marks[record->mark_count++] =
+            (struct file_built_on){space, building->real, building->before};
+        building->count++;
     }
-    return record->mark_count == FILES_MARKS_MAX;
+    return building->count == FILES_MARKS_EACH;
 }
 
 int files_left_built_on(struct files *files, struct call *call, struct file_record *record)
 {
-    struct building building = {call, record};
+    struct building from = {call, record, record->real, record->before, 0};
+    struct building to = {call, record, record->to, "", 0};
     record->mark_count = 0;
-    return store_is_shared(files->store)
-               ? left_query(files, call, record->real, building_row, &building)
-               : NG_OK;
+    if (!store_is_shared(files->store)) {
+        return NG_OK;
+    }
+    int rc = left_query(files, call, record->real, building_row, &from);
+    return rc != NG_OK || record->to.len == 0
+               ? rc
+               : left_query(files, call, record->to, building_row, &to);
 }
 
 static int left_busy(struct call *call, struct ng_str real)

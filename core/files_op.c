@@ -262,6 +262,9 @@ static int op_after_intent(struct file_op *op)
     bool answered = false;
     if (op->commit_rc != NG_OK) {
         op->intent_open = false;
+        if (op->relock) {
+            return files_op_restart(op, op->begin);
+        }
         if (op->commit_rc != NG_ECONFLICT || op->record.stale.data == NULL) {
             return op->commit_rc;
         }
@@ -308,6 +311,9 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return FILES_WAITING;
     }
     op->intent_open = was_open;
+    if (op->relock) {
+        return files_op_restart(op, op->begin);
+    }
     if (op->record.stale.data != NULL) {
         op->call->work = before;
         return op_settle_stale(op);

@@ -195,8 +195,16 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
 
 /* ---- a change as its intent tells it: files_intent.c */
 
-/* Unfinished saves of other gateways that one change can find itself built on. */
-#define FILES_MARKS_MAX 2
+/* Unfinished saves of other gateways that one change can find itself built on: two of the file,
+ * and of a move two of the place it goes to. */
+#define FILES_MARKS_MAX 4
+#define FILES_MARKS_EACH 2
+
+/* An intent of another gateway, and what it left: the file's hash, "" where it removed it. */
+struct file_built_on {
+    struct ng_str space, real;
+    const char *after;
+};
 
 struct file_record {
     struct ng_str op;      /* names this change: 16 hex digits */
@@ -216,7 +224,7 @@ struct file_record {
     struct ng_answer answer;
     bool happened; /* read back: another gateway has built on what it saved */
     bool replaced; /* of a move that is settled: another file is at the old place by now */
-    struct ng_str marks[FILES_MARKS_MAX]; /* spaces of intents to be marked so */
+    struct file_built_on marks[FILES_MARKS_MAX]; /* intents to be marked so */
     size_t mark_count;
     const struct result *sealed; /* what the call answers, should the store ask again */
     struct ng_str stale;         /* out: JSON and text of an older intent in the way */
@@ -227,12 +235,13 @@ struct file_record {
     void *peek_user;
 };
 
-/* Most documents one completion touches: two events, two histories, the intent. */
-#define FILES_CHANGES_MAX 5
+/* Most documents one step touches. An intent: history, intent, that of the place a move goes
+ * to, marks. A completion: two events, two histories, the intent. */
+#define FILES_CHANGES_MAX (3 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
-/* The change that leaves the intent (the last of up to FILES_CHANGES_MAX). A stale one in the
- * way: NG_ECONFLICT with record->stale set. */
+/* What leaves the intent. A stale one in the way, of the file or of the place a move goes to:
+ * NG_ECONFLICT with record->stale set. */
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes);
 size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 /* Event, history and the intent's removal. */
@@ -301,6 +310,7 @@ struct file_op {
     struct call *call;
     struct ng_deferred *deferred; /* holds the call once the op has waited */
     int (*step)(struct file_op *op);
+    int (*begin)(struct file_op *op);  /* first step of all; undo only */
     int (*locked)(struct file_op *op); /* first step with the locks held */
     int (*save)(struct file_op *op);   /* first step with the intent committed */
     int commit_rc;
@@ -326,7 +336,8 @@ struct file_op {
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
-    struct ng_str undo_former; /* the former path that is locked too; absent: none */
+    struct ng_str undo_former; /* the former path that is to be locked too; absent: none */
+    bool relock; /* undo: the history asks for another former path than is locked */
 };
 
 struct file_op *files_op_new(struct files *files, struct call *call);

@@ -59,6 +59,7 @@ static int undo_peek(struct call *call, struct file_record *record,
     struct file_op *op = user;
     struct file_history history;
     int rc = files_history_read(call, present, &history);
+    op->relock = false; /* what an earlier look at an older history found */
     if (rc != NG_OK) {
         return rc;
     }
@@ -78,12 +79,14 @@ static int undo_peek(struct call *call, struct file_record *record,
     }
     if (last->kind == NG_UNDO_MOVE) {
         record->kind = FILE_CHANGE_UNDO_MOVE;
-        if (!str_equal(op->undo_former, last->former)) {
+        if (!str_equal(record->to, last->former)) {
             op->undo_former = last->former;
+            op->relock = true;
             return NG_ECONFLICT; /* not a failure: its lock is needed first */
         }
         return undo_reply(op);
     }
+    record->to = str_make(NULL, 0); /* locked for a move that was on top before */
     record->kind = FILE_CHANGE_UNDO_EDIT;
     rc = files_undo_apply(call, last, op->present.data, &op->next);
     if (rc == NG_OK) {
@@ -140,19 +143,6 @@ static int undo_target(struct file_op *op)
                : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
-static int undo_intent(struct file_op *op)
-{
-    struct ng_str former = op->undo_former;
-    op->record.peek = undo_peek;
-    op->record.peek_user = op;
-    int rc = files_op_intent(op, undo_save);
-    /* FILES_WAITING: the op is another thread's by now. */
-    if (rc == NG_ECONFLICT && !str_equal(former, op->undo_former)) {
-        return files_op_restart(op, undo_begin);
-    }
-    return rc;
-}
-
 static int undo_locked(struct file_op *op)
 {
     struct call *call = op->call;
@@ -191,8 +181,10 @@ static int undo_locked(struct file_op *op)
     op->present.space = op->record.space;
     op->keep_mode = true;
     op->keep_owner = true;
+    op->record.peek = undo_peek;
+    op->record.peek_user = op;
     return op->record.space.data != NULL
-               ? undo_intent(op)
+               ? files_op_intent(op, undo_save)
                : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
@@ -214,6 +206,7 @@ static int undo_begin(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
+    op->begin = undo_begin;
     op->locked = undo_locked;
     op->lock_names[0] = real;
     op->lock_count = 1;

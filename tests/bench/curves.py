@@ -17,6 +17,8 @@ import rig
 
 CONNECTIONS = 8
 WARM_SECONDS = 0.3
+# A gateway that used less of a core than this share for so many seconds has ended what it does behind its answers.
+SETTLED_SECONDS, SETTLED_SHARE = 0.3, 0.05
 # Seconds that one point may take, growing included.
 SHORT_POINT, LONG_POINT = 180, 1800
 FAILURES = (SystemExit, OSError, subprocess.SubprocessError, http.client.HTTPException, ValueError, KeyError)
@@ -54,6 +56,15 @@ class Bench:
             if row["answered"]:
                 return row
             wanted *= 4  # the machine is busy with something else
+
+    def settle(self, server):
+        """What the gateway does behind its answers (search index, references) would be counted with what is measured next."""
+        used = rig.cpu_seconds(server.pid)
+        while True:
+            time.sleep(min(self.left(), SETTLED_SECONDS))
+            before, used = used, rig.cpu_seconds(server.pid)
+            if used - before < SETTLED_SECONDS * SETTLED_SHARE:
+                return
 
     def beside(self, ours, theirs):
         """Interleaved rounds of two measurements that give a row each: medians, and of CPU the least, as what disturbs

@@ -255,6 +255,8 @@ class Revisions(Curve):
     smoke, quick, full = (10, 100), (10, 100, 1000, 10000), (10, 100, 1000, 10000, 100000)
     long_from = 100000
     base_size = 100
+    # Measured in one round.
+    updates = 500
 
     def begin(self):
         self.server = self.gateway("plugins=agent_notebook")
@@ -290,12 +292,13 @@ class Revisions(Curve):
     def grow(self, size):
         """The last of the updates are measured, beside the first of other pages."""
         bench, left = self.bench, size - self.have
-        each = min(left, 100 * bench.rounds) // bench.rounds
+        each = min(left, self.updates * bench.rounds) // bench.rounds
         self.server.stop(keep=True)
         before = disk_bytes(self.server.data)
         self.server.start()
         if left > each * bench.rounds:
             bench.load(self.server, WRITERS, self.update("grown"), count=left - each * bench.rounds)
+        bench.settle(self.server)
         ours, base = bench.beside(lambda: bench.load(self.server, CONNECTIONS, self.update("grown"), count=each),
                                   lambda: bench.load(self.server, CONNECTIONS, self.fresh(), count=each))
         self.add("CPU per call", "µs", "update", size, ours["cpu_us"], base["cpu_us"], FRESH, limit=FLAT)

@@ -157,7 +157,8 @@ static void mark_happened(struct harness *harness, const char *name, const char 
     assert_int_equal(files_record_init(call, &record, FILE_CHANGE_EDIT), NG_OK);
     record.real = in_root(harness, path, name);
     files_hash(ng_str_of(after), record.before);
-    record.marks[record.mark_count++] = ng_str_of(FILES_INTENT_SPACE);
+    record.marks[record.mark_count++] =
+        (struct file_built_on){ng_str_of(FILES_INTENT_SPACE), record.real, record.before};
     size_t count = files_intent_changes(&record, changes);
     assert_int_equal(store_write_wait(harness->gateway->store, call, &changes[count - 1], 1),
                      NG_OK);
@@ -344,6 +345,33 @@ static void test_settles_what_was_answered(void **state)
     has(harness, "f", "before\n");
 }
 
+/* Once another file is there, nothing tells any more that the removal had happened, and its
+ * repeat would remove that file. */
+static void test_settles_a_removal_before_a_move_to_its_place(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    char op[17];
+    bool answered = false;
+    struct ng_str name = in_root(harness, path, "f");
+    struct call *call = keyed_call(harness);
+    leave_intent_of(harness, call, FILE_CHANGE_DELETE, "f", "old", NULL, op);
+    idem_end(call);
+    call_unref(call);
+    struct call *repeat = keyed_call(harness);
+    put(harness, "g", "another");
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"", path);
+    edit_works(harness, args, "g");
+    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+                     NG_OK);
+    assert_true(answered);
+    idem_end(repeat);
+    call_unref(repeat);
+    has(harness, "f", "another");
+    assert_int_equal(count_intents(harness), 0);
+}
+
 /* A repeat found no answer when it began, then waited for the file; who had that settled what
  * the first try had left. */
 static void test_settled_by_another_meanwhile(void **state)
@@ -381,6 +409,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settles_what_was_answered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settles_a_removal_before_a_move_to_its_place,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_settled_by_another_meanwhile, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

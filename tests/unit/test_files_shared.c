@@ -69,30 +69,81 @@ static void leave_removal(struct harness *harness, struct ng_str path, const cha
     end_keyed_call(call);
 }
 
+static void call_second(struct pair *pair, const char *args)
+{
+    struct answer answer = harness_call(&pair->second, "fileEditor", args);
+    if (answer.rc != NG_OK) {
+        fail_msg("%s: %s %s", args, answer.code, answer.message);
+    }
+    answer_free(&answer);
+}
+
+static void move_by_second(struct pair *pair, const char *from, const char *to)
+{
+    char args[3 * PATH_SIZE];
+    const char *dir = pair->first.dir;
+    (void)snprintf(args, sizeof(args),
+                   "{\"command\":\"move\",\"path\":\"%s/files/%s\","
+                   "\"destination\":\"%s/files/%s\"}",
+                   dir, from, dir, to);
+    call_second(pair, args);
+}
+
+/* The removal that leave_removal() left, once more. */
+static void repeat_is_answered(struct harness *harness, struct ng_str path)
+{
+    bool answered = false;
+    struct call *repeat = keyed_call(harness);
+    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &path, 1, &answered),
+                     NG_OK);
+    assert_true(answered);
+    end_keyed_call(repeat);
+}
+
 /* Else its repeat would remove what was made since. */
 static void test_a_removal_before_a_file_made_elsewhere(void **state)
 {
     struct pair *pair = *state;
     char path[PATH_SIZE];
     char args[2 * PATH_SIZE];
-    bool answered = false;
     struct ng_str name = in_root(&pair->first, path, "f");
     leave_removal(&pair->first, name, "old");
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," CREATE "}", path);
-    struct answer answer = harness_call(&pair->second, "fileEditor", args);
-    assert_int_equal(answer.rc, NG_OK);
-    answer_free(&answer);
-    struct call *repeat = keyed_call(&pair->first);
-    assert_int_equal(files_left_settle(pair->first.gateway->files, repeat, &name, 1, &answered),
-                     NG_OK);
-    assert_true(answered);
-    end_keyed_call(repeat);
+    call_second(pair, args);
+    repeat_is_answered(&pair->first, name);
     has(&pair->first, "f", "new");
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," UNDO "}", path);
-    answer = harness_call(&pair->second, "fileEditor", args);
-    assert_int_equal(answer.rc, NG_OK);
-    answer_free(&answer);
+    call_second(pair, args);
     assert_null(get(&pair->first, "f"));
+}
+
+/* The same of a file that another gateway moved there ... */
+static void test_a_removal_before_a_move_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    struct ng_str name = in_root(&pair->first, path, "f");
+    leave_removal(&pair->first, name, "old");
+    put(&pair->first, "g", "another");
+    move_by_second(pair, "g", "f");
+    repeat_is_answered(&pair->first, name);
+    has(&pair->first, "f", "another");
+}
+
+/* ... or moved back. */
+static void test_a_removal_before_a_move_undone_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    put(&pair->first, "g", "another");
+    move_by_second(pair, "g", "f");
+    struct ng_str former = in_root(&pair->first, path, "g");
+    leave_removal(&pair->first, former, "made there since");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", pair->first.dir);
+    call_second(pair, args);
+    repeat_is_answered(&pair->first, former);
+    has(&pair->first, "g", "another");
 }
 
 int main(void)
@@ -100,6 +151,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_removal_before_a_file_made_elsewhere, setup_pair,
                                         teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_made_elsewhere, setup_pair,
+                                        teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_undone_elsewhere,
+                                        setup_pair, teardown_pair),
     };
     (void)hub_load();
     return cmocka_run_group_tests(tests, NULL, NULL);
