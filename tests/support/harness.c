@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define HARNESS_SETS_MAX 64
+#define HARNESS_SHARED_MAX 8
 
 static const char *harness_tmp(void)
 {
@@ -16,10 +17,51 @@ static const char *harness_tmp(void)
     return dir != NULL ? dir : "/tmp";
 }
 
+/* NOTEGATE_TEST_SHARED=1: on MongoDB and Redis, of which each gateway has a database and a
+ * prefix of its own. They stay when it is opened again. */
+struct shared_sets {
+    char mongo_uri[320], database[128], redis_uri[320], prefix[128];
+};
+
+static const char *harness_server(const char *variable)
+{
+    const char *uri = getenv(variable);
+    if (uri == NULL) {
+        printf("skipped: %s is not set\n", variable);
+        exit(77);
+    }
+    return uri;
+}
+
+static size_t harness_shared(const struct harness *harness, struct shared_sets *shared,
+                             const char **sets)
+{
+    const char *name = strrchr(harness->dir, '/') + 1;
+    size_t count = 0;
+    if (getenv("NOTEGATE_TEST_SHARED") == NULL) {
+        return 0;
+    }
+    (void)snprintf(shared->mongo_uri, sizeof(shared->mongo_uri), "mongo.uri=%s",
+                   harness_server("NOTEGATE_TEST_MONGO_URI"));
+    (void)snprintf(shared->database, sizeof(shared->database), "mongo.database=%s", name);
+    (void)snprintf(shared->redis_uri, sizeof(shared->redis_uri), "redis.uri=%s",
+                   harness_server("NOTEGATE_TEST_REDIS_URI"));
+    (void)snprintf(shared->prefix, sizeof(shared->prefix), "redis.prefix=%s", name);
+    sets[count++] = "documents=mongo";
+    sets[count++] = shared->mongo_uri;
+    sets[count++] = shared->database;
+    sets[count++] = "mongo.timeout=60s";
+    sets[count++] = "journal=redis";
+    sets[count++] = shared->redis_uri;
+    sets[count++] = shared->prefix;
+    return count;
+}
+
 static void harness_start(struct harness *harness)
 {
     const char *sets[HARNESS_SETS_MAX];
     char data_dir[320];
+    struct shared_sets shared;
     size_t count = 0;
     (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", harness->dir);
     sets[count++] = data_dir;
@@ -27,6 +69,8 @@ static void harness_start(struct harness *harness)
         assert_true(count < HARNESS_SETS_MAX);
         sets[count++] = harness->sets[i];
     }
+    assert_true(count + HARNESS_SHARED_MAX <= HARNESS_SETS_MAX);
+    count += harness_shared(harness, &shared, sets + count); /* the last one counts */
     struct config_input input = {.no_file = true, .sets = sets, .set_count = count};
     struct config *config = NULL;
     struct buf error;

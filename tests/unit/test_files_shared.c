@@ -69,16 +69,17 @@ static void leave_removal(struct harness *harness, struct ng_str path, const cha
     end_keyed_call(call);
 }
 
-static void call_second(struct pair *pair, const char *args)
+static void call_at(struct harness *gateway, const char *args)
 {
-    struct answer answer = harness_call(&pair->second, "fileEditor", args);
+    struct answer answer = harness_call(gateway, "fileEditor", args);
     if (answer.rc != NG_OK) {
         fail_msg("%s: %s %s", args, answer.code, answer.message);
     }
     answer_free(&answer);
 }
 
-static void move_by_second(struct pair *pair, const char *from, const char *to)
+static void move_at(struct pair *pair, struct harness *gateway, const char *from,
+                    const char *to)
 {
     char args[3 * PATH_SIZE];
     const char *dir = pair->first.dir;
@@ -86,7 +87,7 @@ static void move_by_second(struct pair *pair, const char *from, const char *to)
                    "{\"command\":\"move\",\"path\":\"%s/files/%s\","
                    "\"destination\":\"%s/files/%s\"}",
                    dir, from, dir, to);
-    call_second(pair, args);
+    call_at(gateway, args);
 }
 
 /* The removal that leave_removal() left, once more. */
@@ -109,11 +110,11 @@ static void test_a_removal_before_a_file_made_elsewhere(void **state)
     struct ng_str name = in_root(&pair->first, path, "f");
     leave_removal(&pair->first, name, "old");
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," CREATE "}", path);
-    call_second(pair, args);
+    call_at(&pair->second, args);
     repeat_is_answered(&pair->first, name);
     has(&pair->first, "f", "new");
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," UNDO "}", path);
-    call_second(pair, args);
+    call_at(&pair->second, args);
     assert_null(get(&pair->first, "f"));
 }
 
@@ -125,7 +126,7 @@ static void test_a_removal_before_a_move_made_elsewhere(void **state)
     struct ng_str name = in_root(&pair->first, path, "f");
     leave_removal(&pair->first, name, "old");
     put(&pair->first, "g", "another");
-    move_by_second(pair, "g", "f");
+    move_at(pair, &pair->second, "g", "f");
     repeat_is_answered(&pair->first, name);
     has(&pair->first, "f", "another");
 }
@@ -137,13 +138,36 @@ static void test_a_removal_before_a_move_undone_elsewhere(void **state)
     char path[PATH_SIZE];
     char args[2 * PATH_SIZE];
     put(&pair->first, "g", "another");
-    move_by_second(pair, "g", "f");
+    move_at(pair, &pair->second, "g", "f");
     struct ng_str former = in_root(&pair->first, path, "g");
     leave_removal(&pair->first, former, "made there since");
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", pair->first.dir);
-    call_second(pair, args);
+    call_at(&pair->second, args);
     repeat_is_answered(&pair->first, former);
     has(&pair->first, "g", "another");
+}
+
+/* What the gateway remembers of the history is not what is there by now. */
+static void test_an_undo_of_a_move_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char args[2 * PATH_SIZE];
+    const char *dir = pair->first.dir;
+    put(&pair->first, "f", "one\n");
+    put(&pair->first, "g", "another");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," APPEND "}", dir);
+    call_at(&pair->second, args);
+    move_at(pair, &pair->first, "f", "h");
+    move_at(pair, &pair->first, "g", "f");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    has(&pair->first, "g", "another");
+    assert_null(get(&pair->first, "f"));
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/h\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    has(&pair->first, "f", "one\n");
 }
 
 int main(void)
@@ -155,6 +179,8 @@ int main(void)
                                         teardown_pair),
         cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_undone_elsewhere,
                                         setup_pair, teardown_pair),
+        cmocka_unit_test_setup_teardown(test_an_undo_of_a_move_made_elsewhere, setup_pair,
+                                        teardown_pair),
     };
     (void)hub_load();
     return cmocka_run_group_tests(tests, NULL, NULL);
