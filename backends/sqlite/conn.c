@@ -33,9 +33,9 @@ static int conn_setup(struct conn *conn, bool reader)
                   "cache_size=-1024; PRAGMA temp_store=MEMORY;";
     } else {
         pragmas =
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
-            "wal_autocheckpoint=4000; PRAGMA secure_delete=FAST; PRAGMA "
-            "cache_size=-8192; PRAGMA cache_spill=4096; PRAGMA journal_size_limit=16777216;";
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=FAST; "
+            "PRAGMA cache_size=-8192; PRAGMA cache_spill=4096; PRAGMA "
+            "journal_size_limit=16777216;";
     }
     (void)sqlite3_extended_result_codes(conn->sql, 1);
     (void)sqlite3_busy_timeout(conn->sql, BUSY_MS);
@@ -47,6 +47,9 @@ static int conn_setup(struct conn *conn, bool reader)
     }
     if (rc == SQLITE_OK) {
         rc = values_functions(conn->sql);
+    }
+    if (rc == SQLITE_OK && !reader && !db->memory) {
+        wal_follow(conn);
     }
     if (reader) {
         sqlite3_progress_handler(conn->sql, READER_STEPS, reader_progress, conn);

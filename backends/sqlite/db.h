@@ -43,6 +43,13 @@
 
 /* How long a statement waits for another connection's lock. */
 #define BUSY_MS 5000
+/* Pages of the write-ahead log, 4 KiB each: from the first number on it is copied into the
+ * database; from the second on readers are waited for, so long, that it may begin anew. Copying
+ * is tried again so many pages later, waiting when half as much has come. */
+#define WAL_COPY_PAGES 4000
+#define WAL_RESTART_PAGES 8192
+#define WAL_RESTART_MS 50
+#define WAL_AGAIN_PAGES 1024
 
 /* A revision is kept whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
@@ -177,6 +184,7 @@ struct conn {
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;
     struct conn *next;
+    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see wal.c */
 };
 
 /* Documents one after another, in the order they asked. */
@@ -250,6 +258,8 @@ struct db {
 /* conn.c: connections and errors */
 int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t error_max);
 void conn_close(struct conn *conn);
+/* wal.c: the writer's log is copied into the database behind its commits. */
+void wal_follow(struct conn *writer);
 /* The statement, reset and without bindings. NULL: the connection's error tells why. */
 sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which);
 /* Runs it to its end. SQLITE_OK or the error. */

@@ -3,14 +3,17 @@
  * that end in the middle. */
 #include "test_sqlite_file_rig.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void test_reopen(void **state)
@@ -107,6 +110,97 @@ static void test_killed(void **state)
         expect_clean(f);
         fixture_stop(f);
     }
+}
+
+/* ---- the write-ahead log ---- */
+
+#define LOG_WRITES 1200
+#define LOG_TEXT ((size_t)96 * 1024)
+#define LOG_READ_MS 10
+/* Some commits are between what is looked at and the next look. */
+#define LOG_MAX ((off_t)64 * 1024 * 1024)
+
+struct overlap {
+    char path[300];
+    atomic_bool stop;
+    atomic_uint commits;
+    unsigned turns, failed;
+};
+
+static unsigned fails(sqlite3 *sql, const char *text)
+{
+    return sqlite3_exec(sql, text, NULL, NULL, NULL) != SQLITE_OK;
+}
+
+/* A read lasts longer than a commit takes, but not for ever. */
+static void read_on(struct overlap *overlap)
+{
+    unsigned before = atomic_load(&overlap->commits);
+    for (int ms = 0; ms < LOG_READ_MS && atomic_load(&overlap->commits) - before < 3 &&
+                     !atomic_load(&overlap->stop);
+         ms++) {
+        const struct timespec pause = {0, 1000000};
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* Reads all the time: one transaction ends when the next one has begun. */
+static void *overlap_main(void *user)
+{
+    static const char begin[] = "BEGIN; SELECT count(*) FROM meta";
+    struct overlap *overlap = user;
+    sqlite3 *readers[2] = {NULL, NULL};
+    for (size_t i = 0; i < 2; i++) {
+        overlap->failed += sqlite3_open_v2(overlap->path, &readers[i], SQLITE_OPEN_READONLY,
+                                           NULL) != SQLITE_OK;
+        (void)sqlite3_busy_timeout(readers[i], 10000);
+    }
+    overlap->failed += fails(readers[0], begin);
+    while (!atomic_load(&overlap->stop)) {
+        overlap->turns++;
+        read_on(overlap);
+        overlap->failed += fails(readers[overlap->turns % 2], begin);
+        overlap->failed += fails(readers[(overlap->turns + 1) % 2], "COMMIT");
+    }
+    (void)sqlite3_close(readers[0]);
+    (void)sqlite3_close(readers[1]);
+    return NULL;
+}
+
+static void test_log_under_readers(void **state)
+{
+    struct fixture *f = *state;
+    struct overlap overlap = {.turns = 0};
+    struct stat status;
+    char wal[320];
+    char id[16];
+    char *text = malloc(LOG_TEXT);
+    pthread_t thread;
+    off_t most = 0;
+    assert_non_null(text);
+    memset(text, 'x', LOG_TEXT - 1);
+    text[LOG_TEXT - 1] = '\0';
+    start(f);
+    assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
+    (void)snprintf(overlap.path, sizeof(overlap.path), "%s/notegate.db", f->dir);
+    (void)snprintf(wal, sizeof(wal), "%s-wal", overlap.path);
+    assert_int_equal(pthread_create(&thread, NULL, overlap_main, &overlap), 0);
+    for (int i = 0; i < LOG_WRITES; i++) {
+        (void)snprintf(id, sizeof(id), "big%d", i);
+        assert_int_equal(fixture_put(f, id, 0, "", text), NG_OK);
+        assert_int_equal(stat(wal, &status), 0);
+        atomic_fetch_add(&overlap.commits, 1);
+        most = status.st_size > most ? status.st_size : most;
+    }
+    atomic_store(&overlap.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(overlap.failed, 0);
+    assert_true(overlap.turns > 100);
+    if (most > LOG_MAX) {
+        fail_msg("the log grew to %lld bytes", (long long)most);
+    }
+    expect_clean(f);
+    free(text);
 }
 
 /* ---- a full disk ---- */
@@ -315,8 +409,13 @@ static void test_search_cut_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reopen),         TEST(test_killed),    TEST(test_disk_full),
-        TEST(test_no_rights),      TEST(test_no_folder), TEST(test_search_without_memory),
+        TEST(test_reopen),
+        TEST(test_killed),
+        TEST(test_log_under_readers),
+        TEST(test_disk_full),
+        TEST(test_no_rights),
+        TEST(test_no_folder),
+        TEST(test_search_without_memory),
         TEST(test_search_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
