@@ -12,6 +12,8 @@
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000
+/* From one thinning of history to the next: it looks at every document. */
+#define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
 
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)
@@ -542,6 +544,7 @@ static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t re
 void store_set_keep(struct store *store, int64_t keep_ms)
 {
     atomic_store(&store->keep_ms, keep_ms);
+    atomic_store(&store->thinned_ms, 0);
 }
 
 int store_maintain(struct store *store, struct call *call)
@@ -549,9 +552,16 @@ int store_maintain(struct store *store, struct call *call)
     if (store->backend->maintain == NULL) {
         return NG_OK;
     }
-    return store->backend->maintain(
-        store->db, &call->pub, clock_unix_ms(), atomic_load(&store->keep_ms),
+    int64_t now = clock_unix_ms();
+    int64_t before = atomic_load(&store->thinned_ms);
+    bool thin = now < before || now - before >= STORE_THIN_MS;
+    int rc = store->backend->maintain(
+        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
         store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
+    if (thin && rc == NG_OK) {
+        atomic_store(&store->thinned_ms, now);
+    }
+    return rc;
 }
 
 int store_health(struct store *store, struct call *call)

@@ -175,7 +175,8 @@ struct store {
     size_t watcher_count;
     bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
     void *pinned_user;
-    _Atomic int64_t keep_ms; /* history.keep */
+    _Atomic int64_t keep_ms;    /* history.keep */
+    _Atomic int64_t thinned_ms; /* when history was thinned last; 0: is due */
     atomic_uint_fast64_t last_seq;
     atomic_uint_fast64_t hits, misses; /* reads answered from memory, and not */
     atomic_int_fast64_t in_flight;     /* batches not done yet */

@@ -34,6 +34,7 @@ static int64_t day_of(int64_t time_ms)
     return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
+/* Up to the first that is too young to go, which the others may lie before on its day. */
 static int keep_old(void *user, const bson_t *version)
 {
     struct thinning *thin = user;
@@ -49,7 +50,7 @@ static int keep_old(void *user, const bson_t *version)
     }
     thin->list[thin->count++] = (struct old){.revision = member_u64(version, "revision"),
                                              .time_ms = member_i64(version, "time")};
-    return 0;
+    return thin->list[thin->count - 1].time_ms >= thin->cutoff_ms;
 }
 
 /* Marks what goes: not the first one, not the last one of a day, not what is pinned. */

@@ -64,7 +64,8 @@ static int list_add(struct thinning *thin, const struct old_revision *row)
     return NG_OK;
 }
 
-/* The kept revisions of the document that `docs` stands on, but the newest. */
+/* The kept revisions of the document that `docs` stands on, but the newest: up to the first
+ * that is too young to go, which the others may lie before on its day. */
 static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
 {
     thin->doc = sqlite3_column_int64(docs, 0);
@@ -77,9 +78,10 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
     (void)sqlite3_bind_int64(stmt, 1, thin->doc);
     (void)sqlite3_bind_int64(stmt, 2, 0);
     (void)bind_u64(stmt, 3, newest - 1);
-    int step;
+    int step = SQLITE_DONE;
     int rc = NG_OK;
-    while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    bool young = false;
+    while (rc == NG_OK && !young && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct old_revision row = {
             .revision = column_u64(stmt, 0),
             .seq = sqlite3_column_int64(stmt, 3),
@@ -87,9 +89,10 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
             .quiet = (sqlite3_column_int(stmt, 2) & LOG_QUIET) != 0,
         };
         rc = list_add(thin, &row);
+        young = row.time_ms >= thin->cutoff_ms;
     }
     (void)sqlite3_reset(stmt);
-    return rc == NG_OK && step != SQLITE_DONE ? NG_EINTERNAL : rc;
+    return rc == NG_OK && !young && step != SQLITE_DONE ? NG_EINTERNAL : rc;
 }
 
 /* The next document with something to drop. 0 in thin->doc: none. */

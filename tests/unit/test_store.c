@@ -3,10 +3,12 @@
  */
 #include "test_store_rig.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "str.h"
 
 /* Lets go of the first held batch: it fails with rc, or is committed. */
@@ -355,6 +357,52 @@ static void test_cache(void **state)
 }
 
 /* Another gateway writes to the same database: nothing of it is read from memory. */
+static bool is_kept(struct bench *bench, uint64_t revision)
+{
+    struct call *call = harness_new_call(&bench->harness);
+    const struct ng_doc *doc = NULL;
+    struct ng_key key = key_of("d");
+    int rc = store_get(bench->store, call, &key, revision, &doc);
+    assert_true(rc == NG_OK || rc == NG_ENOTFOUND);
+    call_unref(call);
+    return rc == NG_OK;
+}
+
+static void maintain(struct bench *bench)
+{
+    struct call *call = harness_new_call(&bench->harness);
+    int64_t written = clock_unix_ms();
+    while (clock_unix_ms() - written < 5) {
+        sched_yield(); /* until what was written is old */
+    }
+    call->may_block = true;
+    assert_int_equal(store_maintain(bench->store, call), NG_OK);
+    call_unref(call);
+}
+
+/* It looks at every document, which upkeep of every minute must not. */
+static void test_history_is_thinned_now_and_then(void **state)
+{
+    static const char *const texts[] = {"a", "b", "c", "d", "e"};
+    struct bench bench;
+    (void)state;
+    bench_open(&bench, NG_DOCUMENTS_MEMORY);
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        change(&bench, "d", texts[i], NG_OK);
+    }
+    store_set_keep(bench.store, 1);
+    maintain(&bench);
+    assert_true(is_kept(&bench, 1) && !is_kept(&bench, 2) && is_kept(&bench, 4));
+    change(&bench, "d", "f", NG_OK);
+    change(&bench, "d", "g", NG_OK);
+    maintain(&bench);
+    assert_true(is_kept(&bench, 5));
+    store_set_keep(bench.store, 1); /* what is kept has changed: that is not waited for */
+    maintain(&bench);
+    assert_true(is_kept(&bench, 1) && !is_kept(&bench, 5) && is_kept(&bench, 7));
+    bench_close(&bench);
+}
+
 static void test_shared(void **state)
 {
     struct bench bench;
@@ -376,11 +424,17 @@ static void test_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),          cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_several),       cmocka_unit_test(test_queued),
-        cmocka_unit_test(test_failing_chain), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_again),         cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_shared),        cmocka_unit_test(test_new_ids),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_failing_chain),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_again),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_history_is_thinned_now_and_then),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_new_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
