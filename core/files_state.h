@@ -279,9 +279,9 @@ int files_left_check(struct files *files, struct call *call, const struct ng_str
  * same call a moment ago, or is about to make. */
 int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
                    size_t count, int rc);
-/* The file as it was read - or that there was none - is what another gateway left and could not
- * complete yet: that is to be marked with this change's intent, as the file will no longer
- * tell. */
+/* The file as it was read - or that there was none, also where a move goes to - is what another
+ * gateway left and could not complete yet: that is to be marked with this change's intent, as
+ * the file will no longer tell. */
 int files_left_built_on(struct files *files, struct call *call, struct file_record *record);
 /* Takes the stored answer of the call's key, if there is one. */
 int files_left_answer(struct call *call, bool *ret_answered);
