@@ -174,6 +174,7 @@ int files_op_restart(struct file_op *op, int (*step)(struct file_op *op))
     op_close_files(op);
     op_unlock(op);
     op->lock_count = 0;
+    op->relock = false;
     return files_op_again(op, step);
 }
 

@@ -73,6 +73,9 @@ static int undo_peek(struct call *call, struct file_record *record,
     record->undo = *last;
     record->undo.inserted = ng_str_of("");
     memcpy(record->after, last->before, sizeof(record->after));
+    if (last->kind != NG_UNDO_MOVE) {
+        record->to = str_make(NULL, 0); /* locked for a move that was on top before */
+    }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
         return undo_reply(op);
@@ -86,7 +89,6 @@ static int undo_peek(struct call *call, struct file_record *record,
         }
         return undo_reply(op);
     }
-    record->to = str_make(NULL, 0); /* locked for a move that was on top before */
     record->kind = FILE_CHANGE_UNDO_EDIT;
     rc = files_undo_apply(call, last, op->present.data, &op->next);
     if (rc == NG_OK) {

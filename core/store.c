@@ -559,7 +559,8 @@ int store_maintain(struct store *store, struct call *call)
         store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
         store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
     if (thin && rc == NG_OK) {
-        atomic_store(&store->thinned_ms, now);
+        /* Not where history.keep has changed meanwhile. */
+        (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
     }
     return rc;
 }
