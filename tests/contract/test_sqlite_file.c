@@ -117,8 +117,8 @@ static void test_killed(void **state)
 #define LOG_WRITES 1200
 #define LOG_TEXT ((size_t)96 * 1024)
 #define LOG_READ_MS 10
-/* All of it is over 300 MB. The log begins anew at 32 MB; where the machine keeps the readers from
- * ending in time, at half as much more, and so on: five tries. */
+/* All of it is over 300 MB. The log begins anew at 32 MB; where the machine keeps the readers
+ * from ending in time, at half as much more, and so on: five tries. */
 #define LOG_MAX ((off_t)192 * 1024 * 1024)
 
 struct overlap {
