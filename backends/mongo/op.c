@@ -77,6 +77,8 @@ bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
 {
     struct op op;
     *ret_matched = 0;
+    /* Also an update that finds nothing may make the collection. */
+    collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;
     }

@@ -3,6 +3,7 @@
  * two steps leaves all of a change or nothing of it, and many writers of the same documents
  * lose nothing. NOTEGATE_TEST_MONGO_URI says where a server is, on this machine. */
 #include <mongoc/mongoc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #define WRITERS 6
 #define CHANGES 12
 #define NAME_MAX_BYTES 32
+#define FIRST_TRIES 5
 
 static char database[64], database_set[96], uri_set[512];
 static const char *server_uri;
@@ -418,6 +420,48 @@ static void test_many_writers_of_two_documents(void **state)
     fixture_close(&other);
 }
 
+/* ---- the first write of a collection ---- */
+
+static atomic_bool indexed, too_early;
+
+static bool note_order(const char *message, size_t len)
+{
+    if (has(message, len, "things") && has(message, len, "createIndexes")) {
+        atomic_store(&indexed, true);
+    } else if (has(message, len, "things") && has(message, len, "updates") &&
+               !atomic_load(&indexed)) {
+        atomic_store(&too_early, true);
+    }
+    return false;
+}
+
+/* It may be an update that finds nothing. A server that makes the collection for it and for the
+ * indexes at the same time may block on itself. */
+static void test_indexes_come_before_an_update(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FIRST_TRIES; i++) {
+        struct fixture fixture;
+        char uri[128];
+        struct cut_line *line = cut_line_new(server_port, SIZE_MAX, note_order);
+        assert_non_null(line);
+        atomic_store(&indexed, false);
+        (void)snprintf(uri, sizeof(uri),
+                       "mongo.uri=mongodb://127.0.0.1:%d/?directConnection=true",
+                       cut_line_port(line));
+        const char *const sets[] = {uri, database_set, "mongo.timeout=10s", NULL};
+        open_with(&fixture, sets);
+        assert_int_equal(fixture_put(&fixture, "gone", 1, "before", "after"), NG_ECONFLICT);
+        assert_int_equal(fixture_put(&fixture, "new", 0, "", "text"), NG_OK);
+        expect_doc(&fixture, "new", 1, "text");
+        fixture_close(&fixture);
+        assert_false(cut_line_free(line));
+        assert_true(atomic_load(&indexed));
+        assert_false(atomic_load(&too_early));
+        (void)drop_database(NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     server_uri = getenv("NOTEGATE_TEST_MONGO_URI");
@@ -435,6 +479,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_death_between_steps, drop_database),
         cmocka_unit_test_teardown(test_lost_answer_to_a_commit, drop_database),
         cmocka_unit_test_teardown(test_many_writers_of_two_documents, drop_database),
+        cmocka_unit_test_teardown(test_indexes_come_before_an_update, drop_database),
     };
     client = mongoc_client_new(server_uri);
     assert_non_null(client);

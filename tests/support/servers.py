@@ -30,6 +30,10 @@ EXECUTE_SECONDS = 30
 # What is said of a server that does not start on the data it had. The one for MongoDB's protocol rarely opens them
 # again after kill -9 while it made a table: that is no fault of who used it, and the test is done anew (conftest.py).
 NOT_BACK = "did not come back"
+# A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
+BLOCKED_SECONDS = 60
+LOOK_SECONDS = 5
+TRIES = 3
 
 
 class Missing(Exception):
@@ -143,6 +147,10 @@ class Server:
         while time.monotonic() < end and not self._stands_still():
             time.sleep(0.002)
 
+    def blocked(self):
+        """What its threads are doing where it answers nobody any more, else None."""
+        return None
+
     def _stands_still(self):
         try:
             stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()]
@@ -202,11 +210,32 @@ class Server:
         self.process = None
 
 
+# The program of the server for MongoDB's protocol, which tells what its threads are doing on SIGUSR1.
+TELLS = ("import faulthandler, signal, sys; faulthandler.register(signal.SIGUSR1, all_threads=True); "
+         "from secantus.cli import main; sys.exit(main())")
+
+
+def message(name, value, database):
+    """A command of MongoDB's protocol with one member, a text or a number, and the database."""
+    typed = (b"\x10", struct.pack("<i", value)) if isinstance(value, int) else (b"\x02", bson_text(value))
+    document = typed[0] + name.encode() + b"\0" + typed[1] + b"\x02$db\0" + bson_text(database) + b"\0"
+    document = struct.pack("<i", len(document) + 4) + document
+    return struct.pack("<iiiiI", 21 + len(document), 1, 0, 2013, 0) + b"\0" + document
+
+
+def bson_text(text):
+    raw = text.encode() + b"\0"
+    return struct.pack("<i", len(raw)) + raw
+
+
 class MongoServer(Server):
     """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options."""
 
     def __init__(self, text=False, args=()):
-        program = installed(folder() / "venv" / "bin" / ("nx-27017" if text else "secantusd-py"))
+        programs = folder() / "venv" / "bin"
+        program = [installed(programs / "nx-27017")] if text else [installed(programs / "python3"), "-c", TELLS]
+        if not text:
+            installed(programs / "secantusd-py")
         super().__init__("mongo-text" if text else "mongo")
         self.text = text
         self.program = program
@@ -219,7 +248,7 @@ class MongoServer(Server):
         return f"mongodb://127.0.0.1:{self.port}/?directConnection=true"
 
     def command(self):
-        place = [self.program, "--host", "127.0.0.1", "--port", str(self.port)]
+        place = [*self.program, "--host", "127.0.0.1", "--port", str(self.port)]
         if self.text:
             return place + ["--data-dir", str(self.data / "db"), "--log-file", str(self.data / "log"),
                             "--pid-file", str(self.data / "pid"), *self.args]
@@ -227,12 +256,29 @@ class MongoServer(Server):
                         "--log-level", "WARNING", *self.args]
 
     def answers(self):
-        document = b"\x10ping\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0"
-        document = struct.pack("<i", len(document) + 5) + document + b"\0"
-        message = struct.pack("<iiiiI", 21 + len(document), 1, 0, 2013, 0) + b"\0" + document
-        with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
-            plain.sendall(message)
+        return self._asked(message("ping", 1, "admin"), 5)
+
+    def _asked(self, request, seconds):
+        with socket.create_connection(("127.0.0.1", self.port), seconds) as plain:
+            plain.settimeout(seconds)
+            plain.sendall(request)
             return b"ok\0" in plain.recv(4096)
+
+    def blocked(self):
+        try:
+            self._asked(message("find", "nothing", "notegate-asks"), BLOCKED_SECONDS)
+            return None
+        except TimeoutError:
+            pass
+        except OSError:
+            return None  # it ended: no block
+        if not self.text:
+            before = self.log.stat().st_size
+            self.process.send_signal(signal.SIGUSR1)
+            end = time.monotonic() + STOP_SECONDS
+            while time.monotonic() < end and self.log.stat().st_size == before:
+                time.sleep(0.1)
+        return self.log.read_text(errors="replace")[-16000:]
 
 
 class RedisServer(Server):
@@ -340,9 +386,9 @@ KINDS = {
 
 
 def lend(kinds, stack):
-    """The environment with the servers of these kinds, started at the same time."""
+    """The environment with the servers of these kinds, started at the same time, and the list of these."""
     environment = dict(os.environ)
-    started, faults = [], []
+    started, faults, servers = [], [], []
 
     def start(server, variable):
         try:
@@ -361,34 +407,61 @@ def lend(kinds, stack):
             print(f"servers.py: {missing}; {variable} stays unset", file=sys.stderr)
             continue
         stack.callback(server.close)
+        servers.append(server)
         started.append(threading.Thread(target=start, args=(server, variable)))
         started[-1].start()
     for thread in started:
         thread.join()
     if faults:
         raise SystemExit("servers.py: " + "\n".join(faults))
-    return environment
+    return environment, servers
 
 
-def run(kinds, command):
-    """The exit code of the command, which ends with us when we are told to end."""
+def end(process):
+    """SIGTERM, and SIGKILL to one that does not end."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_SECONDS / 2)
+    process.kill()
+    process.wait()
+
+
+def attend(process, servers):
+    """Waits for the command's end. What a server is doing that blocked on itself meanwhile, else None."""
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK_SECONDS)
+            # A command that failed may have failed because of it.
+            return next(filter(None, (server.blocked() for server in servers)), None) if process.returncode else None
+        for server in servers:
+            told = server.blocked()
+            if told:
+                end(process)
+                return told
+
+
+def run(kinds, command, again=False):
+    """The exit code of the command, which ends with us when we are told to end. again: it is run once more, with other
+    servers, where one of those we lent it blocked on itself."""
     def told(number, _frame):
         raise SystemExit(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, told)
-    with contextlib.ExitStack() as stack:
-        environment = lend(kinds, stack)
-        process = subprocess.Popen(command, env=environment)
-        try:
-            code = process.wait()
-        except SystemExit:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_SECONDS / 2)
-            process.kill()
-            process.wait()
-            raise
+    for left in reversed(range(TRIES if again else 1)):
+        with contextlib.ExitStack() as stack:
+            environment, servers = lend(kinds, stack)
+            process = subprocess.Popen(command, env=environment)
+            try:
+                doing = attend(process, servers if again else [])
+            except SystemExit:
+                end(process)
+                raise
+        if not doing:
+            break
+        print(f"servers.py: a server blocked on itself{', once more with others' if left else ''}. It was at:\n{doing}",
+              file=sys.stderr, flush=True)
+    code = process.returncode
     return code if code >= 0 else 128 - code
 
 
@@ -399,9 +472,11 @@ def main():
     runner = actions.add_parser("run", help="servers.py run --redis -- COMMAND")
     for kind, (variable, _) in KINDS.items():
         runner.add_argument(f"--{kind}", action="append_const", dest="kinds", const=kind, help=variable)
+    runner.add_argument("--again", action="store_true", help="run the command once more, with other servers, where one of "
+                                                             "them blocked on itself")
     runner.add_argument("command", nargs="+")
     asked = parser.parse_args()
-    return run(asked.kinds or [], asked.command)
+    return run(asked.kinds or [], asked.command, asked.again)
 
 
 if __name__ == "__main__":
