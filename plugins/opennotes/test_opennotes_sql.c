@@ -99,8 +99,8 @@ static void test_functions(void **state)
         "\"i\":\"\xc3\x89X\",\"j\":\"\xc3\xa9x\"}]");
     expect_rows(f,
                 "SELECT trim('  a ') a, trim('xyax', 'yx') b, ltrim('\xc3\xa9\xc3\xa9"
-                "a', '\xc3\xa9') c, rtrim('a..', '.') d",
-                "[{\"a\":\"a\",\"b\":\"a\",\"c\":\"a\",\"d\":\"a\"}]");
+                "a', '\xc3\xa9') c, rtrim('a..', '.') d, rtrim('x', '\xe2\x82\xac') e",
+                "[{\"a\":\"a\",\"b\":\"a\",\"c\":\"a\",\"d\":\"a\",\"e\":\"x\"}]");
     expect_rows(f,
                 "SELECT date('2026-01-31', '+1 day') d, strftime('%Y', '2026-01-31') y, "
                 "printf('%05.1f', 2.5) p, coalesce(NULL, 1) c, round(2.5) r, sqrt(4) q",
