@@ -45,8 +45,11 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
     struct redis *redis = journal;
     const struct ng_value *body = NULL;
     struct ng_str none = {NULL, 0};
-    if (call->host->json_parse(call, json, &body) != NG_OK ||
-        call->host->json_type(body) != NG_TYPE_OBJECT) {
+    int rc = call->host->json_parse(call, json, &body);
+    if (rc == NG_EINTERNAL) {
+        return rc; /* no memory */
+    }
+    if (rc != NG_OK || call->host->json_type(body) != NG_TYPE_OBJECT) {
         return ng_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
     }
     struct ng_str words[] = {
@@ -69,7 +72,7 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
     }
     ask_init(&ask, redis->link, call);
     ask_add(&ask, words, NG_COUNT(words));
-    int rc = ask_run_all(&ask);
+    rc = ask_run_all(&ask);
     ask_done(&ask);
     return rc;
 }

@@ -315,10 +315,11 @@ int redis_restore(void *journal, struct ng_call *call, struct ng_str space, stru
         return redis_no_memory(call);
     }
     *restoring = (struct restoring){.redis = journal, .call = call, .space = space};
-    if (call->host->json_parse(call, json, &restoring->dump) != NG_OK) {
-        return restore_damaged(call, "it is not JSON");
+    int rc = call->host->json_parse(call, json, &restoring->dump);
+    if (rc != NG_OK) {
+        return rc == NG_EINTERNAL ? rc : restore_damaged(call, "it is not JSON");
     }
-    int rc = restore_check(restoring);
+    rc = restore_check(restoring);
     restoring->days = restore_key(restoring, REDIS_DAYS, none);
     restoring->recent = restore_key(restoring, REDIS_RECENT, none);
     restoring->seen = restore_key(restoring, REDIS_SEEN, none);

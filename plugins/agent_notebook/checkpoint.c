@@ -228,10 +228,14 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     const struct ng_value *entries = NULL;
     struct checkpoint_view view = {.text = checkpoint_text_member(json, "journal")};
     struct ng_str list = checkpoint_text_member(json, "entries");
-    if (!memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") ||
-        view.text.len == 0 || view.text.data[0] != '{' || list.len == 0 ||
-        host->json_parse(call, list, &entries) != NG_OK ||
-        host->json_type(entries) != NG_TYPE_ARRAY) {
+    bool ours =
+        memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
+        view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
+    int rc = ours ? host->json_parse(call, list, &entries) : NG_EINVAL;
+    if (rc == NG_EINTERNAL) {
+        return rc; /* no memory: another try may have it */
+    }
+    if (rc != NG_OK || host->json_type(entries) != NG_TYPE_ARRAY) {
         return ng_fail(call, NG_EINVAL,
                        "this checkpoint is not of the form " CHECKPOINT_FORMAT
                        ": another program wrote it");
@@ -255,8 +259,9 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
 
 int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
 {
-    return call->host->json_parse(call, view->text, &view->journal) == NG_OK
-               ? NG_OK
+    int rc = call->host->json_parse(call, view->text, &view->journal);
+    return rc == NG_OK || rc == NG_EINTERNAL
+               ? rc
                : ng_fail(call, NG_ETOOLARGE,
                          "the journal of a checkpoint, %zu bytes, is too large to be compared",
                          view->text.len);
