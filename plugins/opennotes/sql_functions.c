@@ -169,9 +169,11 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
             end++;
         }
         size_t len = end - at;
-        size_t place = at_end && len <= text.len ? text.len - len : 0;
-        if (len <= text.len && memcmp(text.data + place, set.data + at, len) == 0) {
-            return len;
+        if (len <= text.len) {
+            const char *place = at_end ? text.data + (text.len - len) : text.data;
+            if (memcmp(place, set.data + at, len) == 0) {
+                return len;
+            }
         }
         at = end;
     }

@@ -133,15 +133,20 @@ static size_t changed(struct fixture *fixture, size_t step)
     return count;
 }
 
-/* What the change comes to for a writer behind that line, which stays open. */
-static int change_over(const struct cut_line *line, size_t step, const char *timeout)
+static void open_over(struct fixture *fixture, const struct cut_line *line, const char *timeout)
 {
     char uri[128];
-    struct fixture writer;
     (void)snprintf(uri, sizeof(uri), "mongo.uri=mongodb://127.0.0.1:%d/?directConnection=true",
                    cut_line_port(line));
     const char *const sets[] = {uri, database_set, timeout, NULL};
-    open_with(&writer, sets);
+    open_with(fixture, sets);
+}
+
+/* What the change comes to for a writer behind that line, which stays open. */
+static int change_over(const struct cut_line *line, size_t step, const char *timeout)
+{
+    struct fixture writer;
+    open_over(&writer, line, timeout);
     int rc = change_all(&writer, step);
     fixture_close(&writer);
     return rc;
@@ -442,15 +447,10 @@ static void test_indexes_come_before_an_update(void **state)
     (void)state;
     for (size_t i = 0; i < FIRST_TRIES; i++) {
         struct fixture fixture;
-        char uri[128];
         struct cut_line *line = cut_line_new(server_port, SIZE_MAX, note_order);
         assert_non_null(line);
         atomic_store(&indexed, false);
-        (void)snprintf(uri, sizeof(uri),
-                       "mongo.uri=mongodb://127.0.0.1:%d/?directConnection=true",
-                       cut_line_port(line));
-        const char *const sets[] = {uri, database_set, "mongo.timeout=10s", NULL};
-        open_with(&fixture, sets);
+        open_over(&fixture, line, "mongo.timeout=10s");
         assert_int_equal(fixture_put(&fixture, "gone", 1, "before", "after"), NG_ECONFLICT);
         assert_int_equal(fixture_put(&fixture, "new", 0, "", "text"), NG_OK);
         expect_doc(&fixture, "new", 1, "text");

@@ -33,7 +33,7 @@ NOT_BACK = "did not come back"
 # A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
 BLOCKED_SECONDS = 60
 LOOK_SECONDS = 5
-TRIES = 3
+TRIES = 2
 
 
 class Missing(Exception):
@@ -417,7 +417,7 @@ def lend(kinds, stack):
     return environment, servers
 
 
-def end(process):
+def end_command(process):
     """SIGTERM, and SIGKILL to one that does not end."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -436,7 +436,7 @@ def attend(process, servers):
         for server in servers:
             told = server.blocked()
             if told:
-                end(process)
+                end_command(process)
                 return told
 
 
@@ -455,7 +455,7 @@ def run(kinds, command, again=False):
             try:
                 doing = attend(process, servers if again else [])
             except SystemExit:
-                end(process)
+                end_command(process)
                 raise
         if not doing:
             break
