@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "abi_size.h"
 #include "archive.h"
 #include "archive_hash.h"
 #include "call.h"
@@ -215,10 +216,10 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     for (size_t i = 0; collection != NULL && i < collection->field_count; i++) {
         json_object(&out->writer);
         json_name(&out->writer, "name");
-        json_cstring(&out->writer, collection->fields[i].name);
-        line_int(out, "use", (uint64_t)collection->fields[i].use);
+        json_cstring(&out->writer, store_field(collection, i)->name);
+        line_int(out, "use", (uint64_t)store_field(collection, i)->use);
         json_name(&out->writer, "weight");
-        json_number(&out->writer, collection->fields[i].weight);
+        json_number(&out->writer, store_field(collection, i)->weight);
         json_end(&out->writer);
     }
     json_end(&out->writer);
@@ -391,7 +392,10 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
     if (out.hash == NULL) {
         (void)out_fail(&out, NG_EINTERNAL, "out of memory");
     } else if (write_header(&out, now_ms) == NG_OK) {
-        int rc = origin->backend->export_all(origin->db, &call->pub, write_record, &out);
+        struct abi_given given = {
+            .backend = origin->backend->name, .to.record = write_record, .user = &out};
+        int rc = origin->backend->export_all(origin->db, &call->pub, abi_give_record, &given);
+        rc = abi_given_end(call, &given, rc);
         if (out.rc == NG_OK && rc != NG_OK) {
             out.rc = rc;
         }

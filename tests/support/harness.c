@@ -249,3 +249,16 @@ void expect_error(struct harness *harness, const char *tool, const char *args, c
     assert_string_equal(answer.message, message);
     answer_free(&answer);
 }
+
+int harness_deliver(const struct ng_journal *journal, void *db, struct call *call,
+                    const struct ng_entry *entries, size_t count)
+{
+    const struct ng_entry **list = calloc(count + 1, sizeof(*list));
+    assert_non_null(list);
+    for (size_t i = 0; i < count; i++) {
+        list[i] = &entries[i];
+    }
+    int rc = journal->deliver(db, &call->pub, list, count);
+    free(list);
+    return rc;
+}

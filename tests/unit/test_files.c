@@ -58,7 +58,7 @@ static void test_never_blocks_a_loop(void **state)
     struct harness *harness = *state;
     struct call *call = harness_new_call(harness);
     struct files *files = harness->gateway->files;
-    struct ng_file file;
+    struct ng_file file = {.size = sizeof(file)};
     struct ng_file_list list = {.size = sizeof(list)};
     struct ng_file_edit change = {.size = sizeof(change)};
     struct ng_file_transfer transfer = {.size = sizeof(transfer)};
@@ -81,7 +81,7 @@ static void test_stat_and_read(void **state)
     char path[PATH_SIZE];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     put(harness, "f", "bytes");
     assert_int_equal(files_stat(files, call, in_root(harness, path, "f"), &file), NG_OK);
@@ -168,7 +168,7 @@ static void test_roots_of_other_spaces(void **state)
     char text[PATH_SIZE + 16];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     struct ng_str shared = in_root(harness, path, "");
     (void)in_root(harness, secret, "secret");
@@ -227,7 +227,7 @@ static void test_folders_of_a_plugin(void **state)
     struct call *mine = harness_new_call(harness);
     struct call *other = harness_new_call(harness);
     struct plugin owner = {.desc = {.name = "owner"}};
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     const struct ng_str *seen = NULL;
     mine->plugin = &owner;
     mine->may_block = true;
@@ -330,7 +330,7 @@ static void test_root_behind_a_link(void **state)
     char through[PATH_SIZE + 8];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     (void)snprintf(link, sizeof(link), "%s/link", harness->dir);
     (void)in_root(harness, path, "");
