@@ -15,8 +15,20 @@
 extern "C" {
 #endif
 
-struct ng_value; /* a parsed JSON value, see json.h */
+struct ng_value; /* a parsed JSON value, read-only; enum ng_type says of which type */
 struct ng_call;
+struct ng_draft;
+
+enum ng_type {
+    NG_TYPE_ABSENT = 0,
+    NG_TYPE_NULL = 1,
+    NG_TYPE_FALSE = 2,
+    NG_TYPE_TRUE = 3,
+    NG_TYPE_NUMBER = 4,
+    NG_TYPE_STRING = 5,
+    NG_TYPE_ARRAY = 6,
+    NG_TYPE_OBJECT = 7
+};
 
 /* Longest names, in bytes. Longer ones are NG_EINVAL. */
 #define NG_COLLECTION_MAX 64
@@ -172,6 +184,38 @@ struct ng_event {
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);
+
+/* ---- changes of documents ---- */
+
+/*
+ * Makes the next state of a document from the present one (revision 0 or deleted: there is
+ * none). Runs under the document's lock, against the newest state, committed or queued, and
+ * must be quick and free of I/O. It may run again later, on another thread, after the tool
+ * returned (another gateway changed the document meanwhile): `user` lies in call memory, and
+ * replies made in it are taken back before it runs again. The next state begins as a copy of
+ * the present one; without a draft call nothing is changed and no revision is made. Not NG_OK:
+ * nothing of the whole change is stored, and the call fails with it.
+ */
+typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user);
+
+/* A change of one document. Read by its size. */
+struct ng_change {
+    size_t size;
+    struct ng_key key;
+    ng_change_fn *fn;
+    void *user;
+    const char
+        *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
+    bool has_expected;          /* compare-and-swap: */
+    bool is_new;                /* the id was just made by chance: it is not looked for first.
+                                   Where it is taken nevertheless the change is NG_ECONFLICT */
+    uint64_t expected_revision; /* the present revision must be this (0: not there), else
+                                   NG_ECONFLICT */
+};
+
+/* Documents that one change may touch. */
+#define NG_CHANGES_MAX 64
 
 #ifdef __cplusplus
 }

@@ -37,8 +37,7 @@ struct ng_recall;
 struct ng_timeline;
 struct ng_journal;
 
-/* ---- who is calling
- * ---------------------------------------------------------------------------- */
+/* ---- who is calling ---- */
 
 enum ng_role { NG_ROLE_READER = 1, NG_ROLE_WRITER = 2, NG_ROLE_ADMIN = 3 };
 
@@ -63,8 +62,7 @@ struct ng_caller {
     struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
 };
 
-/* ---- a call
- * ------------------------------------------------------------------------------------ */
+/* ---- a call ---- */
 
 /* Never grows; everything else about a call is asked of the host. */
 struct ng_call {
@@ -75,55 +73,7 @@ struct ng_call {
     struct ng_str tool; /* name of the tool; "" in start(), open() and background work */
 };
 
-/* ---- JSON values (parsed, read-only)
- * ------------------------------------------------------------ */
-
-enum ng_type {
-    NG_TYPE_ABSENT = 0,
-    NG_TYPE_NULL = 1,
-    NG_TYPE_FALSE = 2,
-    NG_TYPE_TRUE = 3,
-    NG_TYPE_NUMBER = 4,
-    NG_TYPE_STRING = 5,
-    NG_TYPE_ARRAY = 6,
-    NG_TYPE_OBJECT = 7
-};
-
-/* ---- changes of documents
- * ----------------------------------------------------------------------- */
-
-/*
- * Makes the next state of a document from the present one (revision 0 or deleted: there is
- * none). Runs under the document's lock, against the newest state, committed or queued, and
- * must be quick and free of I/O. It may run again later, on another thread, after the tool
- * returned (another gateway changed the document meanwhile): `user` lies in call memory, and
- * replies made in it are taken back before it runs again. The next state begins as a copy of
- * the present one; without a draft call nothing is changed and no revision is made. Not NG_OK:
- * nothing of the whole change is stored, and the call fails with it.
- */
-typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user);
-
-/* A change of one document. Read by its size. */
-struct ng_change {
-    size_t size;
-    struct ng_key key;
-    ng_change_fn *fn;
-    void *user;
-    const char
-        *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
-    bool has_expected;          /* compare-and-swap: */
-    bool is_new;                /* the id was just made by chance: it is not looked for first.
-                                   Where it is taken nevertheless the change is NG_ECONFLICT */
-    uint64_t expected_revision; /* the present revision must be this (0: not there), else
-                                   NG_ECONFLICT */
-};
-
-/* Documents that one change may touch. */
-#define NG_CHANGES_MAX 64
-
-/* ---- asking, running, listing
- * -------------------------------------------------------------------- */
+/* ---- asking, running, listing ---- */
 
 enum ng_ask_kind {
     NG_ASK_FORM = 1,  /* elicitation: request = JSON of elicitation/create params */
@@ -144,8 +94,7 @@ typedef void ng_changed_fn(void *user, int rc);
 /* How a call ended; the sentence is lent. */
 typedef void ng_ended_fn(void *user, int rc, struct ng_str message);
 
-/* ---- the services of the gateway
- * ------------------------------------------------------------------ */
+/* ---- the services of the gateway ---- */
 
 /*
  * Read by its size, which is how much of it this gateway has (see NG_NEEDS_HOST). Unless a line
@@ -379,8 +328,7 @@ struct ng_host {
     void (*log_text)(struct ng_call *call, enum ng_level level, struct ng_str text);
 };
 
-/* ---- what a plugin declares
- * ------------------------------------------------------------------------ */
+/* ---- what a plugin declares ---- */
 
 enum ng_threads {
     NG_THREADS_SERIAL = 0,  /* one call at a time: the core takes the lock */
@@ -564,8 +512,7 @@ struct ng_plugin {
         &(plugin),                                                                             \
     }
 
-/* ---- the same, pleasant to read
- * --------------------------------------------------------------------- */
+/* ---- the same, pleasant to read ---- */
 
 /* return ng_fail(call, NG_EINVAL, "`limit` is %d, it must be at least 1", limit); */
 #define ng_fail(call, code, ...) ((call)->host->fail((call), (code), __VA_ARGS__))
