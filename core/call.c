@@ -7,6 +7,7 @@
 
 #include "gateway.h"
 #include "keys.h"
+#include "module_run.h"
 #include "str.h"
 
 #define CALL_NAME_MAX 64
@@ -241,6 +242,19 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
 const struct plugin *call_plugin(const struct call *call)
 {
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
+}
+
+struct pool_group *call_workers(const struct call *call)
+{
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
+    return plugin != NULL ? &plugin->workers : NULL;
+}
+
+void call_enter_module(const struct call *call, struct module_run *run)
+{
+    const char *what =
+        call->step != NULL || call->tool == NULL ? "a step" : call->tool->desc.name;
+    module_run_begin(run, call_plugin(call), what, call->caller.agent);
 }
 
 static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)

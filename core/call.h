@@ -270,6 +270,11 @@ extern const struct ng_host call_host;
 
 /* The plugin whose code this call runs; NULL: none's. */
 const struct plugin *call_plugin(const struct call *call);
+/* Its share of the workers, for a task of the call; NULL: the core's own work has none. */
+struct pool_group *call_workers(const struct call *call);
+struct module_run;
+/* This thread runs the plugin's code until module_run_end(). */
+void call_enter_module(const struct call *call, struct module_run *run);
 
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);

@@ -12,9 +12,11 @@
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
+#include "module_run.h"
 #include "record.h"
 #include "str.h"
 #include "timers.h"
+#include "watchdog.h"
 
 /* Arguments up to this many bytes may be handled on an event loop. */
 #define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
@@ -299,12 +301,14 @@ void dispatch_expire(struct call *call)
 
 static int dispatch_run(struct call *call)
 {
-    if (call->step != NULL) {
-        return call->step(&call->pub, call->step_user);
-    }
+    struct module_run run;
     const struct tool *tool = call->tool;
     struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
-    return tool->desc.run(tool->plugin->self, &call->pub, args);
+    call_enter_module(call, &run);
+    int rc = call->step != NULL ? call->step(&call->pub, call->step_user)
+                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+    module_run_end(&run);
+    return rc;
 }
 
 /* A code without a sentence is a failure all the same; a sentence without a code is not. */
@@ -426,6 +430,7 @@ static int dispatch_submit(struct call *call)
     struct gateway *gateway = call->gateway;
     call->is_async = true;
     call->task.run = call->begin != NULL ? dispatch_begin : dispatch_on_worker;
+    call->task.group = call_workers(call);
     call->gate_entry.enter = dispatch_gate_entered;
     call->gate_entry.user = call;
     call_ref(call); /* the run's */
@@ -467,7 +472,9 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     store_run_begins(call->gateway->store, call);
+    watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
+    watchdog_loop_end(call->gateway->watchdog);
     dispatch_leave_gate(call, gate);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
@@ -546,7 +553,8 @@ int dispatch(struct call *call)
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     atomic_store(&call->pending, 1);
-    bool from_memory = (call->tool->desc.flags & NG_TOOL_MEMORY) != 0;
+    bool from_memory =
+        (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
     if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
         (call->idempotency_key.len == 0 || call->read_only)) {
         rc = dispatch_inline(call);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "files_state.h"
+#include "module_run.h"
 #include "str.h"
 
 static int edit_begin(struct file_op *op);
@@ -75,7 +76,10 @@ static int edit_run(struct file_op *op)
     if (draft == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
     }
+    struct module_run run;
+    call_enter_module(call, &run);
     int rc = op->edit.fn(&call->pub, &op->present, draft, op->edit.user);
+    module_run_end(&run);
     if (rc == NG_EWOULDBLOCK) {
         const struct timespec pause = {0, NG_FILE_PAUSE_MS * 1000000L};
         (void)nanosleep(&pause, NULL);

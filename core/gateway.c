@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "cluster.h"
+#include "crash.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -23,12 +24,15 @@
 #include "record.h"
 #include "str.h"
 #include "timers.h"
+#include "watchdog.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
 #define GATEWAY_LOCK_STEP_MS 20
 /* What a cell that does not let itself be interrupted takes to be given up, and more. */
 #define GATEWAY_CLOSE_MS 8000
 #define GATEWAY_ERRNO_TEXT 128
+/* Names of plugins left out, for /readyz. */
+#define GATEWAY_LEFT_OUT_MAX ((size_t)16 * 1024)
 
 static const char *errno_text(int number, char *text, size_t size)
 {
@@ -386,6 +390,11 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     int rc = gateway_lock_data_dir(gateway->data_dir, wait_ms, &gateway->lock_fd, error);
     if (rc == NG_OK) {
+        crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
+        crash_remember_in(gateway->data_dir);
+        rc = watchdog_new(gateway->metrics, &gateway->watchdog);
+    }
+    if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
                       &gateway->pool);
     }
@@ -427,6 +436,7 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
         return NG_EINTERNAL;
     }
     call_init_spares(gateway);
+    buf_init(&gateway->left_out, GATEWAY_LEFT_OUT_MAX);
     gateway->host = call_host;
     gateway->config = config;
     gateway->lock_fd = -1;
@@ -485,7 +495,7 @@ void gateway_close(struct gateway *gateway)
     store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {
-        registry_stop(gateway->registry);
+        registry_stop(gateway->registry, gateway->watchdog);
     }
     files_close(gateway->files);
     store_close(gateway->store);
@@ -497,6 +507,7 @@ void gateway_close(struct gateway *gateway)
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
+    watchdog_free(gateway->watchdog);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);
@@ -510,6 +521,10 @@ void gateway_close(struct gateway *gateway)
     if (gateway->lock_fd >= 0) {
         close(gateway->lock_fd);
     }
+    if (gateway->data_dir != NULL) {
+        crash_remember_in(NULL);
+    }
+    buf_done(&gateway->left_out);
     call_free_spares(gateway);
     free(gateway->data_dir);
     free(gateway);

@@ -25,6 +25,7 @@ struct keys;
 struct places;
 struct cluster;
 struct recorder;
+struct watchdog;
 
 struct gateway {
     struct ng_host
@@ -44,6 +45,8 @@ struct gateway {
     struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;    /* places.h: who has how many of limits.streams */
     struct timers *timers;     /* deadlines of calls */
+    struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
+    struct buf left_out;       /* plugins left out for their crashes: a name a line */
     struct module **modules;
     size_t module_count;
     int lock_fd;
