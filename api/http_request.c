@@ -323,6 +323,30 @@ static int check_names(struct http_request *request)
     return NG_EFORBIDDEN;
 }
 
+/* The connection counts for the agent whose key came on it. */
+static void count_connection(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    int rc = NG_OK;
+    if (request->caller.key != NULL && !connection->auth.is_socket) {
+        rc = http_watch_agent(&request->server->watch, connection, request->caller.agent);
+    }
+    if (rc == NG_OK) {
+        atomic_store_explicit(&connection->trusted, true, memory_order_relaxed);
+        return;
+    }
+    unsigned limit = atomic_load(&request->gateway->limits.connections);
+    request->fault.fatal = true;
+    if (rc == NG_EBUSY) {
+        fault(request, rc,
+              "This agent has %u connections open, its half of limits.connections; close some "
+              "of them, or send several requests over one",
+              limit - limit / 2);
+    } else {
+        fault(request, rc, "Out of memory");
+    }
+}
+
 static int check_caller(struct http_request *request)
 {
     struct auth_refusal refusal;
@@ -344,7 +368,7 @@ static int check_caller(struct http_request *request)
             request->caller.traceparent = request->headers.traceparent;
         }
         http_access_caller(request, NULL);
-        atomic_store_explicit(&request->connection->trusted, true, memory_order_relaxed);
+        count_connection(request);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
