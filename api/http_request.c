@@ -84,6 +84,7 @@ static int body_room(struct http_request *request, size_t need)
         atomic_init(&body->refs, 1);
         body->len = 0;
         body->counted = 0;
+        memset(&body->values, 0, sizeof(body->values));
         body->gateway = request->gateway;
     }
     body->cap = cap;
@@ -99,7 +100,7 @@ static int body_weigh(struct http_request *request)
     if (body == NULL || body->len <= BODY_UNWEIGHED) {
         return NG_OK;
     }
-    size_t values = json_count_values(http_request_text(request));
+    size_t values = json_counted_values(&body->values);
     return body_count(request, body, body->cap + values * sizeof(struct ng_value));
 }
 
@@ -161,8 +162,10 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
     if (rc != NG_OK) {
         fault_no_room(request, rc);
     } else {
-        memcpy(request->body->data + request->body->len, data, len);
-        request->body->len += len;
+        struct http_body *body = request->body;
+        memcpy(body->data + body->len, data, len);
+        body->len += len;
+        json_count_piece(&body->values, str_make(data, len));
     }
     return true;
 }
@@ -210,6 +213,7 @@ void http_request_begin(struct http_request *request, const char *target)
     http_reply_clear(request);
     if (request->body != NULL) {
         request->body->len = 0;
+        memset(&request->body->values, 0, sizeof(request->body->values));
     }
     (void)http_check_target(target, &request->target, &request->fault);
 }

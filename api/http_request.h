@@ -42,8 +42,9 @@ struct http_body {
     size_t len;
     size_t counted; /* bytes of it in limits.buffered */
     size_t agent_len;
-    char agent[64]; /* whose bytes they are */
+    char agent[HTTP_AGENT_MAX]; /* whose bytes they are */
     struct gateway *gateway;
+    struct json_counter values; /* of what is in it: as a tree it takes more memory */
     char data[];
 };
 
