@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buffered.h"
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
 #include "json.h"
 #include "keys.h"
-#include "places.h"
 #include "routes.h"
 #include "str.h"
 
@@ -32,9 +32,7 @@ static void body_unref(void *object)
         return;
     }
     if (body->counted > 0) {
-        places_give_many(body->gateway->buffered, str_make(body->agent, body->agent_len),
-                         body->counted);
-        (void)metrics_use(body->gateway->metrics, METRICS_BUFFERED, -(int64_t)body->counted);
+        buffered_give(body->gateway, str_make(body->agent, body->agent_len), body->counted);
     }
     free(body);
 }
@@ -42,7 +40,6 @@ static void body_unref(void *object)
 /* Counts what a body of `cap` bytes takes of limits.buffered, of which one agent has half. */
 static int body_count(struct http_request *request, struct http_body *body, size_t cap)
 {
-    struct gateway *gateway = request->gateway;
     size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
     if (more == 0) {
         return NG_OK;
@@ -55,15 +52,10 @@ static int body_count(struct http_request *request, struct http_body *body, size
             memcpy(body->agent, agent.data, body->agent_len);
         }
     }
-    size_t limit = atomic_load(&gateway->limits.buffered);
-    int rc = places_take_many(gateway->buffered, str_make(body->agent, body->agent_len),
-                              body->counted, more, limit);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    int64_t used = metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
-    body->counted += more;
-    return used > (int64_t)limit ? NG_EBUSY : NG_OK;
+    int rc = buffered_take(request->gateway, str_make(body->agent, body->agent_len),
+                           body->counted, more);
+    body->counted += rc == NG_OK ? more : 0;
+    return rc;
 }
 
 static int body_room(struct http_request *request, size_t need)

@@ -173,7 +173,9 @@ const struct ng_option gateway_options[] = {
         .fallback = "256MiB",
         .min = 1,
         .max = 1024 * GIB,
-        .help = "Memory for the bodies and results of all calls together.",
+        .help =
+            "Memory for the bodies, results and subscriptions of all calls together; one agent "
+            "has half of it for bodies and subscriptions.",
     },
     {
         .name = "limits.call_timeout",

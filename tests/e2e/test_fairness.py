@@ -261,3 +261,53 @@ def test_what_counts_against_a_rate(start):
     headers = {**JSON, "MCP-Protocol-Version": "2025-03-26", **bearer(add(gateway.data_dir, "d", "--rate", "1/min"))}
     answers = gateway.client.post("/mcp", json=batch, headers=headers).json()
     assert [answer.get("error", {}).get("code") for answer in answers] == [None, 429, 429]
+
+
+# ---- subscriptions
+
+
+def session(gateway, agent):
+    """The headers of a new session."""
+    headers = {**JSON, "X-Notegate-Agent": agent}
+    answer = gateway.client.post("/mcp", json=INITIALIZE, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return headers | {"Mcp-Session-Id": answer.headers["mcp-session-id"]}
+
+
+def subscribe(gateway, headers, number, count=50):
+    """A batch of subscriptions to URIs of 1 kB; what became of each."""
+    batch = [{"jsonrpc": "2.0", "id": at, "method": "resources/subscribe",
+              "params": {"uri": f"notegate://shared/notebook/{number}-{at}-" + "x" * 1000}} for at in range(count)]
+    answer = gateway.client.post("/mcp", json=batch, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return ["error" not in one for one in answer.json()], answer.text
+
+
+def test_subscriptions_count_against_the_buffers(start):
+    gateway = start(sets=["limits.buffered=1MiB"])
+    sessions = [session(gateway, "flood") for _ in range(4)]
+    refused = ""
+    for number in range(8):
+        done, text = subscribe(gateway, sessions[number % 4], number)
+        refused = refused or ("" if all(done) else text)
+    assert "limits.buffered" in refused and "unsubscribe" in refused
+    for number in range(500):  # what the batches' own bodies had of it
+        alone = {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe",
+                 "params": {"uri": f"notegate://shared/notebook/{number}-" + "y" * 1000}}
+        answer = gateway.client.post("/mcp", json=alone, headers=sessions[0])
+        if answer.status_code != 200:
+            break
+    assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0, answer.text
+    used = gateway.in_use("buffered")
+    assert 400 * 1024 < used <= 512 * 1024, used
+    done, text = subscribe(gateway, session(gateway, "polite"), 0)
+    assert all(done), text
+    # What is known is not counted twice, and what is given back is free.
+    before = gateway.in_use("buffered")
+    assert subscribe(gateway, sessions[0], 0, 1)[0] == [True]
+    assert gateway.in_use("buffered") == before
+    for headers in sessions:
+        assert gateway.client.delete("/mcp", headers=headers).status_code == 204
+    eventually(lambda: gateway.in_use("buffered") < before - 400 * 1024, what="the flood's bytes to be given back")
+    done, text = subscribe(gateway, session(gateway, "flood"), 0)
+    assert all(done), text
