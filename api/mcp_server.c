@@ -200,7 +200,7 @@ static bool take_rate(struct mcp_exchange *exchange, const struct mcp_method *me
         dispatch_take_rate(exchange->call) == NG_OK) {
         return true;
     }
-    mcp_answer_failed(exchange, MCP_INTERNAL_ERROR, no_text);
+    mcp_answer_failed(exchange, no_text);
     return false;
 }
 

@@ -121,6 +121,8 @@ void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const cha
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
+/* A failure's sentence, and its hint behind `between`. buf_done(both) it. */
+void mcp_join_hint(struct buf *both, const struct result *result, const char *between);
 /* A handler that returned NG_PENDING has its answer printed. */
 void mcp_exchange_finish(struct mcp_exchange *exchange);
 
