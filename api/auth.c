@@ -405,3 +405,17 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
     }
     return NG_OK;
 }
+
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call)
+{
+    struct auth_caller *kept = arena_zalloc(&call->arena, sizeof(*kept));
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = *caller;
+    kept->agent = arena_copy(&call->arena, caller->agent);
+    kept->space = arena_copy(&call->arena, caller->space);
+    kept->request_id = arena_copy(&call->arena, caller->request_id);
+    kept->traceparent = arena_copy(&call->arena, caller->traceparent);
+    return call->arena.starved ? NULL : kept;
+}

@@ -213,7 +213,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
     }
-    if (reply->close || atomic_load(&request->gateway->stopping)) {
+    /* libmicrohttpd takes a bare LF for the end of a chunk's size line, where a proxy may read
+     * on: what follows a chunked body is never believed to be another request. */
+    if (reply->close || request->headers.chunked || atomic_load(&request->gateway->stopping)) {
         ok = ok && add(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
     return ok;

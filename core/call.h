@@ -141,7 +141,7 @@ struct call {
     int64_t started_ns;            /* CLOCK_MONOTONIC */
     int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
     bool may_block;                /* of the thread that runs the tool just now */
-    bool read_only;                /* by the tool's declaration and this call's arguments */
+    atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
     bool in_gate;                  /* holds the gate of its plugin */
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
@@ -181,7 +181,8 @@ struct call {
     struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
     size_t change_count;         /* all of them */
     bool no_deadline;            /* of the request: what takes as long as it takes */
-    bool no_rate; /* of the request: goes on with what was counted when it began */
+    bool no_rate;  /* of the request: goes on with what was counted when it began */
+    bool unparsed; /* its arguments are parsed on a worker */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

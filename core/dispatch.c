@@ -18,9 +18,6 @@
 #include "timers.h"
 #include "watchdog.h"
 
-/* Arguments up to this many bytes may be handled on an event loop. */
-#define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
-
 static void dispatch_on_worker(struct task *task);
 
 static struct call *call_of_task(struct task *task)
@@ -424,12 +421,33 @@ static void dispatch_begin(struct task *task)
     }
 }
 
+/* The caller was let in and the tool is known; everything else waits for the arguments. */
+static void dispatch_unparsed(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    int rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
+                 : dispatch_prepare(call);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+        return;
+    }
+    call->task.run = dispatch_on_worker;
+    dispatch_on_worker(task);
+}
+
 /* Hands the call to the workers. NG_OK: done with a failure; NG_PENDING. */
 static int dispatch_submit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
     call->is_async = true;
-    call->task.run = call->begin != NULL ? dispatch_begin : dispatch_on_worker;
+    if (call->begin != NULL) {
+        call->task.run = dispatch_begin;
+    } else {
+        call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
+    }
     call->task.group = call_workers(call);
     call->gate_entry.enter = dispatch_gate_entered;
     call->gate_entry.user = call;
@@ -504,6 +522,31 @@ static int dispatch_inline(struct call *call)
     return rc;
 }
 
+static int dispatch_rate(struct call *call)
+{
+    int retry_s = 0;
+    if (call->no_rate || key_take(call->key, &retry_s)) {
+        return NG_OK;
+    }
+    bool slow = call->key->rate < 1;
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    call->work.retry_after_s = retry_s;
+    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
+    return NG_ERATE;
+}
+
+int dispatch_take_rate(struct call *call)
+{
+    int rc = dispatch_rate(call);
+    if (rc != NG_OK) {
+        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
+        call_complete_result(call);
+        call->result = call->work;
+    }
+    return rc;
+}
+
 static int dispatch_admit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
@@ -517,16 +560,7 @@ static int dispatch_admit(struct call *call)
     if (rc != NG_OK) {
         return rc;
     }
-    int retry_s = 0;
-    if (!call->no_rate && !key_take(call->key, &retry_s)) {
-        bool slow = call->key->rate < 1;
-        call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-                  slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
-        call->work.retry_after_s = retry_s;
-        call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
-        return NG_ERATE;
-    }
-    return NG_OK;
+    return dispatch_rate(call);
 }
 
 static int dispatch_end_now(struct call *call)
@@ -538,8 +572,10 @@ static int dispatch_end_now(struct call *call)
 int dispatch(struct call *call)
 {
     int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    call->unparsed =
+        call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        rc = dispatch_prepare(call);
+        rc = call->unparsed ? dispatch_find(call) : dispatch_prepare(call);
     } else if (rc == NG_ERATE) {
         (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
