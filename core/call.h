@@ -227,7 +227,7 @@ void call_free_spares(struct gateway *gateway);
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
-                    enum ng_role role, enum ng_mode mode);
+                    enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
 
 /* From any thread: the client has left or cancelled. */

@@ -80,7 +80,7 @@ static void test_refusals(void **state)
     call_unref(call);
     call = job_new(&harness, &job, "a", "d_echo", "{}");
     assert_int_equal(call_set_caller(call, ng_str_of("a"), ng_str_of("other"), NG_ROLE_WRITER,
-                                     NG_MODE_AGENT),
+                                     NG_MODE_AGENT, true),
                      NG_OK);
     assert_int_equal(call_allow_spaces(call, &only, 1, false), NG_OK);
     job_start(&job);

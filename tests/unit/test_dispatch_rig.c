@@ -446,7 +446,7 @@ struct call *job_new(struct harness *harness, struct job *job, const char *agent
     job->call = call_new(harness->gateway);
     assert_non_null(job->call);
     assert_int_equal(call_set_caller(job->call, ng_str_of(agent), str_make(NULL, 0),
-                                     NG_ROLE_ADMIN, NG_MODE_AGENT),
+                                     NG_ROLE_ADMIN, NG_MODE_AGENT, true),
                      NG_OK);
     job->call->tool_name = ng_str_of(tool);
     job->call->args_text = ng_str_of(args);
