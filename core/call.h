@@ -254,6 +254,9 @@ void call_fail_later(struct call *call, int code, const char *sentence);
 /* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
  * gets. */
 void call_complete_result(struct call *call);
+/* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
+ * size of its answer. */
+void call_fit_result(struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 
