@@ -34,6 +34,7 @@ struct auth_caller {
     struct ng_str space; /* the one named, or absent */
     enum ng_role role;
     enum ng_mode mode;
+    bool run;                    /* code */
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;

@@ -114,6 +114,13 @@ static bool option_expires(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_run(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->run = true;
+    return true;
+}
+
 static bool option_all(struct command_line *line, const char *value)
 {
     (void)value;
@@ -181,6 +188,8 @@ const struct option_row option_table[] = {
      "reader, writer or admin (default: writer)"},
     {"mode", 0, "MODE", OPTION_KEY, false, option_mode,
      "the highest mode: ask, edit or agent (default: agent)"},
+    {"run", 0, NULL, OPTION_KEY, false, option_run,
+     "the key may run code: cells run as the gateway's user, and reach what that reaches"},
     {"tool", 0, "TOOL", OPTION_KEY, false, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
     {"rate", 0, "N/s", OPTION_KEY, false, option_rate,

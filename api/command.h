@@ -54,6 +54,7 @@ struct command_line {
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
     const char *format;
+    bool run;        /* of a key: it may run code */
     bool all;        /* keys: also those that have ended */
     bool needs_data; /* as of the command, by its words */
     bool json, help_config, force, help, version, help_man;

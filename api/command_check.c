@@ -13,11 +13,13 @@
 #include "http_tls.h"
 #include "journal.h"
 #include "json.h"
+#include "keys.h"
 #include "str.h"
 #include "target.h"
 
 #define CHECK_ERROR_MAX ((size_t)64 * 1024)
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
+#define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
 #define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
 
 struct check {
@@ -221,6 +223,40 @@ static void check_data_dir(struct check *check)
     check_permissions(check, "data directory", dir);
 }
 
+/* As the gateway that serves lists them. */
+static void check_served_runners(struct check *check)
+{
+    struct target_answer answer;
+    struct client_request request = {.method = "GET", .path = "/v1/keys?all=true"};
+    struct arena arena;
+    struct buf text;
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    arena_init(&arena, CHECK_KEYS_MAX);
+    buf_init(&text, CHECK_ERROR_MAX);
+    bool told =
+        target_request(&check->target, &request, &answer) == NG_OK && answer.status == 200 &&
+        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
+    check_line(check, told, "run code", "%s",
+               told ? buf_cstr(&text) : "the gateway does not tell its keys");
+    target_answer_done(&answer);
+    buf_done(&text);
+    arena_done(&arena);
+}
+
+static void check_runners(struct check *check, struct gateway *gateway, struct call *call)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (keys_run_matters(gateway)) {
+        int rc = keys_runners(gateway->keys, call, &text);
+        check_line(check, rc == NG_OK, "run code", "%s",
+                   rc == NG_OK ? buf_cstr(&text) : "out of memory for the keys");
+    }
+    buf_done(&text);
+}
+
 static void check_running(struct check *check)
 {
     struct target_answer answer;
@@ -311,6 +347,8 @@ static void check_open(struct check *check)
         check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
         struct call *call = call_new(gateway);
         if (call != NULL) {
+            check_runners(check, gateway, call);
+            call_reset_result(call);
             check_health(check, gateway, call);
         } else {
             check_line(check, false, "documents", "out of memory for asking them");
@@ -340,9 +378,13 @@ static void check_all(struct check *check)
     if (!opens) {
         check_listen(check, check->described);
     }
+    bool runs = keys_run_matters(check->described);
     gateway_close(check->described);
     if (check->running) {
         check_running(check);
+        if (runs) {
+            check_served_runners(check);
+        }
     } else if (opens) {
         check_open(check);
     }

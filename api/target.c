@@ -341,5 +341,5 @@ int target_set_caller(const struct command_line *line, struct call *call)
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
     return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
-                           ng_str_of(line->space), NG_ROLE_ADMIN, mode);
+                           ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

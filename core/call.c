@@ -109,6 +109,7 @@ struct call *call_new(struct gateway *gateway)
     call->caller.agent = ng_str_of("local");
     call->caller.role = NG_ROLE_ADMIN;
     call->caller.mode = NG_MODE_AGENT;
+    call->caller.run = true;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
     call->reply_buf.starved = &call->arena.starved;
@@ -191,7 +192,7 @@ static bool call_space_valid(struct ng_str space)
 }
 
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
-                    enum ng_role role, enum ng_mode mode)
+                    enum ng_role role, enum ng_mode mode, bool run)
 {
     if (agent.data != NULL) {
         if (!call_name_valid(agent)) {
@@ -214,6 +215,7 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
     }
     call->caller.role = role;
     call->caller.mode = mode;
+    call->caller.run = run;
     if (call->caller.agent.data == NULL ||
         (space.data != NULL && call->caller.space.data == NULL)) {
         return call_fail(call, NG_EINTERNAL, "out of memory");

@@ -228,7 +228,7 @@ void call_free_spares(struct gateway *gateway);
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
-                    enum ng_role role, enum ng_mode mode);
+                    enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
 
 /* From any thread: the client has left or cancelled. */
@@ -255,6 +255,9 @@ void call_fail_later(struct call *call, int code, const char *sentence);
 /* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
  * gets. */
 void call_complete_result(struct call *call);
+/* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
+ * size of its answer. */
+void call_fit_result(struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 

@@ -181,7 +181,7 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
     }
     *write = (struct host_write){call, done, user};
     call->deadline_ns = clock_monotonic_ns() + gateway->limits.call_timeout_ms * 1000000;
-    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT);
+    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT, false);
     if (rc == NG_OK) {
         rc = host_take_changes(call, changes, count, &changes);
     }

@@ -89,7 +89,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
         space = call->caller.space;
     }
     int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
-                             call->caller.mode);
+                             call->caller.mode, call->caller.run);
     if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
         rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
                                call->caller.all_spaces);

@@ -180,7 +180,7 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
     struct call *call = call_new(harness->gateway);
     assert_non_null(call);
     (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
-                          NG_MODE_AGENT);
+                          NG_MODE_AGENT, true);
     call->tool_name = ng_str_of(tool);
     call->args_text = ng_str_of(args);
     call->done = waiter_done;

@@ -41,7 +41,8 @@
       "not an answer: what was asked may block and this thread must not; return it, and the "  \
       "gateway runs the tool again on a worker")                                               \
     X(NG_EINPUT, -25, "INPUT_REQUIRED", 500,                                                   \
-      "not an answer: the user was asked; return it, and the tool runs again with the answer")
+      "not an answer: the user was asked; return it, and the tool runs again with the answer") \
+    X(NG_ERUN, -26, "RUN_FORBIDDEN", 403, "the caller has no right to run code")
 
 enum ng_error {
     NG_OK = 0,

@@ -60,6 +60,8 @@ struct ng_caller {
     bool all_spaces; /* admin */
     struct ng_str request_id;
     struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
+    bool run; /* may run code (NG_EFFECT_RUNS). A tool that runs code only for some arguments
+                 fails those calls with NG_ERUN where this is false */
 };
 
 /* ---- a call ---- */
@@ -340,7 +342,10 @@ enum ng_threads {
 enum ng_effect {
     NG_EFFECT_WRITES = 0,
     NG_EFFECT_READS = 1,
-    NG_EFFECT_ADMIN = 2 /* only role admin */
+    NG_EFFECT_ADMIN = 2, /* only role admin */
+    /* Runs code that the caller chose: needs what WRITES needs, and the right to run code
+     * (`notegate key add --run`); NG_ERUN without it. */
+    NG_EFFECT_RUNS = 3
 };
 
 enum ng_tool_flags {
