@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -240,6 +241,8 @@ int command_serve(struct command_line *line)
     /* Before any thread is there: they all inherit it, so that only this thread sees them. */
     serve_signals(&serve.signals);
     (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
+    /* A program that loses its parents stays below us, where it is known for one of ours. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (target_find(line, &target, &running) != COMMAND_OK) {
         return COMMAND_FAILED;
     }

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "auth_peer.h"
 #include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
@@ -132,7 +133,9 @@ struct http_connection {
     long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
     bool half_closed, left;     /* the watch's */
     struct auth_connection auth;
-    bool auth_known;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
     char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
     struct http_request request;
