@@ -118,7 +118,8 @@ static void identify_user(struct http_connection *connection)
     }
     int rc = auth_peer_find(&connection->peer, &connection->local, &connection->at_peer);
     uid_t uid = connection->at_peer.uid;
-    connection->auth.is_own_user = rc == NG_OK && uid == geteuid() && trust_knows_user(uid);
+    bool own = uid == geteuid() || (uid == 0 && connection->server->gateway->serves_root);
+    connection->auth.is_own_user = rc == NG_OK && own && trust_knows_user(uid);
     /* Then the next request asks again. */
     connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
     connection->auth_known = !connection->auth.is_unknown;
@@ -137,7 +138,9 @@ static void identify_started(struct http_connection *connection)
                       : auth_started_process(peer.pid, connection->since_ticks);
     } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
         return;
-    } else if (connection->at_peer.inode != 0) {
+    } else if (connection->at_peer.inode != 0 &&
+               (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
+        /* What we start does not become another user, but where we are root. */
         started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid);
     }
     connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;

@@ -15,7 +15,8 @@
 
 static const char *config_default_data_dir(struct config *config)
 {
-    if (geteuid() == 0) {
+    /* A gateway that becomes a user keeps root's place, also when that user asks. */
+    if (geteuid() == 0 || config_is_set(config, "user")) {
         return CONFIG_ROOT_DATA;
     }
     struct ng_str base = config_source_env(&config->sources, ng_str_of("XDG_DATA_HOME"));

@@ -137,6 +137,7 @@ def check_notebook(place, block):
 
 
 def check_serve(place, block):
+    (place.home / "project").mkdir(exist_ok=True)
     environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "other"), NOTEGATE_LISTEN="127.0.0.1:0")
     process = subprocess.Popen(["bash", "-c", "exec " + block.strip()], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=environ, cwd=place.home)
