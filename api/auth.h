@@ -19,6 +19,7 @@ struct auth_connection {
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
 };
 
 /* What of a request's headers decides. All lent; absent = {NULL, 0}. */

@@ -52,6 +52,11 @@ static bool option_data_dir(struct command_line *line, const char *value)
     return command_add_set(line, "data_dir", value);
 }
 
+static bool option_user(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "user", value);
+}
+
 static bool option_root(struct command_line *line, const char *value)
 {
     struct ng_str roots = arena_printf(&line->arena, "%s%s%s", line->roots ? line->roots : "",
@@ -204,6 +209,8 @@ const struct option_row option_table[] = {
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
      "print every configuration key with its type, default, present value and help"},
     {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
+    {"user", 0, "NAME", OPTION_SERVE, false, option_user,
+     "started as root: the user to become before anything is opened"},
     {"config", 'c', "FILE", OPTION_CONFIG, false, option_config, "the configuration file"},
     {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, option_set,
      "set a configuration key, lists by commas (repeatable)"},

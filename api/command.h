@@ -34,7 +34,8 @@ enum command_option {
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7     /* what describes a key */
+    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_SERVE = 1 << 8   /* --user */
 };
 
 struct command;

@@ -139,6 +139,19 @@ static void check_tls(struct check *check, struct gateway *gateway)
     buf_done(&warnings);
 }
 
+static void check_configuration(struct check *check, const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    check_line(check, true, "configuration", "%s",
+               file == NULL ? "no file; defaults, environment and flags" : file);
+    if (passed != NULL) {
+        check_line(check, true, "configuration",
+                   "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
+                   passed);
+    }
+}
+
 /* Loads the configuration and all modules. False: nothing else can be checked. */
 static bool check_describe(struct check *check)
 {
@@ -154,9 +167,7 @@ static bool check_describe(struct check *check)
         check_line(check, false, "configuration", "%s", buf_cstr(&error));
         config_free(config);
     } else {
-        const char *file = config_file(gateway->config);
-        check_line(check, true, "configuration", "%s",
-                   file == NULL ? "no file; defaults, environment and flags" : file);
+        check_configuration(check, gateway->config);
         check_modules(check, gateway);
         check_tls(check, gateway);
         check_files_limit(check, gateway);
@@ -193,11 +204,19 @@ static int check_help_config(struct command_line *line)
 
 /* ---- the data directory and what lies in it ---- */
 
-static void check_permissions(struct check *check, const char *what, const char *path)
+/* made: the start makes it where it is missing. */
+static void check_permissions(struct check *check, const char *what, const char *path,
+                              bool made)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        check_line(check, errno == ENOENT, what, "%s is not there yet", path);
+    if (stat(path, &info) != 0 && errno == ENOENT) {
+        check_line(check, made, what,
+                   made ? "%s is not there yet"
+                        : "%s is not there: make the "
+                          "folder, or name another",
+                   path);
+    } else if (stat(path, &info) != 0) {
+        check_line(check, false, what, "%s: %s", path, strerrordesc_np(errno));
     } else if (!S_ISDIR(info.st_mode)) {
         check_line(check, false, what, "%s is no directory; choose another path", path);
     } else if (access(path, R_OK | W_OK | X_OK) != 0) {
@@ -209,18 +228,28 @@ static void check_permissions(struct check *check, const char *what, const char 
     }
 }
 
-/* Other users must not read what agents keep. */
+/* Other users must not read what agents keep. Of a gateway that serves it, only the mode
+ * counts: root may ask, too. */
 static void check_data_dir(struct check *check)
 {
     struct stat info;
+    struct buf error;
     const char *dir = check->target.data_dir;
-    if (stat(dir, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & 0077) != 0) {
-        check_line(check, false, "data directory",
-                   "%s has mode %04o: other users can get in; do `chmod 700 %s`", dir,
-                   (unsigned)(info.st_mode & 0777), dir);
-        return;
+    bool there = stat(dir, &info) == 0;
+    bool others = there && info.st_uid != geteuid();
+    buf_init(&error, CHECK_ERROR_MAX);
+    if (others && check->running && (info.st_mode & 0077) == 0) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else if (gateway_check_data_dir(dir, &error) != NG_OK) {
+        check_line(check, false, "data directory", "%s", buf_cstr(&error));
+    } else if (there) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else {
+        check_line(check, true, "data directory", "%s is not there yet", dir);
     }
-    check_permissions(check, "data directory", dir);
+    buf_done(&error);
 }
 
 /* As the gateway that serves lists them. */
@@ -279,6 +308,7 @@ static void check_roots(struct check *check, struct gateway *gateway)
 {
     const struct ng_str *roots = NULL;
     size_t count = config_list(gateway->config, "roots", &roots);
+    bool named = config_is_set(gateway->config, "roots");
     for (size_t i = 0; i < count; i++) {
         struct buf path;
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
@@ -287,7 +317,7 @@ static void check_roots(struct check *check, struct gateway *gateway)
         size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
         buf_init(&path, CHECK_ERROR_MAX);
         if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
-            check_permissions(check, "root", buf_cstr(&path));
+            check_permissions(check, "root", buf_cstr(&path), !named);
         } else {
             check_line(check, false, "root", "out of memory for its path");
         }
@@ -354,7 +384,9 @@ static void check_open(struct check *check)
             check_line(check, false, "documents", "out of memory for asking them");
         }
         call_unref(call);
-        check_roots(check, gateway);
+        if (!config_is_set(gateway->config, "roots")) {
+            check_roots(check, gateway); /* the default was just made */
+        }
     }
     gateway_close(gateway);
     buf_done(&error);
@@ -372,9 +404,13 @@ static void check_all(struct check *check)
         return;
     }
     check_data_dir(check);
-    bool owned = check->running || target_check_owner(&check->target) == COMMAND_OK;
-    bool opens = !check->running && owned && !check->failed;
-    check->failed = check->failed || !owned;
+    if (!check->running) {
+        (void)target_check_owner(&check->target); /* tells how it is run as the right user */
+    }
+    if (check->running || config_is_set(check->described->config, "roots")) {
+        check_roots(check, check->described);
+    }
+    bool opens = !check->running && !check->failed;
     if (!opens) {
         check_listen(check, check->described);
     }

@@ -20,7 +20,7 @@ const struct command command_table[] = {
             "not "
             "wait for calls. SIGHUP reads the configuration again, takes over what can be "
             "changed while running and reports what cannot.",
-        .options = OPTION_CONFIG,
+        .options = OPTION_CONFIG | OPTION_SERVE,
         .run = command_serve,
     },
     {

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "auth_peer.h"
 #include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
@@ -140,7 +141,9 @@ struct http_connection {
     char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     struct auth_connection auth;
-    bool auth_known;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
     char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
     struct http_request request;

@@ -95,7 +95,7 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
 
 static int admin_start(struct http_request *request, ng_step_fn *step)
 {
-    if (!request->connection->auth.is_socket) {
+    if (!request->connection->auth.is_socket || request->connection->auth.is_started) {
         return admin_refuse(request, NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");

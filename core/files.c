@@ -97,26 +97,7 @@ static void files_split_root(struct ng_str text, struct ng_str *ret_space,
     }
 }
 
-/* The folder and those above it, mode 0700. */
-static int files_make_root(char *path)
-{
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at != '/') {
-            continue;
-        }
-        *at = '\0';
-        int rc = mkdir(path, S_IRWXU);
-        int error = errno;
-        *at = '/';
-        if (rc != 0 && error != EEXIST) {
-            errno = error;
-            return -1;
-        }
-    }
-    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST ? 0 : -1;
-}
-
-/* owner: it is a folder of this plugin, which must be there; else it is made where missing. */
+/* owner: it is a folder of this plugin. NG_ENOTFOUND: it is not there. */
 static int files_open_root(struct call *call, struct ng_str text, const struct plugin *owner,
                            struct file_root *root)
 {
@@ -140,12 +121,14 @@ static int files_open_root(struct call *call, struct ng_str text, const struct p
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     const char *doing = owner != NULL ? "open the folder" : "open the root";
-    if (owner == NULL && files_make_root(root->path) != 0) {
-        return files_fail_os(call, errno, "make the root", path);
-    }
     root->real = realpath(root->path, NULL);
     if (root->real == NULL) {
         int error = errno;
+        if (owner == NULL && error == ENOENT) {
+            return call_fail(call, NG_ENOTFOUND,
+                             "The root %.*s is not there: make the folder, or name another.",
+                             (int)path.len, path.data);
+        }
         int rc = files_fail_os(call, error, doing, path);
         return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
     }

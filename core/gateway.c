@@ -24,6 +24,7 @@
 #include "record.h"
 #include "str.h"
 #include "timers.h"
+#include "trust.h"
 #include "watchdog.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
@@ -71,6 +72,47 @@ char *gateway_data_dir(const struct config *config, bool make, struct buf *error
         }
     }
     return dir;
+}
+
+int gateway_check_data_dir(const char *data_dir, struct buf *error)
+{
+    char reason[GATEWAY_ERRNO_TEXT];
+    char owner[GATEWAY_ERRNO_TEXT];
+    struct stat info;
+    if (stat(data_dir, &info) != 0) {
+        if (errno == ENOENT) {
+            return NG_OK;
+        }
+        buf_printf(error, "%s: %s", data_dir, errno_text(errno, reason, sizeof(reason)));
+        return NG_EUNAVAILABLE;
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        buf_printf(error, "%s is no directory; choose another path", data_dir);
+        return NG_EUNAVAILABLE;
+    }
+    if (info.st_uid != geteuid()) {
+        trust_user_name(info.st_uid, owner, sizeof(owner));
+        buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
+                   owner);
+        trust_add_word(error, owner);
+        buf_add_c(error, " notegate ...");
+        return NG_EFORBIDDEN;
+    }
+    if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        buf_printf(error, "%s has mode %04o: other users can get in; do `chmod 700 ", data_dir,
+                   (unsigned)(info.st_mode & 0777));
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
+        return NG_EFORBIDDEN;
+    }
+    if (access(data_dir, R_OK | W_OK | X_OK) != 0) {
+        buf_printf(error, "%s cannot be read and written by its user; do `chmod 700 ",
+                   data_dir);
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
+        return NG_EFORBIDDEN;
+    }
+    return NG_OK;
 }
 
 /* Who holds the lock, as it wrote itself into the file. */
@@ -193,14 +235,14 @@ static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     const struct ng_str *roots = NULL;
     size_t count = config_list(gateway->config, "roots", &roots);
-    struct buf path;
-    struct ng_str standard = {NULL, 0};
-    buf_init(&path, 65536);
-    if (count == 0) {
-        buf_printf(&path, "%s/files", gateway->data_dir);
-        standard = str_make(buf_cstr(&path), path.len);
-        roots = &standard;
-        count = 1;
+    /* The default, `files` in the data directory. A folder that was named is never made: it
+     * would be one that nobody meant. */
+    if (!config_is_set(gateway->config, "roots") && count == 1 &&
+        mkdir(roots[0].data, S_IRWXU) != 0 && errno != EEXIST) {
+        char reason[GATEWAY_ERRNO_TEXT];
+        buf_printf(error, "the root %s cannot be made: %s", roots[0].data,
+                   errno_text(errno, reason, sizeof(reason)));
+        return NG_EUNAVAILABLE;
     }
     struct call *call = call_new(gateway);
     int rc = call == NULL ? NG_EINTERNAL
@@ -209,7 +251,6 @@ static int gateway_open_files(struct gateway *gateway, struct buf *error)
         call_error(call, rc, error);
     }
     call_unref(call);
-    buf_done(&path);
     return rc;
 }
 

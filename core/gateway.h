@@ -51,9 +51,10 @@ struct gateway {
     size_t module_count;
     int lock_fd;
     char *data_dir;
-    atomic_int active;               /* calls under way */
-    atomic_bool stopping;            /* new calls are refused */
-    atomic_bool cancelling;          /* those that run are to end, background work as well */
+    bool serves_root;       /* root started it and it became a user: root is its owner, too */
+    atomic_int active;      /* calls under way */
+    atomic_bool stopping;   /* new calls are refused */
+    atomic_bool cancelling; /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
     struct spare_calls spare_calls;
@@ -91,6 +92,11 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
                           struct buf *error);
 /* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
+
+/* May a gateway serve from there? Not where other users can get in, or where it is another
+ * user's. One that is not there yet is fine. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the
+ * sentence and the way out. */
+int gateway_check_data_dir(const char *data_dir, struct buf *error);
 
 /* The limits as the configuration has them (at the start). */
 void gateway_read_limits(struct gateway *gateway);

@@ -83,14 +83,14 @@ READ_SECONDS = 10
 class Gateway:
     """One serving process."""
 
-    def __init__(self, data_dir, sets=(), args=(), listen="127.0.0.1:0", verify=True):
+    def __init__(self, data_dir, sets=(), args=(), listen="127.0.0.1:0", verify=True, cwd=None):
         self.data_dir = pathlib.Path(data_dir)
         command = [binary(), "serve", "--data-dir", str(data_dir), "--listen", listen]
         for item in sets:
             command += ["--set", item]
         self.process = subprocess.Popen(
             command + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(), cwd=self.data_dir.parent)
+            env=environment(), cwd=cwd or self.data_dir.parent)
         self.errors = []
         self.lines = queue.Queue()
         self.readers = [threading.Thread(target=self._drain, args=(stream, keep), daemon=True) for stream, keep in (

@@ -228,6 +228,7 @@ def test_reload(data, tmp_path):
 def test_reload_of_roots_is_tried_again(data, tmp_path):
     config = tmp_path / "notegate.yaml"
     first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
     config.write_text(f"roots: [{first}]\n")
     with Gateway(data, "--config", str(config)) as gateway:
         def logged(text):

@@ -173,6 +173,12 @@ static void test_roots_of_other_spaces(void **state)
     struct ng_str shared = in_root(harness, path, "");
     (void)in_root(harness, secret, "secret");
     (void)snprintf(text, sizeof(text), "team:%s", secret);
+    /* A root that is named must be there. */
+    struct ng_str missing[] = {shared, ng_str_of(text)};
+    assert_int_equal(files_set_roots(files, call, missing, 2), NG_ENOTFOUND);
+    assert_int_equal(access(secret, F_OK), -1);
+    call_reset_result(call);
+    assert_int_equal(mkdir(secret, 0700), 0);
     struct ng_str roots[] = {shared, ng_str_of(text)};
     assert_int_equal(files_set_roots(files, call, roots, 2), NG_OK);
     put(harness, "secret/f", "x");
