@@ -180,6 +180,11 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
         (void)close(fd);
         return files_fail_type(call, place);
     }
+    /* It may be another since the path was followed. */
+    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
+        (void)close(fd);
+        return files_fail_hole(call, place->path);
+    }
     *ret_fd = fd;
     return NG_OK;
 }

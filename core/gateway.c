@@ -185,27 +185,38 @@ static int gateway_open_keys(struct gateway *gateway, struct buf *error)
     return rc;
 }
 
-static int gateway_open_files(struct gateway *gateway, struct buf *error)
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config)
 {
+    const char *file = config_file(config);
+    const struct files_own own = {
+        .data_dir = gateway->data_dir,
+        .config_file = ng_str_of(file),
+        .tls_key = config_text(config, "tls.key"),
+    };
     const struct ng_str *roots = NULL;
-    size_t count = config_list(gateway->config, "roots", &roots);
-    struct buf path;
+    size_t count = config_list(config, "roots", &roots);
     struct ng_str standard = {NULL, 0};
-    buf_init(&path, 65536);
     if (count == 0) {
-        buf_printf(&path, "%s/files", gateway->data_dir);
-        standard = str_make(buf_cstr(&path), path.len);
+        standard = arena_printf(&call->arena, "%s/files", gateway->data_dir);
         roots = &standard;
         count = 1;
+        if (standard.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        }
     }
+    return gateway->files == NULL
+               ? files_open(call, gateway->store, roots, count, &own, &gateway->files)
+               : files_set_roots(gateway->files, call, roots, count, &own);
+}
+
+static int gateway_open_files(struct gateway *gateway, struct buf *error)
+{
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL
-                          : files_open(call, gateway->store, roots, count, &gateway->files);
+    int rc = call == NULL ? NG_EINTERNAL : gateway_set_files(gateway, call, gateway->config);
     if (call != NULL) {
         call_error(call, rc, error);
     }
     call_unref(call);
-    buf_done(&path);
     return rc;
 }
 
