@@ -14,9 +14,10 @@
 #include "registry.h"
 #include "str.h"
 
-#define HOLES_OPEN_FOLDER "files" /* of the data directory: the root where none is configured  \
-                                   */
-#define HOLES_DEPTH 16            /* folders in the data directory that are looked into */
+#define HOLES_OPEN_FOLDER                                                                      \
+    "files"            /* of the data directory: the root where none is configured             \
+                        */
+#define HOLES_DEPTH 16 /* folders in the data directory that are looked into */
 
 struct identity {
     dev_t dev;

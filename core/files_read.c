@@ -200,6 +200,10 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     if (max_bytes > 0 && (uint64_t)room > max_bytes) {
         return files_fail_size(call, (uint64_t)room, max_bytes);
     }
+    int rc = room < CALL_MEMORY_MAX ? call_count_bytes(call, room) : NG_OK;
+    if (rc != NG_OK) {
+        return rc;
+    }
     char *data = room >= CALL_MEMORY_MAX ? NULL : arena_alloc(&call->arena, room + 1);
     if (data == NULL) {
         return call_fail(call, NG_ETOOLARGE,

@@ -393,7 +393,8 @@ struct file_op {
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
     struct ng_str undo_former; /* the former path that is to be locked too; absent: none */
-    bool relock; /* undo: the history asks for another former path than is locked */
+    bool undo_load;            /* undo: the content is read */
+    bool relock; /* undo: the history asks for another former path, or for the content */
 };
 
 struct file_op *files_op_new(struct files *files, struct call *call);

@@ -6,6 +6,10 @@
 #include "files_state.h"
 #include "str.h"
 
+/* A file up to this size is read at once; of a larger one the history tells first whether its
+ * content is needed: for an edit, not for what created or moved it. */
+#define FILES_UNDO_LOAD ((off_t)1024 * 1024)
+
 static int undo_begin(struct file_op *op);
 static int undo_locked(struct file_op *op);
 
@@ -90,6 +94,15 @@ static int undo_peek(struct call *call, struct file_record *record,
         return undo_reply(op);
     }
     record->kind = FILE_CHANGE_UNDO_EDIT;
+    if (op->present.data.data == NULL) {
+        op->undo_load = true;
+        op->relock = true;
+        return NG_ECONFLICT; /* not a failure: its content is needed first */
+    }
+    rc = call_count_bytes(call, op->present.data.len + present->text.len);
+    if (rc != NG_OK) {
+        return rc;
+    }
     rc = files_undo_apply(call, last, op->present.data, &op->next);
     if (rc == NG_OK) {
         files_hash(op->next, record->after);
@@ -162,7 +175,7 @@ static int undo_locked(struct file_op *op)
     if (!op->place.exists) {
         return files_fail_missing(call, op->undo.path);
     }
-    rc = files_op_read(op, true, 0, &again);
+    rc = files_op_read(op, op->undo_load, 0, &again);
     if (rc == NG_OK && again) {
         return files_op_again(op, undo_locked);
     }
@@ -199,6 +212,7 @@ static int undo_begin(struct file_op *op)
     }
     enum ng_file_type type = files_place_type(&place);
     struct ng_str real = place.real;
+    op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
     if (!place.exists) {
         rc = files_fail_missing(op->call, op->undo.path);
     } else if (type != NG_FILE_REGULAR) {
