@@ -136,11 +136,27 @@ static int undo_save(struct file_op *op)
                                : files_op_complete(op, op->record.after);
 }
 
+/* The former path of a move. A caller that may not see it is not told of it either. */
+static int undo_former_place(struct file_op *op, struct file_place *ret)
+{
+    struct call *call = op->call;
+    struct result before = call->work;
+    int rc = files_resolve(op->files, call, op->undo_former, ret);
+    if (rc == NG_EOUTSIDE) {
+        call->work = before;
+        rc = call_fail(call, NG_EFORBIDDEN,
+                       "The file %.*s was moved here from a place that is not open to this "
+                       "caller, so it cannot be moved back.",
+                       (int)op->undo.path.len, op->undo.path.data);
+    }
+    return rc;
+}
+
 /* The former path of a move that is to be taken back. */
 static int undo_target(struct file_op *op)
 {
     struct call *call = op->call;
-    int rc = files_resolve(op->files, call, op->undo_former, &op->target);
+    int rc = undo_former_place(op, &op->target);
     if (rc != NG_OK) {
         return rc;
     }
@@ -219,6 +235,11 @@ static int undo_begin(struct file_op *op)
         rc = fail_no_history(op);
     }
     files_place_done(&place);
+    if (rc == NG_OK && op->undo_former.len > 0) {
+        /* Before its lock, which could tell of it. */
+        rc = undo_former_place(op, &place);
+        files_place_done(&place);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -175,3 +175,49 @@ def test_a_root_that_is_replaced(tmp_path):
         wait_for(lambda: editor(gateway, root / "c.txt", "create", file_text="three\n")[0] == 200, "the root is there again")
         assert (root / "c.txt").read_text() == "three\n"
         assert gateway.stop()[0] == 0
+
+
+def test_a_move_between_spaces_tells_no_other_place(start, tmp_path):
+    team, shared = tmp_path / "secret-team", tmp_path / "shared"
+    gateway = start(sets=["plugins=notebook,file_editor"],
+                    args=["--root", f"team:{team}", "--root", str(shared)])
+    keys = {}
+    for name, words in (("alice", ("--space", "team", "--space", "shared")), ("bob", ("--space", "shared"))):
+        done = notegate("key", "add", name, *words, "--data-dir", gateway.data_dir)
+        assert done.returncode == 0, done.stderr
+        keys[name] = {"Authorization": f"Bearer {done.stdout.strip()}"}
+
+    def call(name, path, command, **more):
+        return httpx.post(f"{gateway.url}/v1/tools/fileEditor", headers=keys[name], timeout=WAIT_S, trust_env=False,
+                          json={"command": command, "path": str(path), **more})
+
+    def events(name, last):
+        seen = []
+        with httpx.stream("GET", f"{gateway.url}/v1/events?since=0", headers=keys[name], timeout=WAIT_S,
+                          trust_env=False) as stream:
+            for line in stream.iter_lines():
+                seen += [line] if line.startswith("data:") else []
+                if line.startswith("data:") and last in line:
+                    return "\n".join(seen)
+        raise AssertionError(seen)
+
+    assert call("alice", team / "hidden-name", "create", file_text="x").status_code == 200
+    assert call("alice", team / "hidden-name", "move", destination=str(shared / "open")).status_code == 200
+    refused = call("bob", shared / "open", "undo_edit")
+    assert refused.status_code == 403 and refused.json()["code"] == "FORBIDDEN", refused.text
+    assert "moved here from a place" in refused.text
+    assert call("bob", shared / "marker", "create", file_text="x").status_code == 200
+    told = events("bob", "marker")
+    assert "moved" in told and str(shared / "open") in told
+    for text in (told, refused.text):
+        assert "hidden-name" not in text and "secret-team" not in text
+    done = call("alice", shared / "open", "undo_edit")
+    assert done.status_code == 200 and str(team / "hidden-name") in done.text
+    assert call("alice", shared / "last", "create", file_text="x").status_code == 200
+    told = events("bob", str(shared / "last"))
+    assert "hidden-name" not in told and "secret-team" not in told
+    # The other way round, alike: who sees the place that it left does not hear where it went.
+    assert call("alice", shared / "open2", "create", file_text="x").status_code == 200
+    assert call("alice", shared / "open2", "move", destination=str(team / "hidden-name-2")).status_code == 200
+    assert call("alice", shared / "end", "create", file_text="x").status_code == 200
+    assert "hidden-name" not in events("bob", str(shared / "end"))
