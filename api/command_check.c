@@ -303,6 +303,25 @@ static void check_running(struct check *check)
     target_answer_done(&answer);
 }
 
+/* Is it apart from what belongs to the gateway itself? What is not there yet is told of below.
+ */
+static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
+{
+    const struct files_own own = {
+        .data_dir = check->target.data_dir,
+        .config_file = ng_str_of(config_file(gateway->config)),
+        .tls_key = config_text(gateway->config, "tls.key"),
+    };
+    struct call *call = call_new(gateway);
+    int rc = call != NULL ? files_try_root(call, root, &own) : NG_EINTERNAL;
+    if (rc == NG_EINVAL) {
+        struct ng_str text = command_call_message(call);
+        check_line(check, false, "root", "%.*s", (int)text.len, text.data);
+    }
+    call_unref(call);
+    return rc != NG_EINVAL;
+}
+
 /* All of them, whatever space they belong to: so not by way of the file service. */
 static void check_roots(struct check *check, struct gateway *gateway)
 {
@@ -311,6 +330,9 @@ static void check_roots(struct check *check, struct gateway *gateway)
     bool named = config_is_set(gateway->config, "roots");
     for (size_t i = 0; i < count; i++) {
         struct buf path;
+        if (!check_root(check, gateway, roots[i])) {
+            continue;
+        }
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
         /* SPACE:/PATH; a relative path has slashes, too. */
         bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
@@ -413,6 +435,7 @@ static void check_all(struct check *check)
     bool opens = !check->running && !check->failed;
     if (!opens) {
         check_listen(check, check->described);
+        check_roots(check, check->described);
     }
     bool runs = keys_run_matters(check->described);
     gateway_close(check->described);

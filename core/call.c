@@ -8,6 +8,7 @@
 #include "gateway.h"
 #include "keys.h"
 #include "module_run.h"
+#include "places.h"
 #include "str.h"
 
 #define CALL_NAME_MAX 64
@@ -130,10 +131,46 @@ void call_unref(struct call *call)
     for (struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
         pin->release(pin->object);
     }
+    if (call->bytes_counted > 0) {
+        places_give_many(call->gateway->buffered, call->caller.agent, call->bytes_counted);
+        (void)metrics_use(call->gateway->metrics, METRICS_BUFFERED,
+                          -(int64_t)call->bytes_counted);
+    }
     buf_done(&call->reply_buf);
     buf_done(&call->details_buf);
     key_unref(call->key);
     call_deallocate(call);
+}
+
+int call_count_bytes(struct call *call, size_t bytes)
+{
+    struct gateway *gateway = call->gateway;
+    if (bytes > SIZE_MAX / 2 - call->bytes) {
+        return call_no_memory(call);
+    }
+    size_t all = call->bytes + bytes;
+    size_t steps = (all + CALL_UNCOUNTED_BYTES - 1) / CALL_UNCOUNTED_BYTES;
+    size_t more = steps > 1 ? steps * CALL_UNCOUNTED_BYTES - call->bytes_counted : 0;
+    if (more > 0 && gateway != NULL && gateway->buffered != NULL) {
+        size_t limit = atomic_load(&gateway->limits.buffered);
+        if (all > limit) {
+            return call_fail(call, NG_ETOOLARGE,
+                             "This takes %zu bytes of memory, and all calls together may use "
+                             "%zu (limits.buffered).",
+                             all, limit);
+        }
+        if (places_take_many(gateway->buffered, call->caller.agent, call->bytes_counted, more,
+                             limit) != NG_OK) {
+            return call_fail(call, NG_EBUSY,
+                             "The files in work take the memory that there is for them "
+                             "(limits.buffered, of which one agent has half). Try again in a "
+                             "moment.");
+        }
+        (void)metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
+        call->bytes_counted += more;
+    }
+    call->bytes = all;
+    return NG_OK;
 }
 
 void call_hold(struct call *call)

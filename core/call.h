@@ -180,6 +180,8 @@ struct call {
     bool on_timer;
     struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
     size_t change_count;         /* all of them */
+    size_t bytes;                /* of files and the like that it keeps */
+    size_t bytes_counted;        /* of them, in limits.buffered */
     bool no_deadline;            /* of the request: what takes as long as it takes */
     bool no_rate;  /* of the request: goes on with what was counted when it began */
     bool unparsed; /* its arguments are parsed on a worker */
@@ -193,6 +195,8 @@ struct call {
 #define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
 /* A step in the background may use more: it puts back what many calls have made. */
 #define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Content up to this size is not counted, and larger one in steps of it. */
+#define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
 /* Over that, for the sentence that says so. */
 #define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
@@ -236,6 +240,10 @@ void call_cancel(struct call *call);
 /* Keeps `object` until the call ends. */
 int call_pin(struct call *call, void (*release)(void *object), void *object);
 
+/* Before the call takes so many more bytes of its memory for content (of files, of histories):
+ * they count in limits.buffered, of which one agent has half, until the call ends. NG_EBUSY,
+ * NG_ETOOLARGE: more than there can be. */
+int call_count_bytes(struct call *call, size_t bytes);
 /* Makes the call a failure; the same as ng_fail(). */
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -46,6 +46,10 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
     } else {
         record->kind = there ? FILE_CHANGE_EDIT : FILE_CHANGE_CREATE;
         op->next = view->text;
+        rc = call_count_bytes(call, op->next.len);
+        if (rc != NG_OK) {
+            return rc;
+        }
         files_hash(op->next, record->after);
         if (record->after[0] == '\0') {
             rc = call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");

@@ -231,22 +231,33 @@ static int gateway_open_keys(struct gateway *gateway, struct buf *error)
     return rc;
 }
 
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config)
+{
+    const char *file = config_file(config);
+    const struct files_own own = {
+        .data_dir = gateway->data_dir,
+        .config_file = ng_str_of(file),
+        .tls_key = config_text(config, "tls.key"),
+    };
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(config, "roots", &roots);
+    /* The default, `files` in the data directory. A folder that was named is never made: a
+     * mistyped name would become an empty root. */
+    if (!config_is_set(config, "roots") && count == 1 && mkdir(roots[0].data, S_IRWXU) != 0 &&
+        errno != EEXIST) {
+        char reason[GATEWAY_ERRNO_TEXT];
+        return call_fail(call, NG_EUNAVAILABLE, "the root %s cannot be made: %s", roots[0].data,
+                         errno_text(errno, reason, sizeof(reason)));
+    }
+    return gateway->files == NULL
+               ? files_open(call, gateway->store, roots, count, &own, &gateway->files)
+               : files_set_roots(gateway->files, call, roots, count, &own);
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
-    const struct ng_str *roots = NULL;
-    size_t count = config_list(gateway->config, "roots", &roots);
-    /* The default, `files` in the data directory. A folder that was named is never made: it
-     * would be one that nobody meant. */
-    if (!config_is_set(gateway->config, "roots") && count == 1 &&
-        mkdir(roots[0].data, S_IRWXU) != 0 && errno != EEXIST) {
-        char reason[GATEWAY_ERRNO_TEXT];
-        buf_printf(error, "the root %s cannot be made: %s", roots[0].data,
-                   errno_text(errno, reason, sizeof(reason)));
-        return NG_EUNAVAILABLE;
-    }
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL
-                          : files_open(call, gateway->store, roots, count, &gateway->files);
+    int rc = call == NULL ? NG_EINTERNAL : gateway_set_files(gateway, call, gateway->config);
     if (call != NULL) {
         call_error(call, rc, error);
     }

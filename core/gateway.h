@@ -102,6 +102,9 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error);
 void gateway_read_limits(struct gateway *gateway);
 /* Those limits that can change while it runs (a reload), and history.keep. */
 void gateway_take_limits(struct gateway *gateway, const struct config *config);
+/* The file service with the roots of this configuration (none: `files` in the data directory):
+ * opened at the start, from then on these roots hold, each opened anew. */
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);
