@@ -12,8 +12,6 @@
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000
-/* From one thinning of history to the next: it looks at every document. */
-#define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
 
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)
@@ -43,6 +41,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_rwlock_init(&store->collections_lock, NULL);
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
+    pthread_mutex_init(&store->clock.lock, NULL);
     pthread_cond_init(&store->idle, NULL);
     pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
     (void)pthread_mutexattr_init(&recursive);
@@ -51,6 +50,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     (void)pthread_mutexattr_destroy(&recursive);
     atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
+    store_clock_open(store, call);
     *ret = store;
     rc = store_again_start(store);
     return rc == NG_OK ? NG_OK
@@ -74,6 +74,7 @@ void store_close(struct store *store)
     pthread_rwlock_destroy(&store->collections_lock);
     pthread_mutex_destroy(&store->watch_lock);
     pthread_mutex_destroy(&store->idle_lock);
+    pthread_mutex_destroy(&store->clock.lock);
     pthread_cond_destroy(&store->idle);
     free(store);
 }
@@ -522,47 +523,6 @@ uint64_t store_look_seq(struct store *store)
 uint64_t store_last_seq(struct store *store)
 {
     return atomic_load(&store->last_seq);
-}
-
-void store_pin_revisions(struct store *store,
-                         bool (*pinned)(void *user, const struct ng_key *key,
-                                        uint64_t revision),
-                         void *user)
-{
-    store->pinned = pinned;
-    store->pinned_user = user;
-}
-
-static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
-{
-    (void)user;
-    (void)key;
-    (void)revision;
-    return false;
-}
-
-void store_set_keep(struct store *store, int64_t keep_ms)
-{
-    atomic_store(&store->keep_ms, keep_ms);
-    atomic_store(&store->thinned_ms, 0);
-}
-
-int store_maintain(struct store *store, struct call *call)
-{
-    if (store->backend->maintain == NULL) {
-        return NG_OK;
-    }
-    int64_t now = clock_unix_ms();
-    int64_t before = atomic_load(&store->thinned_ms);
-    bool thin = now < before || now - before >= STORE_THIN_MS;
-    int rc = store->backend->maintain(
-        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
-        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
-    if (thin && rc == NG_OK) {
-        /* Not where history.keep has changed meanwhile. */
-        (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
-    }
-    return rc;
 }
 
 int store_health(struct store *store, struct call *call)
