@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "cluster.h"
+#include "disk.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -267,6 +268,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct gateway *gateway = call->gateway;
     (void)user;
     alloc_trim();
+    disk_look(gateway->disk);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
@@ -386,6 +388,10 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     int rc = gateway_lock_data_dir(gateway->data_dir, wait_ms, &gateway->lock_fd, error);
     if (rc == NG_OK) {
+        gateway->disk = disk_new(gateway->data_dir);
+        rc = gateway->disk == NULL ? NG_EINTERNAL : NG_OK;
+    }
+    if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
                       &gateway->pool);
     }
@@ -497,6 +503,7 @@ void gateway_close(struct gateway *gateway)
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
+    disk_close(gateway->disk);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);

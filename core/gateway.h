@@ -25,6 +25,7 @@ struct keys;
 struct places;
 struct cluster;
 struct recorder;
+struct disk;
 
 struct gateway {
     struct ng_host
@@ -43,6 +44,7 @@ struct gateway {
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
     struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
     struct module **modules;
     size_t module_count;

@@ -548,12 +548,12 @@ void store_stats(struct store *store, void (*stat)(void *user, const char *name,
     stat(user, "cache_bytes", bytes);
     stat(user, "cache_documents", count);
     stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);
-    stat(user, "cache_hits", (double)atomic_load(&store->hits));
-    stat(user, "cache_misses", (double)atomic_load(&store->misses));
+    stat(user, "cache_hits_total", (double)atomic_load(&store->hits));
+    stat(user, "cache_misses_total", (double)atomic_load(&store->misses));
     stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
     stat(user, "last_seq", (double)atomic_load(&store->last_seq));
-    stat(user, "round_trips", (double)atomic_load(&store->round_trips));
-    stat(user, "changes_again", (double)atomic_load(&store->reruns));
+    stat(user, "round_trips_total", (double)atomic_load(&store->round_trips));
+    stat(user, "changes_again_total", (double)atomic_load(&store->reruns));
     if (store->backend->stats != NULL) {
         store->backend->stats(store->db, stat, user);
     }

@@ -243,11 +243,11 @@ static void sqlite_stats(void *self,
     pthread_mutex_lock(&db->readers_lock);
     double readers = (double)db->reader_count;
     pthread_mutex_unlock(&db->readers_lock);
-    stat_fn(user, "transactions", transactions);
-    stat_fn(user, "batches", batches);
+    stat_fn(user, "transactions_total", transactions);
+    stat_fn(user, "batches_total", batches);
     stat_fn(user, "batches_per_transaction", transactions > 0 ? batches / transactions : 0);
-    stat_fn(user, "puts", (double)atomic_load(&db->stat_puts));
-    stat_fn(user, "failed_transactions", (double)atomic_load(&db->stat_failures));
+    stat_fn(user, "puts_total", (double)atomic_load(&db->stat_puts));
+    stat_fn(user, "failed_transactions_total", (double)atomic_load(&db->stat_failures));
     stat_fn(user, "queue_batches", queued);
     stat_fn(user, "queue_bytes", queued_bytes);
     stat_fn(user, "readers", readers);

@@ -31,10 +31,9 @@ def remount(place, how):
 def fill(place, leave=0):
     """Takes all room but `leave` bytes."""
     filler = place / "filler"
-    with open(filler, "wb") as file, contextlib.suppress(OSError):
+    with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"\0" * 65536)
-            file.flush()
     if leave:
         os.truncate(filler, max(0, filler.stat().st_size - leave))
     return filler
