@@ -2,6 +2,7 @@
 /* command_check.c - notegate check: configuration, modules, backends, permissions, a line each.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "disk.h"
 #include "faces.h"
 #include "http_tls.h"
 #include "journal.h"
@@ -21,6 +23,9 @@
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
 #define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
 #define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
+#define CHECK_REASON_MAX 128
+/* A write of a few documents. */
+#define CHECK_WRITE_BYTES ((size_t)64 * 1024)
 
 struct check {
     struct command_line *line;
@@ -286,6 +291,53 @@ static void check_runners(struct check *check, struct gateway *gateway, struct c
     buf_done(&text);
 }
 
+/* Can a file be written there? What the system says to that counts, not modes and quotas. */
+static int try_to_write(const char *dir)
+{
+    char block[CHECK_WRITE_BYTES];
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+    }
+    memset(block, 0, sizeof(block));
+    int number = 0;
+    if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
+        number = errno != 0 ? errno : ENOSPC;
+    } else if (fsync(fd) != 0) {
+        number = errno;
+    }
+    (void)close(fd);
+    return number;
+}
+
+static void check_space(struct check *check)
+{
+    char reason[CHECK_REASON_MAX];
+    const char *dir = check->target.data_dir;
+    struct disk_room room;
+    struct buf text;
+    if (access(dir, F_OK) != 0) {
+        return; /* it is made at the start */
+    }
+    errno = 0;
+    int number = try_to_write(dir);
+    if (number != 0) {
+        check_line(check, false, "space", "nothing can be written in %s: %s", dir,
+                   strerror_r(number, reason, sizeof(reason)));
+        return;
+    }
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (disk_ask(dir, &room)) {
+        disk_describe(&room, &text);
+    } else {
+        (void)buf_add_c(&text, "it is not known how much is free");
+    }
+    check_line(check, true, "space", "%s%s where %s is",
+               disk_is_low(&room) ? "warning: the disk is nearly full: " : "", buf_cstr(&text),
+               dir);
+    buf_done(&text);
+}
+
 static void check_running(struct check *check)
 {
     struct target_answer answer;
@@ -426,6 +478,7 @@ static void check_all(struct check *check)
         return;
     }
     check_data_dir(check);
+    check_space(check);
     if (!check->running) {
         (void)target_check_owner(&check->target); /* tells how it is run as the right user */
     }
@@ -435,7 +488,6 @@ static void check_all(struct check *check)
     bool opens = !check->running && !check->failed;
     if (!opens) {
         check_listen(check, check->described);
-        check_roots(check, check->described);
     }
     bool runs = keys_run_matters(check->described);
     gateway_close(check->described);

@@ -7,6 +7,7 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "disk.h"
 #include "dispatch_allow.h"
 #include "gateway.h"
 #include "idem.h"
@@ -179,6 +180,8 @@ static void dispatch_account(struct call *call, int rc)
     }
     if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
+    } else if (rc == NG_EFULL) {
+        disk_refused(gateway->disk, call->work.message);
     }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);

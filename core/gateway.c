@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "cluster.h"
 #include "crash.h"
+#include "disk.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -323,6 +324,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct gateway *gateway = call->gateway;
     (void)user;
     alloc_trim();
+    disk_look(gateway->disk);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
@@ -444,7 +446,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     if (rc == NG_OK) {
         crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
         crash_remember_in(gateway->data_dir);
-        rc = watchdog_new(gateway->metrics, &gateway->watchdog);
+        gateway->disk = disk_new(gateway->data_dir);
+        rc = gateway->disk == NULL ? NG_EINTERNAL
+                                   : watchdog_new(gateway->metrics, &gateway->watchdog);
     }
     if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
@@ -560,6 +564,7 @@ void gateway_close(struct gateway *gateway)
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
     watchdog_free(gateway->watchdog);
+    disk_close(gateway->disk);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);

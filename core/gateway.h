@@ -26,6 +26,7 @@ struct places;
 struct cluster;
 struct recorder;
 struct watchdog;
+struct disk;
 
 struct gateway {
     struct ng_host
@@ -44,9 +45,10 @@ struct gateway {
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
     struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
     struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
-    struct buf left_out;       /* plugins left out for their crashes: a name a line */
+    struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
     size_t module_count;
     int lock_fd;

@@ -170,7 +170,11 @@ static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_
                   "the plugin %s crashed the gateway %u times within %d minutes and is left "
                   "out; when it is mended, remove the file %s/%s and start again",
                   asked.data, count, CRASHES_WITHIN_S / 60, buf_cstr(&folder), CRASH_FILE_NAME);
-        buf_printf(&gateway->left_out, "%s\n", asked.data);
+        /* In a reload readers are there; what it adds was in the list at the start already. */
+        if (gateway->store == NULL) {
+            buf_printf(&gateway->left_out, "%s%s", gateway->left_out.len > 0 ? ", " : "",
+                       asked.data);
+        }
     }
     buf_done(&folder);
     return count >= CRASHES_MAX;

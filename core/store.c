@@ -13,8 +13,6 @@
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000
-/* From one thinning of history to the next: it looks at every document. */
-#define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
 
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)
@@ -44,6 +42,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_rwlock_init(&store->collections_lock, NULL);
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
+    pthread_mutex_init(&store->clock.lock, NULL);
     pthread_cond_init(&store->idle, NULL);
     pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
     (void)pthread_mutexattr_init(&recursive);
@@ -52,6 +51,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     (void)pthread_mutexattr_destroy(&recursive);
     atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
+    store_clock_open(store, call);
     *ret = store;
     rc = store_again_start(store);
     return rc == NG_OK ? NG_OK
@@ -75,6 +75,7 @@ void store_close(struct store *store)
     pthread_rwlock_destroy(&store->collections_lock);
     pthread_mutex_destroy(&store->watch_lock);
     pthread_mutex_destroy(&store->idle_lock);
+    pthread_mutex_destroy(&store->clock.lock);
     pthread_cond_destroy(&store->idle);
     free(store);
 }
@@ -542,47 +543,6 @@ uint64_t store_last_seq(struct store *store)
     return atomic_load(&store->last_seq);
 }
 
-void store_pin_revisions(struct store *store,
-                         bool (*pinned)(void *user, const struct ng_key *key,
-                                        uint64_t revision),
-                         void *user)
-{
-    store->pinned = pinned;
-    store->pinned_user = user;
-}
-
-static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
-{
-    (void)user;
-    (void)key;
-    (void)revision;
-    return false;
-}
-
-void store_set_keep(struct store *store, int64_t keep_ms)
-{
-    atomic_store(&store->keep_ms, keep_ms);
-    atomic_store(&store->thinned_ms, 0);
-}
-
-int store_maintain(struct store *store, struct call *call)
-{
-    if (store->backend->maintain == NULL) {
-        return NG_OK;
-    }
-    int64_t now = clock_unix_ms();
-    int64_t before = atomic_load(&store->thinned_ms);
-    bool thin = now < before || now - before >= STORE_THIN_MS;
-    int rc = store->backend->maintain(
-        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
-        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
-    if (thin && rc == NG_OK) {
-        /* Not where history.keep has changed meanwhile. */
-        (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
-    }
-    return rc;
-}
-
 int store_health(struct store *store, struct call *call)
 {
     return store->backend->health == NULL ? NG_OK
@@ -606,12 +566,12 @@ void store_stats(struct store *store, void (*stat)(void *user, const char *name,
     stat(user, "cache_bytes", bytes);
     stat(user, "cache_documents", count);
     stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);
-    stat(user, "cache_hits", (double)atomic_load(&store->hits));
-    stat(user, "cache_misses", (double)atomic_load(&store->misses));
+    stat(user, "cache_hits_total", (double)atomic_load(&store->hits));
+    stat(user, "cache_misses_total", (double)atomic_load(&store->misses));
     stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
     stat(user, "last_seq", (double)atomic_load(&store->last_seq));
-    stat(user, "round_trips", (double)atomic_load(&store->round_trips));
-    stat(user, "changes_again", (double)atomic_load(&store->reruns));
+    stat(user, "round_trips_total", (double)atomic_load(&store->round_trips));
+    stat(user, "changes_again_total", (double)atomic_load(&store->reruns));
     if (store->backend->stats != NULL) {
         store->backend->stats(store->db, stat, user);
     }

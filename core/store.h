@@ -122,6 +122,14 @@ uint64_t store_look_seq(struct store *store);
 int store_answer(struct store *store, struct call *call, struct ng_str scope,
                  struct ng_answer *ret);
 
+/*
+ * The time by which things are old enough to be removed for good. It is the clock's, but never
+ * beyond the newest time that the store had when it was opened and the uptime since: a clock
+ * that is months ahead for a minute removes nothing. One that stays ahead for a day is
+ * believed. Any thread.
+ */
+int64_t store_now(struct store *store);
+
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
 /* Another history.keep, from the next upkeep on. */

@@ -7,6 +7,7 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "disk.h"
 #include "gateway.h"
 #include "str.h"
 
@@ -259,6 +260,7 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     if (call->gateway != NULL && call->gateway->metrics != NULL) {
         metrics_commit(call->gateway->metrics, rc == NG_OK,
                        clock_monotonic_ns() - op->queued_ns);
+        disk_committed(call->gateway->disk, rc, batch->error);
     }
     bool again = false;
     int first = rc;

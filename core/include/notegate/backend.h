@@ -182,7 +182,8 @@ struct ng_documents {
                   ng_row_fn *row, void *user, uint64_t *ret_total);
     /* NG_OK, or NG_E... with what is wrong. */
     int (*health)(void *db, struct ng_call *call);
-    /* Numbers for /metrics: name (notegate_store_<name>) and value. */
+    /* Numbers for /metrics: name (notegate_store_<name>) and value. A name that ends in
+     * "_total" counts since the start, as Prometheus has it; all others may fall. */
     void (*stats)(void *db, void (*stat)(void *user, const char *name, double value),
                   void *user);
     /* Upkeep that can wait: drop history older than `keep_ms` down to one revision a day (0:
