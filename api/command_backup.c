@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +12,10 @@
 #include "archive.h"
 #include "clock.h"
 #include "commands.h"
+#include "private_file.h"
 #include "str.h"
 #include "target.h"
 
-#define BACKUP_PATH_MAX 4096
 #define BACKUP_ERROR_MAX ((size_t)64 * 1024)
 #define BACKUP_REASON_MAX 128
 
@@ -22,11 +23,11 @@ struct backup {
     struct command_line *line;
     struct target target;
     const char *path;
-    char temporary[BACKUP_PATH_MAX];
-    int fd;
+    struct private_file temporary;
     int failed_errno;   /* of writing */
     struct buf refusal; /* what the running gateway said instead */
     struct archive_counts counts;
+    char data_dir[PATH_MAX]; /* what was copied */
 };
 
 static const char *backup_reason(int number, char *text)
@@ -38,7 +39,7 @@ static int backup_put(void *user, struct ng_str bytes)
 {
     struct backup *backup = user;
     while (bytes.len > 0) {
-        ssize_t written = write(backup->fd, bytes.data, bytes.len);
+        ssize_t written = write(backup->temporary.fd, bytes.data, bytes.len);
         if (written < 0 && errno == EINTR) {
             continue;
         }
@@ -110,7 +111,7 @@ static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
     struct backup *backup = user;
     ssize_t len;
     do {
-        len = read(backup->fd, to, room);
+        len = read(backup->temporary.fd, to, room);
     } while (len < 0 && errno == EINTR);
     *ret_len = len > 0 ? (size_t)len : 0;
     return len < 0 ? NG_EFAILED : NG_OK;
@@ -121,12 +122,12 @@ static int backup_check(struct backup *backup)
 {
     struct buf error;
     buf_init(&error, BACKUP_ERROR_MAX);
-    int rc = lseek(backup->fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    int rc = lseek(backup->temporary.fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
     if (rc == NG_OK) {
         rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
     }
     if (rc != NG_OK) {
-        command_error("what was written to %s is not whole: %s", backup->temporary,
+        command_error("what was written to %s is not whole: %s", backup->temporary.path,
                       error.len > 0 ? buf_cstr(&error) : "it cannot be read");
     }
     buf_done(&error);
@@ -136,7 +137,7 @@ static int backup_check(struct backup *backup)
 /* The name is on disk as well. */
 static void backup_sync_folder(const char *path)
 {
-    char copy[BACKUP_PATH_MAX];
+    char copy[PRIVATE_PATH_MAX];
     (void)snprintf(copy, sizeof(copy), "%s", path);
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
@@ -148,19 +149,19 @@ static void backup_sync_folder(const char *path)
 static int backup_name(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    if (fsync(backup->fd) != 0) {
-        command_error("%s cannot be written: %s", backup->temporary,
+    if (fsync(backup->temporary.fd) != 0) {
+        command_error("%s cannot be written: %s", backup->temporary.path,
                       backup_reason(errno, reason));
         return NG_EFAILED;
     }
-    int rc = backup->line->force ? rename(backup->temporary, backup->path)
-                                 : renameat2(AT_FDCWD, backup->temporary, AT_FDCWD,
+    int rc = backup->line->force ? rename(backup->temporary.path, backup->path)
+                                 : renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD,
                                              backup->path, RENAME_NOREPLACE);
     if (rc != 0 && errno == EINVAL && !backup->line->force) {
         /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
-        rc = link(backup->temporary, backup->path);
+        rc = link(backup->temporary.path, backup->path);
         if (rc == 0) {
-            (void)unlink(backup->temporary);
+            (void)unlink(backup->temporary.path);
         }
     }
     if (rc != 0) {
@@ -175,30 +176,19 @@ static int backup_name(struct backup *backup)
 static int backup_open_file(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    int len = snprintf(backup->temporary, sizeof(backup->temporary), "%s.tmp", backup->path);
-    if (len < 0 || (size_t)len >= sizeof(backup->temporary)) {
-        command_error("the file's name is too long");
-        return NG_EFAILED;
-    }
     if (!backup->line->force && access(backup->path, F_OK) == 0) {
         command_error("%s exists; choose another name, or write over it with --force",
                       backup->path);
         return NG_EFAILED;
     }
-    /* What a killed backup left is ours to write over; what another one is writing is not. */
-    backup->fd = open(backup->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (backup->fd < 0) {
-        command_error("%s cannot be made: %s", backup->temporary, backup_reason(errno, reason));
-        return NG_EFAILED;
+    int rc = private_file_make(backup->path, &backup->temporary);
+    if (rc == NG_EBUSY) {
+        command_error("%s is being written by another process", backup->temporary.path);
+    } else if (rc != NG_OK) {
+        command_error("%s cannot be made: %s", backup->temporary.path,
+                      backup_reason(errno, reason));
     }
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(backup->fd, F_SETLK, &lock) != 0 || ftruncate(backup->fd, 0) != 0) {
-        command_error("%s is being written by another process", backup->temporary);
-        (void)close(backup->fd);
-        backup->fd = -1;
-        return NG_EFAILED;
-    }
-    return NG_OK;
+    return rc;
 }
 
 static int backup_write(struct backup *backup)
@@ -206,7 +196,7 @@ static int backup_write(struct backup *backup)
     char reason[BACKUP_REASON_MAX];
     int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
     if (rc != NG_OK && backup->failed_errno != 0) {
-        command_error("%s cannot be written: %s", backup->temporary,
+        command_error("%s cannot be written: %s", backup->temporary.path,
                       backup_reason(backup->failed_errno, reason));
     }
     if (rc == NG_OK) {
@@ -218,29 +208,33 @@ static int backup_write(struct backup *backup)
 static void backup_report(const struct backup *backup)
 {
     const struct archive_counts *counts = &backup->counts;
+    struct buf text;
+    buf_init(&text, BACKUP_ERROR_MAX);
     if (backup->line->json) {
-        struct buf text;
-        buf_init(&text, BACKUP_ERROR_MAX);
         buf_add_c(&text, "{\"file\":");
         buf_add_json(&text, ng_str_of(backup->path));
+        buf_add_c(&text, ",\"data_dir\":");
+        buf_add_json(&text, ng_str_of(backup->data_dir));
         buf_printf(&text,
                    ",\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"answers\":%llu,"
                    "\"bytes\":%llu}\n",
                    (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
                    (unsigned long long)counts->events, (unsigned long long)counts->answers,
                    (unsigned long long)counts->bytes);
-        (void)command_put(stdout, buf_str(&text));
-        buf_done(&text);
-        return;
+    } else {
+        buf_printf(&text,
+                   "%s: %llu documents, %llu revisions, %llu events, %llu bytes, of %s\n",
+                   backup->path, (unsigned long long)counts->documents,
+                   (unsigned long long)counts->revisions, (unsigned long long)counts->events,
+                   (unsigned long long)counts->bytes, backup->data_dir);
     }
-    printf("%s: %llu documents, %llu revisions, %llu events, %llu bytes\n", backup->path,
-           (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
-           (unsigned long long)counts->events, (unsigned long long)counts->bytes);
+    (void)command_put(stdout, buf_str(&text));
+    buf_done(&text);
 }
 
 int command_backup(struct command_line *line)
 {
-    struct backup backup = {.line = line, .path = line->words[0], .fd = -1};
+    struct backup backup = {.line = line, .path = line->words[0]};
     /* Before anything is opened: a name that cannot be is not worth waiting for. */
     if (backup_open_file(&backup) != NG_OK) {
         return COMMAND_FAILED;
@@ -248,15 +242,18 @@ int command_backup(struct command_line *line)
     buf_init(&backup.refusal, BACKUP_ERROR_MAX);
     int rc = target_open(line, &backup.target);
     if (rc == COMMAND_OK) {
+        if (realpath(backup.target.data_dir, backup.data_dir) == NULL) {
+            backup.data_dir[0] = '\0';
+        }
         rc = backup_write(&backup) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         target_done(&backup.target);
     }
     if (rc == COMMAND_OK) {
         backup_report(&backup);
     } else {
-        (void)unlink(backup.temporary);
+        (void)unlink(backup.temporary.path);
     }
     buf_done(&backup.refusal);
-    (void)close(backup.fd);
+    (void)close(backup.temporary.fd);
     return rc;
 }

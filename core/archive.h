@@ -49,6 +49,10 @@ struct archive_origin {
     void *user;
 };
 
+/* Counts what an archive of the store would hold. Failures carry their sentence in the call.
+ * NG_ENOTFOUND: the backend does not say. */
+int archive_count_store(struct store *store, struct call *call, struct archive_counts *ret);
+
 /* One consistent state of everything. Failures carry their sentence in the call. May block. */
 int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
                   archive_put_fn *put, void *user, struct archive_counts *ret);

@@ -418,3 +418,54 @@ int archive_write_store(struct store *store, struct call *call, int64_t now_ms,
     origin.backend = store_backend(store, &origin.db);
     return archive_write(&origin, call, now_ms, put, user, ret);
 }
+
+/* ---- counting ---- */
+
+struct archive_counting {
+    struct archive_counts counts;
+    struct buf last; /* collection, space and id of the revision before */
+    struct buf key;
+};
+
+static int count_record(void *user, const struct ng_record *record)
+{
+    struct archive_counting *counting = user;
+    if (record->kind == NG_RECORD_REVISION) {
+        const struct ng_key *key = &record->doc->key;
+        buf_clear(&counting->key);
+        buf_printf(&counting->key, "%zu %zu ", key->collection.len, key->space.len);
+        buf_add_str(&counting->key, key->collection);
+        buf_add_str(&counting->key, key->space);
+        buf_add_str(&counting->key, key->id);
+        if (!str_equal(buf_str(&counting->key), buf_str(&counting->last))) {
+            struct buf spare = counting->last;
+            counting->last = counting->key;
+            counting->key = spare;
+            counting->counts.documents++;
+        }
+        counting->counts.revisions++;
+        return counting->key.rc == NG_OK ? counting->last.rc : counting->key.rc;
+    }
+    counting->counts.events += record->kind == NG_RECORD_EVENT ? 1 : 0;
+    counting->counts.answers += record->kind == NG_RECORD_ANSWER ? 1 : 0;
+    return NG_OK;
+}
+
+int archive_count_store(struct store *store, struct call *call, struct archive_counts *ret)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(store, &db);
+    if (backend->export_all == NULL) {
+        return NG_ENOTFOUND;
+    }
+    struct archive_counting counting = {.counts = {0}};
+    buf_init(&counting.last, ARCHIVE_LINE_MAX);
+    buf_init(&counting.key, ARCHIVE_LINE_MAX);
+    int rc = backend->export_all(db, &call->pub, count_record, &counting);
+    if (rc == NG_OK) {
+        *ret = counting.counts;
+    }
+    buf_done(&counting.last);
+    buf_done(&counting.key);
+    return rc;
+}

@@ -3,14 +3,15 @@
  * number of workers, the form of the log. */
 #include <pwd.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config_key.h"
 #include "str.h"
 
-/* Where a user's data goes, below the home folder; and root's. */
+/* Where a user's data goes, below the home folder; and the machine's. */
 #define CONFIG_HOME_DATA ".local/share"
-#define CONFIG_ROOT_DATA "/var/lib/notegate"
+#define CONFIG_MACHINE_DATA "/var/lib/notegate"
 #define CONFIG_WORKERS_PER_CORE 4
 #define CONFIG_CORES_MAX 256
 #define CONFIG_PASSWD_MAX ((size_t)16 * 1024)
@@ -32,10 +33,22 @@ static struct ng_str config_home(struct config *config)
     return ng_str_of(entry.pw_dir);
 }
 
+/*
+ * Root's commands, the service and the commands of the service's user meet in one store, also
+ * where the configuration does not name it: the service's user is the one that the machine's
+ * data belong to.
+ */
+static bool config_is_machine(void)
+{
+    struct stat info;
+    return geteuid() == 0 || (stat(CONFIG_MACHINE_DATA, &info) == 0 && S_ISDIR(info.st_mode) &&
+                              info.st_uid == geteuid());
+}
+
 static const char *config_default_data_dir(struct config *config)
 {
-    if (geteuid() == 0) {
-        return CONFIG_ROOT_DATA;
+    if (config_is_machine()) {
+        return CONFIG_MACHINE_DATA;
     }
     struct ng_str base = config_source_env(&config->sources, ng_str_of("XDG_DATA_HOME"));
     if (base.len > 0 && base.data[0] == '/') {
