@@ -137,6 +137,19 @@ static void check_tls(struct check *check, struct gateway *gateway)
     buf_done(&warnings);
 }
 
+static void check_configuration(struct check *check, const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    check_line(check, true, "configuration", "%s",
+               file == NULL ? "no file; defaults, environment and flags" : file);
+    if (passed != NULL) {
+        check_line(check, true, "configuration",
+                   "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
+                   passed);
+    }
+}
+
 /* Loads the configuration and all modules. False: nothing else can be checked. */
 static bool check_describe(struct check *check)
 {
@@ -152,9 +165,7 @@ static bool check_describe(struct check *check)
         check_line(check, false, "configuration", "%s", buf_cstr(&error));
         config_free(config);
     } else {
-        const char *file = config_file(gateway->config);
-        check_line(check, true, "configuration", "%s",
-                   file == NULL ? "no file; defaults, environment and flags" : file);
+        check_configuration(check, gateway->config);
         check_modules(check, gateway);
         check_tls(check, gateway);
         check_files_limit(check, gateway);

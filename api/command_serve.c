@@ -189,9 +189,24 @@ static void serve_wait(struct serve *serve)
     }
 }
 
+/* People and logs shall know what the gateway goes by. */
+static void serve_log_configuration(const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    if (passed != NULL) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "user %ld may not read the configuration %s: it is passed over",
+                  (long)geteuid(), passed);
+    }
+    log_write(NG_LOG_INFO, "serve", "configuration: %s",
+              file != NULL ? file : "no file; defaults, environment and flags");
+}
+
 static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
                        struct buf *error)
 {
+    serve_log_configuration(*config);
     int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
     if (rc != NG_OK) {
         return rc;

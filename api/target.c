@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "str.h"
+#include "trust.h"
 
 #define TARGET_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */
@@ -45,6 +46,15 @@ static int target_load_client(struct target *target)
         *last = '\0';
     }
     (void)snprintf(path, sizeof(path), "%s/%s", folder, CLIENT_MODULE_NAME);
+    struct buf error;
+    buf_init(&error, TARGET_ERROR_MAX);
+    int trusted = trust_check_path(path, TRUST_PROGRAM, &error);
+    if (trusted != NG_OK && trusted != NG_ENOTFOUND) {
+        command_error("%s", buf_cstr(&error));
+        buf_done(&error);
+        return NG_EUNAVAILABLE;
+    }
+    buf_done(&error);
     target->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (target->client_module == NULL) {
         command_error("cannot load what talks to the running gateway: %s", dlerror());

@@ -147,9 +147,8 @@ bool elf_short_of(int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
+int elf_note_open(const char *path, int *ret_fd, struct buf *error)
 {
-    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int code = errno;
@@ -157,22 +156,37 @@ int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
         (void)buf_printf(error, "cannot be opened: %s", text != NULL ? text : "unknown error");
         return elf_short_of(code) ? NG_EINTERNAL : code == ENOENT ? NG_ENOTFOUND : NG_EINVAL;
     }
-    int rc = NG_OK;
-    void *map = MAP_FAILED;
+    *ret_fd = fd;
+    return NG_OK;
+}
+
+int elf_note_read_file(int fd, struct elf_note *ret, struct buf *error)
+{
+    struct stat info;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        rc = elf_fail(error, "is not a file");
-    } else if (info.st_size <= 0) {
-        rc = elf_fail(error, "is empty");
-    } else {
-        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED) {
-            rc = elf_short_of(errno) ? NG_EINTERNAL : NG_EINVAL;
-            (void)buf_add_c(error, "cannot be mapped");
-        } else {
-            rc = elf_note_parse(str_make(map, (size_t)info.st_size), ret, error);
-            (void)munmap(map, (size_t)info.st_size);
-        }
+        return elf_fail(error, "is not a file");
     }
-    (void)close(fd);
+    if (info.st_size <= 0) {
+        return elf_fail(error, "is empty");
+    }
+    void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) {
+        int rc = elf_short_of(errno) ? NG_EINTERNAL : NG_EINVAL;
+        (void)buf_add_c(error, "cannot be mapped");
+        return rc;
+    }
+    int rc = elf_note_parse(str_make(map, (size_t)info.st_size), ret, error);
+    (void)munmap(map, (size_t)info.st_size);
+    return rc;
+}
+
+int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
+{
+    int fd = -1;
+    int rc = elf_note_open(path, &fd, error);
+    if (rc == NG_OK) {
+        rc = elf_note_read_file(fd, ret, error);
+        (void)close(fd);
+    }
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "elf_note.h"
 #include "loader_check.h"
 #include "str.h"
+#include "trust.h"
 
 #define LOADER_PATH_MAX 4096
 /* Modules in all folders. */
@@ -255,19 +256,26 @@ static int loader_map(struct module *module, struct buf *error)
     return rc;
 }
 
-static int loader_check_note(const char *path, enum ng_module_kind kind, struct buf *error)
+/* Of the opened file: who can write it, and its note. */
+static int loader_check_file(const char *path, enum ng_module_kind kind, struct buf *error)
 {
     struct elf_note note;
     struct buf why;
+    int fd = -1;
     buf_init(&why, 1024);
-    int rc = elf_note_read(path, &note, &why);
-    if (rc != NG_OK) {
+    int rc = elf_note_open(path, &fd, &why);
+    if (rc == NG_OK) {
+        rc = trust_check(fd, path, TRUST_PROGRAM, error);
+        rc = rc != NG_OK ? rc : elf_note_read_file(fd, &note, &why);
+        (void)close(fd);
+    }
+    if (why.len > 0) {
         (void)buf_printf(error, "%s %s", path, buf_cstr(&why));
-    } else {
-        rc = loader_check_numbers(path, note.abi, note.kind, kind, error);
+    } else if (rc == NG_EFORBIDDEN) {
+        (void)buf_add_c(error, "; no module is loaded that others can change");
     }
     buf_done(&why);
-    return rc;
+    return rc != NG_OK ? rc : loader_check_numbers(path, note.abi, note.kind, kind, error);
 }
 
 int loader_open(const char *const *folders, const char *name, enum ng_module_kind kind,
@@ -276,7 +284,7 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
     char path[LOADER_PATH_MAX];
     int rc = loader_find(folders, name, path, error);
     if (rc == NG_OK) {
-        rc = loader_check_note(path, kind, error);
+        rc = loader_check_file(path, kind, error);
     }
     if (rc != NG_OK) {
         return rc;

@@ -370,12 +370,13 @@ def test_the_table_of_keys(place):
 
 
 def test_three_ways_to_set_a_key(place, tmp_path):
-    (tmp_path / "notegate.yaml").write_text("limits:\n  body: 100\n")
+    file = tmp_path / "notegate.yaml"
+    file.write_text("limits:\n  body: 100\n")
     long = {"mode": "read", "name": "x" * 150}
 
-    # The gateway of the tests starts in the parent of its data directory, where the file is.
-    for sets, status in (((), 413), (("limits.body=8MiB",), 404)):
-        gateway = Gateway(tmp_path / "d", sets=sets)
+    for sets, args, status in (((), (), 404), ((), ("--config", file), 413),
+                               (("limits.body=8MiB",), ("--config", file), 404)):
+        gateway = Gateway(tmp_path / "d", sets=sets, args=map(str, args))
         assert gateway.call("notebook", long).status_code == status
         assert gateway.stop() == 0
     assert "limits.body" in place.shell("NOTEGATE_LIMITS_BODY=x notegate check 2>&1 || true", cwd=tmp_path)
