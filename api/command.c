@@ -121,6 +121,13 @@ static bool option_all(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_files(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->files = true;
+    return true;
+}
+
 static bool option_format(struct command_line *line, const char *value)
 {
     line->format = value;
@@ -194,6 +201,7 @@ const struct option_row option_table[] = {
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
      "print every configuration key with its type, default, present value and help"},
+    {"files", 0, NULL, OPTION_BACKUP, false, option_files, "with the files of the roots"},
     {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
     {"config", 'c', "FILE", OPTION_CONFIG, false, option_config, "the configuration file"},
     {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, option_set,

@@ -34,7 +34,8 @@ enum command_option {
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7     /* what describes a key */
+    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_BACKUP = 1 << 8  /* what a backup holds */
 };
 
 struct command;
@@ -56,6 +57,7 @@ struct command_line {
     const char *format;
     bool all;        /* keys: also those that have ended */
     bool needs_data; /* as of the command, by its words */
+    bool files;      /* backup: those of the roots as well */
     bool json, help_config, force, help, version, help_man;
     const char **words; /* what is neither command nor option */
     size_t word_count;

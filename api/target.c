@@ -135,9 +135,38 @@ static int target_prepare(struct command_line *line, struct target *ret)
     return rc;
 }
 
+static bool target_has_file(const struct target *target, const char *name)
+{
+    char path[TARGET_PATH_MAX];
+    int len = snprintf(path, sizeof(path), "%s/%s", target->data_dir, name);
+    return len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+/*
+ * The machine's gateway is configured in a file that this user may not read. A command then
+ * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
+ * or a data directory that is named.
+ */
+static int target_check_passed(struct target *target)
+{
+    const char *passed = config_passed_over(target->config);
+    if (passed == NULL || config_is_set(target->config, "data_dir") ||
+        target_has_file(target, NOTEGATE_LOCK_NAME)) {
+        return COMMAND_OK;
+    }
+    command_error("this machine's gateway is configured in %s, which this user may not read; "
+                  "run this as its user: sudo -u notegate notegate ..., or name a data "
+                  "directory of your own with --data-dir, or a configuration with --config",
+                  passed);
+    target_done(target);
+    return COMMAND_FAILED;
+}
+
 int target_find(struct command_line *line, struct target *ret, bool *ret_running)
 {
     int rc = target_prepare(line, ret);
+    rc = rc == COMMAND_OK ? target_check_passed(ret) : rc;
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -157,16 +186,13 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
  */
 static bool target_has_data(const struct target *target)
 {
-    char path[TARGET_PATH_MAX];
     if (str_is(config_text(target->config, "documents"), "memory")) {
         return false;
     }
     if (!str_is(config_text(target->config, "documents"), "sqlite")) {
         return true;
     }
-    int len = snprintf(path, sizeof(path), "%s/" TARGET_SQLITE_FILE, target->data_dir);
-    return len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) == 0 ||
-           (errno != ENOENT && errno != ENOTDIR);
+    return target_has_file(target, TARGET_SQLITE_FILE);
 }
 
 /* Every document is made with a sequence number. */
