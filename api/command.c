@@ -133,6 +133,13 @@ static bool option_all(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_files(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->files = true;
+    return true;
+}
+
 static bool option_format(struct command_line *line, const char *value)
 {
     line->format = value;
@@ -208,6 +215,7 @@ const struct option_row option_table[] = {
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
      "print every configuration key with its type, default, present value and help"},
+    {"files", 0, NULL, OPTION_BACKUP, false, option_files, "with the files of the roots"},
     {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
     {"user", 0, "NAME", OPTION_SERVE, false, option_user,
      "started as root: the user to become before anything is opened"},

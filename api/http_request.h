@@ -65,10 +65,7 @@ struct http_reply {
     bool authenticate;          /* WWW-Authenticate */
     const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
     const char *session_id;     /* of MCP, or NULL */
-    struct http_stream *stream; /* instead of `body`: events (a reference) */
-    bool has_file;              /* instead of `body`: an open file, which the answer closes */
-    int file_fd;
-    uint64_t file_size;
+    struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
 };
 
 enum http_stage {

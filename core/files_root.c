@@ -31,9 +31,7 @@ void files_root_done(struct file_root *root)
     free(root->space);
 }
 
-/* "PATH" or "SPACE:/PATH". Both parts lent. */
-static void files_split_root(struct ng_str text, struct ng_str *ret_space,
-                             struct ng_str *ret_path)
+void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path)
 {
     *ret_space = ng_str_of(FILES_SPACE_DEFAULT);
     *ret_path = text;

@@ -118,6 +118,8 @@ struct files {
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 
+/* "PATH" or "SPACE:/PATH". Both parts lent. */
+void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
 /* Room for so many. NULL: the call has failed. */
