@@ -91,7 +91,11 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
         buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
                    owner);
         trust_add_word(error, owner);
-        buf_add_c(error, " notegate ...");
+        buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
+        trust_user_name(geteuid(), owner, sizeof(owner));
+        buf_printf(error, "%s ", owner + (owner[0] == '#'));
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
         return NG_EFORBIDDEN;
     }
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
