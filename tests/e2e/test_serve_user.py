@@ -113,6 +113,20 @@ def test_user_in_the_configuration(top):
 
 
 @needs_root
+def test_where_its_data_is_by_default(top):
+    """Root's place, for the user that serves as well; another user's own stays their own."""
+    def data_dir(user, *words):
+        done = subprocess.run(["setpriv", "--reuid", user, "--regid", user, "--clear-groups", binary(), "check",
+                               "--help-config", *words], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | {"HOME": str(top)}, cwd=top, check=False)
+        return next(line for line in done.stdout.splitlines() if line.startswith("data_dir = ")).split(" = ")[1]
+
+    assert data_dir("0") == "/var/lib/notegate"
+    assert data_dir(str(NOBODY), "--set", "user=nobody") == "/var/lib/notegate"
+    assert data_dir("1234", "--set", "user=nobody") == f"{top}/.local/share/notegate"
+
+
+@needs_root
 def test_who_cannot_become_whom(top):
     assert 'user is "no-such-one": there is no such user' in refused("--data-dir", top / "d", "--user", "no-such-one")
     os.chown(top, NOBODY, NOBODY)

@@ -90,6 +90,20 @@ def test_a_file_that_others_can_write(place):
 
 
 @needs_root
+def test_a_file_on_a_disk_for_reading(place):
+    """As orchestrators mount configuration: anybody's to write by its modes, and nobody's."""
+    path = place.file("limits.workers: 2\n", 0o666)
+    os.chmod(path.parent, 0o777)
+    script = f"mount --bind {path.parent} {path.parent} && mount -o remount,bind,ro {path.parent} && exec \"$@\""
+    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], check=False, timeout=TIMEOUT).returncode:
+        pytest.skip("mounting is not allowed here")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", binary(), "tools", "--config", str(path)],
+                          capture_output=True, text=True, timeout=TIMEOUT, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert place.run("tools", "--config", path).returncode == 1
+
+
+@needs_root
 def test_a_file_of_another_user(place):
     path = place.file("limits.workers: 2\n")
     words = ("tools", "--config", path)
