@@ -222,6 +222,7 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->key = key;
     ret->agent = key->agent;
     ret->role = key->role;
+    ret->run = key->run;
     ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
     ret->spaces = key->spaces;
     ret->space_count = key->space_count;
@@ -361,6 +362,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     }
     ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
     ret->role = NG_ROLE_ADMIN;
+    ret->run = true;
     ret->all_spaces = connection->is_socket; /* the owner */
     return NG_OK;
 }
@@ -389,7 +391,8 @@ void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
 
 int auth_apply(const struct auth_caller *caller, struct call *call)
 {
-    int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode);
+    int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode,
+                             caller->run);
     if (rc != NG_OK) {
         return rc;
     }
@@ -413,4 +416,18 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     }
     return NG_OK;
+}
+
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call)
+{
+    struct auth_caller *kept = arena_zalloc(&call->arena, sizeof(*kept));
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = *caller;
+    kept->agent = arena_copy(&call->arena, caller->agent);
+    kept->space = arena_copy(&call->arena, caller->space);
+    kept->request_id = arena_copy(&call->arena, caller->request_id);
+    kept->traceparent = arena_copy(&call->arena, caller->traceparent);
+    return call->arena.starved ? NULL : kept;
 }

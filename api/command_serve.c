@@ -16,6 +16,7 @@
 #include "command_user.h"
 #include "commands.h"
 #include "faces.h"
+#include "keys.h"
 #include "log.h"
 #include "log_queue.h"
 #include "reload.h"
@@ -180,6 +181,20 @@ static void serve_print_example(const struct serve *serve)
     }
 }
 
+/* To the log, so that it is known later, too. */
+static void serve_tell_runners(const struct serve *serve)
+{
+    struct gateway *gateway = serve->gateway;
+    struct call *call = keys_run_matters(gateway) ? call_new(gateway) : NULL;
+    struct buf text;
+    buf_init(&text, SERVE_ERROR_MAX);
+    if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
+        log_write(NG_LOG_INFO, "serve", "%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+    call_unref(call);
+}
+
 static void serve_wait(struct serve *serve)
 {
     for (;;) {
@@ -323,6 +338,7 @@ int command_serve(struct command_line *line)
         log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
         clearerr(stdout);
     }
+    serve_tell_runners(&serve);
     serve_print_example(&serve);
     serve_notify("READY=1");
     serve_wait(&serve);

@@ -3,14 +3,15 @@
  * number of workers, the form of the log. */
 #include <pwd.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config_key.h"
 #include "str.h"
 
-/* Where a user's data goes, below the home folder; and root's. */
+/* Where a user's data goes, below the home folder; and the machine's. */
 #define CONFIG_HOME_DATA ".local/share"
-#define CONFIG_ROOT_DATA "/var/lib/notegate"
+#define CONFIG_MACHINE_DATA "/var/lib/notegate"
 #define CONFIG_WORKERS_PER_CORE 4
 #define CONFIG_CORES_MAX 256
 
@@ -26,11 +27,23 @@ static bool config_is_user(struct config *config)
            found != NULL && found->pw_uid == geteuid();
 }
 
+/*
+ * Root's commands, the service and the commands of the service's user meet in one store, also
+ * where the configuration does not name it: the service's user is the one that the machine's
+ * data belong to.
+ */
+static bool config_is_machine(void)
+{
+    struct stat info;
+    return geteuid() == 0 || (stat(CONFIG_MACHINE_DATA, &info) == 0 && S_ISDIR(info.st_mode) &&
+                              info.st_uid == geteuid());
+}
+
 static const char *config_default_data_dir(struct config *config)
 {
     /* A gateway that becomes a user keeps root's place, also when that user asks. */
-    if (geteuid() == 0 || config_is_user(config)) {
-        return CONFIG_ROOT_DATA;
+    if (config_is_machine() || config_is_user(config)) {
+        return CONFIG_MACHINE_DATA;
     }
     struct ng_str base = config_source_env(&config->sources, ng_str_of("XDG_DATA_HOME"));
     if (base.len > 0 && base.data[0] == '/') {

@@ -17,6 +17,8 @@
 #define ELF_HEADERS_MAX 128
 #define ELF_NOTES_MAX ((size_t)64 * 1024)
 #define ELF_OWNER "notegate"
+/* A note that ends behind `kind`. */
+#define ELF_DESC_OLD ((size_t)8)
 
 #if defined(__x86_64__)
 #define ELF_MACHINE EM_X86_64
@@ -99,14 +101,17 @@ static bool elf_find_note(struct ng_str notes, size_t align, struct elf_note *re
         /* Sizes are 32 bits: none of these sums can overflow. */
         size_t name_at = at + sizeof(head);
         size_t desc_at = name_at + elf_padded(head.n_namesz, align);
-        uint32_t words[2];
+        uint32_t words[3] = {0};
         char name[sizeof(ELF_OWNER)];
         if (head.n_type == NG_NOTE_TYPE && head.n_namesz == sizeof(name) &&
-            head.n_descsz >= sizeof(words) && elf_take(notes, name_at, name, sizeof(name)) &&
+            head.n_descsz >= ELF_DESC_OLD && elf_take(notes, name_at, name, sizeof(name)) &&
             memcmp(name, ELF_OWNER, sizeof(name)) == 0 &&
-            elf_take(notes, desc_at, words, sizeof(words))) {
+            elf_take(notes, desc_at, words,
+                     head.n_descsz < sizeof(words) ? ELF_DESC_OLD : sizeof(words))) {
             ret->abi = words[0];
             ret->kind = words[1];
+            ret->needs_host = words[2];
+            ret->is_old = head.n_descsz < sizeof(words);
             return true;
         }
         at = desc_at + elf_padded(head.n_descsz, align);

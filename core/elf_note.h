@@ -8,6 +8,8 @@
 struct elf_note {
     uint32_t abi;
     uint32_t kind;
+    uint32_t needs_host; /* bytes of struct ng_host */
+    bool is_old;         /* without needs_host: made before ABI 1 had its form */
 };
 
 /* Is this error of the system a want of memory or descriptors, which passes? */

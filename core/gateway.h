@@ -25,6 +25,8 @@ struct keys;
 struct places;
 struct cluster;
 struct recorder;
+struct watchdog;
+struct disk;
 
 struct gateway {
     struct ng_host
@@ -43,7 +45,10 @@ struct gateway {
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
     struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
+    struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
+    struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
     size_t module_count;
     int lock_fd;
@@ -99,6 +104,9 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error);
 void gateway_read_limits(struct gateway *gateway);
 /* Those limits that can change while it runs (a reload), and history.keep. */
 void gateway_take_limits(struct gateway *gateway, const struct config *config);
+/* The file service with the roots of this configuration (none: `files` in the data directory):
+ * opened at the start, from then on these roots hold, each opened anew. */
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);

@@ -173,7 +173,8 @@ static const char *code_in_mode(struct test *test, enum ng_mode mode, const char
     struct call *made = call_new(test->harness.gateway);
     assert_non_null(made);
     assert_int_equal(
-        call_set_caller(made, ng_str_of("a"), ng_str_of(NULL), NG_ROLE_WRITER, mode), NG_OK);
+        call_set_caller(made, ng_str_of("a"), ng_str_of(NULL), NG_ROLE_WRITER, mode, true),
+        NG_OK);
     made->tool_name = ng_str_of("fileEditor");
     made->args_text = ng_str_of(real);
     made->done = call_ended;

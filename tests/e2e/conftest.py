@@ -24,7 +24,10 @@ from servers import NOT_BACK, servers  # noqa: E402,F401 (a fixture)
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
 # They measure the plain build, pack it, and preload what would stand before a sanitizer's runtime.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["test_bench.py", "test_package.py", "test_repeats.py"]
+    collect_ignore += ["test_bench.py", "test_installed.py", "test_package.py", "test_repeats.py"]
+# Users and roots of their own are made by root only.
+if os.geteuid() != 0:
+    collect_ignore += ["test_installed.py"]
 # Nor can anything stand before the thread sanitizer's allocator.
 if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
     collect_ignore += ["test_allocations.py"]

@@ -85,7 +85,9 @@ def test_users_that_a_namespace_does_not_know(in_a_namespace):
 
 
 @pytest.mark.parametrize("name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
-                                  "Via"])
+                                  "Via", "X-Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
+                                  "X-Cluster-Client-IP", "X-Original-Forwarded-For", "Fly-Client-IP",
+                                  "X-Envoy-External-Address", "CDN-Loop"])
 def test_forwarded_by_a_proxy(gateway, name):
     answer = gateway.call("notebook", {"mode": "list"}, {name: "x"})
     body = refused(answer, 401, "UNAUTHENTICATED")

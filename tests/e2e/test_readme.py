@@ -169,7 +169,7 @@ def check_keys(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "keys"))
     key, title, row, gone, count = shown.splitlines()
     assert key.startswith("ng_") and title.startswith("ID ")
-    assert row.split()[1:5] == ["ada", "writer", "agent", "~ada,team"]
+    assert row.split()[1:6] == ["ada", "writer", "agent", "no", "~ada,team"]
     assert "ada" in gone and count == "1 key revoked"
 
 
