@@ -141,7 +141,8 @@ static void identify_started(struct http_connection *connection)
     } else if (connection->at_peer.inode != 0 &&
                (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
         /* What we start does not become another user, but where we are root. */
-        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid);
+        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
+                                      &connection->server->recent_peers);
     }
     connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;
     connection->auth.is_started = started == AUTH_STARTED_YES;

@@ -331,11 +331,44 @@ static size_t config_distance(const struct config_key *key, const struct config_
     return str_distance(known, raw->name, most < 2 ? 2 : most);
 }
 
+/* `key: {name: ...}` of a module's key that has one value; NULL: it is none of that, or there
+ * are keys below it as well. */
+static const struct config_key *config_above(const struct config *config,
+                                             const struct config_raw *raw)
+{
+    const struct config_key *above = NULL;
+    for (const struct config_key *key = config->first; key != NULL; key = key->next) {
+        size_t len = strlen(key->name);
+        if (above == NULL && raw->source == CONFIG_FILE && key->prefix[0] != '\0' &&
+            raw->name.len > len && raw->name.data[len] == '.' &&
+            memcmp(raw->name.data, key->name, len) == 0) {
+            above = key;
+        }
+    }
+    for (const struct config_key *key = config->first; key != NULL && above != NULL;
+         key = key->next) {
+        size_t len = strlen(above->name);
+        if (strncmp(key->name, above->name, len) == 0 && key->name[len] == '.') {
+            return NULL;
+        }
+    }
+    return above;
+}
+
 static void config_unknown(const struct config *config, const struct config_raw *raw,
                            struct buf *error)
 {
     const struct config_key *nearest = NULL;
+    const struct config_key *above = config_above(config, raw);
     size_t best = SIZE_MAX;
+    if (above != NULL && above->option.type == NG_OPTION_TEXT) {
+        config_source_where(&config->sources, raw, error);
+        (void)buf_printf(error,
+                         "`%s` is one text, not a mapping; where it is JSON, write it in "
+                         "quotes: `%s: '{\"name\": {...}}'`",
+                         above->name, above->name);
+        return;
+    }
     for (const struct config_key *key = config->first; key != NULL; key = key->next) {
         size_t distance = config_distance(key, raw);
         if (distance < best) {
