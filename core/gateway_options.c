@@ -171,7 +171,7 @@ const struct ng_option gateway_options[] = {
         .fallback = "256MiB",
         .min = 1,
         .max = 1024 * GIB,
-        .help = "Memory for the bodies and results of all calls together.",
+        .help = "Memory for the bodies, files and results of all calls together.",
     },
     {
         .name = "limits.call_timeout",
