@@ -510,7 +510,9 @@ void http_request_finish(struct http_request *request)
 {
     if (request->abandoned) {
         request->reply.close = true;
-        (void)http_reply_error(request, NG_EBUSY, NULL, "The gateway is stopping");
+        bool stopping = atomic_load(&request->server->stopping);
+        (void)http_reply_error(request, stopping ? NG_EBUSY : NG_ECANCELLED, NULL, "%s",
+                               stopping ? "The gateway is stopping" : "The client left");
         return;
     }
     request->route->finish(request);
@@ -524,6 +526,16 @@ void http_request_done(struct http_request *request)
         http_server_resume(request);
     }
     http_connection_unref(connection);
+}
+
+bool http_request_abandon(struct http_request *request)
+{
+    int suspended = HTTP_SUSPENDED;
+    if (!atomic_compare_exchange_strong(&request->stage, &suspended, HTTP_ABANDONED)) {
+        return false;
+    }
+    http_server_resume(request);
+    return true;
 }
 
 void http_request_call_done(struct call *call, void *user)

@@ -14,6 +14,7 @@
 #include "auth.h"
 #include "http_access.h"
 #include "http_check.h"
+#include "http_watch.h"
 #include "mcp_http.h"
 
 struct MHD_Connection;
@@ -74,7 +75,7 @@ enum http_stage {
     HTTP_RUNNING = 0, /* on the event loop */
     HTTP_SUSPENDED,   /* the connection waits for http_request_done() */
     HTTP_DONE,        /* http_request_done() came */
-    HTTP_ABANDONED    /* the server stops and waits no longer */
+    HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
 };
 
 /* What a connection is at, for the watch. */
@@ -132,9 +133,10 @@ struct http_connection {
     atomic_bool trusted;        /* one of its requests was let in */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
     struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
-    struct call *watched;       /* under the watch's lock: cancelled when the client leaves */
+    struct http_wait waits;     /* under the watch's lock: with a reference of the call */
     long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
     bool half_closed, left;     /* the watch's */
+    bool is_behind;             /* the watch's: closed, but what it began still runs */
     /* Whose key came on it last, and who it counts for; written under the watch's lock. "":
      * nobody's. */
     char agent[HTTP_AGENT_MAX];
@@ -172,6 +174,9 @@ void http_request_end(struct http_request *request);
 /* The end of what was pending; any thread, exactly once, possibly before http_request_run()
  * returned. */
 void http_request_done(struct http_request *request);
+/* The connection waits no longer: it is answered and closed, its memory stays until
+ * http_request_done(). Any thread. False: it is not suspended, or done. */
+bool http_request_abandon(struct http_request *request);
 /* call->done of calls that a route dispatches; user: the request. */
 void http_request_call_done(struct call *call, void *user);
 
