@@ -13,6 +13,7 @@
 
 #include "auth.h"
 #include "http_access.h"
+#include "http_body.h"
 #include "http_check.h"
 #include "http_watch.h"
 #include "mcp_http.h"
@@ -22,32 +23,11 @@ struct http_server;
 struct http_request;
 struct route;
 
-/* A body up to this size keeps its memory for the connection's next request; answers too. */
-#define HTTP_KEEP_BYTES ((size_t)8 * 1024)
-/* Bodies and answers up to this size are not counted in limits.buffered: limits.connections
- * bounds them. */
-#define HTTP_UNCOUNTED_BYTES ((size_t)4 * 1024)
 /* A body over limits.body is read on and thrown away up to this, so that its sender can read
  * the answer; what is longer is cut off. */
 #define HTTP_DISCARD_BYTES ((uint64_t)64 * 1024 * 1024)
 /* Seconds in Retry-After where nobody knows better. */
 #define HTTP_RETRY_AFTER_S 1
-
-/* Longest name of an agent. */
-#define HTTP_AGENT_MAX 64
-
-/* A body's memory: shared by the connection and the calls that still look at it. */
-struct http_body {
-    atomic_int refs;
-    size_t cap;
-    size_t len;
-    size_t counted; /* bytes of it in limits.buffered */
-    size_t agent_len;
-    char agent[HTTP_AGENT_MAX]; /* whose bytes they are */
-    struct gateway *gateway;
-    struct json_counter values; /* of what is in it: as a tree it takes more memory */
-    char data[];
-};
 
 /* Static memory in, except `body`. */
 struct http_reply {
@@ -180,9 +160,6 @@ bool http_request_abandon(struct http_request *request);
 /* call->done of calls that a route dispatches; user: the request. */
 void http_request_call_done(struct call *call, void *user);
 
-struct ng_str http_request_text(const struct http_request *request); /* the body */
-/* The body lives as long as the call does. */
-int http_request_keep_body(struct http_request *request, struct call *call);
 /* A call made for this request, with its caller. NULL: the failure is in the reply. */
 struct call *http_request_call(struct http_request *request);
 

@@ -515,31 +515,6 @@ static int dispatch_inline(struct call *call)
     return rc;
 }
 
-static int dispatch_rate(struct call *call)
-{
-    int retry_s = 0;
-    if (call->no_rate || key_take(call->key, &retry_s)) {
-        return NG_OK;
-    }
-    bool slow = call->key->rate < 1;
-    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
-    call->work.retry_after_s = retry_s;
-    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
-    return NG_ERATE;
-}
-
-int dispatch_take_rate(struct call *call)
-{
-    int rc = dispatch_rate(call);
-    if (rc != NG_OK) {
-        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
-        call_complete_result(call);
-        call->result = call->work;
-    }
-    return rc;
-}
-
 static int dispatch_admit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
