@@ -13,7 +13,6 @@
 #include "http_server.h"
 #include "http_stream_face.h"
 #include "places.h"
-#include "registry.h"
 #include "str.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
@@ -272,9 +271,11 @@ static bool is_stranger(struct http_connection *connection)
            !connection->auth.is_socket;
 }
 
-/* What a crowded look takes from those that were let in. */
+/* From whom a crowded look takes connections that wait: the agent that has the most, or all
+ * strangers together if they have more. */
 struct crowding {
-    char agent[HTTP_AGENT_MAX]; /* that has the most */
+    bool of_strangers;
+    char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     size_t excess; /* connections of it that may go */
 };
@@ -290,7 +291,9 @@ static void crowding_begin(struct http_watch *watch, size_t excess, struct crowd
         strangers += is_stranger(at) ? 1 : 0;
     }
     size_t has = places_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
-    if (has > 1 && has > strangers) {
+    ret->of_strangers = strangers >= has;
+    has = ret->of_strangers ? strangers : has;
+    if (has > 1) {
         ret->excess = excess < has - 1 ? excess : has - 1;
     }
 }
@@ -298,8 +301,11 @@ static void crowding_begin(struct http_watch *watch, size_t excess, struct crowd
 static bool gives_way(struct http_connection *connection, long long now,
                       struct crowding *crowding)
 {
-    if (crowding->excess == 0 ||
-        !str_equal(agent_of(connection), str_make(crowding->agent, crowding->agent_len)) ||
+    struct ng_str agent = str_make(crowding->agent, crowding->agent_len);
+    bool is_meant = crowding->of_strangers
+                        ? is_stranger(connection) && atomic_load(&connection->asked)
+                        : str_equal(agent_of(connection), agent);
+    if (crowding->excess == 0 || !is_meant ||
         now - atomic_load(&connection->since_ms) < HTTP_CROWDED_IDLE_MS) {
         return false;
     }
@@ -332,11 +338,6 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
     }
 }
 
-static bool stays(const struct call *call)
-{
-    return call->tool != NULL && (call->tool->desc.flags & NG_TOOL_STAYS) != 0;
-}
-
 /*
  * A request under way whose client left. What is cancelled by that comes back soon; else the
  * connection waits no longer. False: there is nothing to do.
@@ -344,7 +345,7 @@ static bool stays(const struct call *call)
 static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {
     struct call *call = connection->waits.call;
-    bool goes_on = call == NULL || connection->waits.left != NULL || stays(call);
+    bool goes_on = call == NULL || connection->waits.left != NULL || atomic_load(&call->stays);
     if (connection->left || !has_left(connection)) {
         return false;
     }

@@ -33,7 +33,7 @@ struct call;
  * what a connection has that nobody with a right has used yet. */
 #define HTTP_STRANGER_MAX_MS 2000
 /* Then, too, connections that wait for their next request for so long are closed, of the agent
- * that has the most; unless there are more strangers. */
+ * that has the most, or of strangers if they have more. */
 #define HTTP_CROWDED_IDLE_MS 200
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is
  * cut by libmicrohttpd. */

@@ -30,6 +30,7 @@ static bool dispatch_name(struct call *call)
     call->tool = registry_find(call->gateway->registry, call->tool_name);
     if (call->tool != NULL) {
         call->pub.tool = ng_str_of(call->tool->desc.name);
+        atomic_store(&call->stays, (call->tool->desc.flags & NG_TOOL_STAYS) != 0);
     }
     return call->tool != NULL;
 }
