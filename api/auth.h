@@ -19,6 +19,7 @@ struct auth_connection {
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
 };
 
 /* What of a request's headers decides. All lent; absent = {NULL, 0}. */
@@ -34,6 +35,7 @@ struct auth_caller {
     struct ng_str space; /* the one named, or absent */
     enum ng_role role;
     enum ng_mode mode;
+    bool run;                    /* code */
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;

@@ -454,7 +454,7 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file || request->reply.stream != NULL) {
+    if (request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "auth_peer.h"
 #include "http_access.h"
 #include "http_body.h"
 #include "http_check.h"
@@ -45,10 +46,7 @@ struct http_reply {
     bool authenticate;          /* WWW-Authenticate */
     const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
     const char *session_id;     /* of MCP, or NULL */
-    struct http_stream *stream; /* instead of `body`: events (a reference) */
-    bool has_file;              /* instead of `body`: an open file, which the answer closes */
-    int file_fd;
-    uint64_t file_size;
+    struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
 };
 
 enum http_stage {
@@ -122,7 +120,9 @@ struct http_connection {
     char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     struct auth_connection auth;
-    bool auth_known;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
     char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
     struct http_request request;

@@ -513,6 +513,9 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     quiesce(server->tcp);
     quiesce(server->local);
+    if (server->local != NULL) {
+        http_listen_end(server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
+    }
     if (server->watching) {
         mcp_tasks_stop(server->gateway, false);
         if (server->tcp != NULL) {

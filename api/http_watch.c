@@ -169,8 +169,8 @@ void http_watch_unstream(struct http_watch *watch, struct http_connection *conne
 static bool half_closed_has_left(struct http_connection *connection)
 {
     if (connection->auth.is_loopback) {
-        uid_t uid = 0;
-        return auth_peer_find(&connection->peer, &connection->local, &uid) == NG_ENOTFOUND;
+        struct auth_peer found;
+        return auth_peer_find(&connection->peer, &connection->local, &found) == NG_ENOTFOUND;
     }
     if (!connection->half_closed && !connection->auth.is_socket) {
         static const int on = 1;

@@ -7,14 +7,17 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "disk.h"
 #include "dispatch_allow.h"
 #include "gateway.h"
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
+#include "module_run.h"
 #include "record.h"
 #include "str.h"
 #include "timers.h"
+#include "watchdog.h"
 
 static void dispatch_on_worker(struct task *task);
 
@@ -178,6 +181,8 @@ static void dispatch_account(struct call *call, int rc)
     }
     if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
+    } else if (rc == NG_EFULL) {
+        disk_refused(gateway->disk, call->work.message);
     }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
@@ -297,12 +302,14 @@ void dispatch_expire(struct call *call)
 
 static int dispatch_run(struct call *call)
 {
-    if (call->step != NULL) {
-        return call->step(&call->pub, call->step_user);
-    }
+    struct module_run run;
     const struct tool *tool = call->tool;
     struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
-    return tool->desc.run(tool->plugin->self, &call->pub, args);
+    call_enter_module(call, &run);
+    int rc = call->step != NULL ? call->step(&call->pub, call->step_user)
+                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+    module_run_end(&run);
+    return rc;
 }
 
 /* A code without a sentence is a failure all the same; a sentence without a code is not. */
@@ -445,6 +452,7 @@ static int dispatch_submit(struct call *call)
     } else {
         call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
     }
+    call->task.group = call_workers(call);
     call->gate_entry.enter = dispatch_gate_entered;
     call->gate_entry.user = call;
     call_ref(call); /* the run's */
@@ -486,7 +494,9 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     store_run_begins(call->gateway->store, call);
+    watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
+    watchdog_loop_end(call->gateway->watchdog);
     dispatch_leave_gate(call, gate);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
@@ -558,7 +568,8 @@ int dispatch(struct call *call)
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     atomic_store(&call->pending, 1);
-    bool from_memory = (call->tool->desc.flags & NG_TOOL_MEMORY) != 0;
+    bool from_memory =
+        (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
     if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
         (call->idempotency_key.len == 0 || call->read_only)) {
         rc = dispatch_inline(call);

@@ -25,7 +25,12 @@ const struct ng_option gateway_options[] = {
         .type = NG_OPTION_LIST,
         .help =
             "Folders that file tools may use, each PATH or SPACE:/PATH (space `shared` where "
-            "none is named); made with mode 0700 where missing.",
+            "none is named). They must be there; only the default is made, with mode 0700.",
+    },
+    {
+        .name = "user",
+        .help = "User that `notegate serve` becomes when root starts it, before modules are "
+                "loaded and the data directory is opened.",
     },
     {
         .name = "documents",

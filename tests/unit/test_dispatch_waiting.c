@@ -167,43 +167,44 @@ static void test_one_at_a_time(void **state)
 
 static void test_fairness(void **state)
 {
-    static const char *const sets[] = {"plugins=", "documents=memory", "limits.workers=4",
+    static const char *const sets[] = {"plugins=", "documents=memory", "limits.workers=8",
                                        "limits.queue=8", NULL};
     struct harness harness;
-    struct job jobs[6];
+    struct job jobs[7];
     struct job more;
     (void)state;
     open_probe(&harness, sets);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         job_new(&harness, &jobs[i], "busy", "d_block", "{}");
         job_start(&jobs[i]);
-        if (i < 2) {
+        if (i < 3) {
             probe_wait(&probe.blocked, (unsigned)i + 1);
         }
     }
-    /* Two run, four wait: this agent's halves. */
+    /* Three run, of the four workers that the plugin has at most, and four wait: what one agent
+     * may have of both. */
     job_new(&harness, &more, "busy", "d_block", "{}");
     job_start(&more);
     assert_int_equal(more.rc, NG_OK);
     assert_int_equal(job_wait(&more)->retry_after_s, 1);
     job_expect(&more, "BUSY");
     probe_open();
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         job_expect(&jobs[i], "ok");
     }
     harness_close(&harness);
     open_probe(&harness, plain);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         job_new(&harness, &jobs[i], "busy", "d_block", "{}");
         job_start(&jobs[i]);
     }
-    probe_wait(&probe.blocked, 2);
+    probe_wait(&probe.blocked, 1);
     struct answer answer = harness_call_as(&harness, "other", NULL, "d_echo", "{}");
-    assert_int_equal(answer.rc, NG_OK); /* half of the workers are for others */
+    assert_int_equal(answer.rc, NG_OK); /* one of the plugin's workers is for others */
     answer_free(&answer);
-    assert_int_equal(probe_read(&probe.blocked), 2);
+    assert_int_equal(probe_read(&probe.blocked), 1);
     probe_open();
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         job_expect(&jobs[i], "ok");
     }
     harness_close(&harness);
