@@ -148,6 +148,7 @@ struct call {
     bool held;                     /* something was begun that outlives the run */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */
+    atomic_bool stays;    /* its tool goes on when the client leaves */
     atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
                              is done */
