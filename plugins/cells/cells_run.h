@@ -10,7 +10,7 @@ int cells_run_save(struct ng_call *call, void *run);
 /* The sentence and all outputs, as far as they fit; sets run->code. `note`: what could not be
  * saved, or NULL. */
 void cells_answer(struct cells_run *run, const char *note, struct nb_text *out);
-/* Adds the images of what was put out to the call's answer. */
-int cells_answer_images(struct ng_call *call, const struct run *run);
+/* Replies with the text and the images of what was put out. */
+int cells_answer_reply(struct ng_call *call, const struct cells_run *run, struct nb_text *text);
 
 #endif

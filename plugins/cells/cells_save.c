@@ -183,8 +183,7 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     if (rc == NG_OK && run->background) {
         /* Who asks later is told: nobody reads the answer of this call. */
     } else if (rc == NG_OK && code == NG_OK) {
-        rc = ng_reply(call, nb_text_str(&text));
-        rc = rc == NG_OK ? cells_answer_images(call, run->run) : rc;
+        rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
         /* The outputs are saved all the same: only the call fails. */
         rc = call->host->fail_after(call, code, nb_text_str(&text));

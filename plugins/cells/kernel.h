@@ -115,6 +115,7 @@ struct run {
     char why[KERNEL_WHY_MAX];
     bool new_kernel;   /* a kernel was started for it */
     bool state_lost;   /* ... because the one before had ended by itself */
+    bool restarted;    /* ... or was restarted by a tool */
     bool kernel_ended; /* the kernel ended with it, by its own will (quit()) */
     char kernel_name[KERNELSPEC_NAME_MAX + 1];
     struct run_patches patches;

@@ -120,7 +120,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
     case KERNEL_RESTARTING:
         kernel->starts = 0;
         kernel->fresh = true;
-        kernel->lost = true;
+        kernel->restarted = true;
         kernel->execution.active = false;
         kernel->state = KERNEL_NEW;
         break;

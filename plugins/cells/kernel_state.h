@@ -77,8 +77,9 @@ struct kernel {
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
-    bool lost;  /* the one before ended by itself: told to the next run */
-    bool fresh; /* no run has used it yet */
+    bool lost;      /* the one before ended by itself: told to the next run */
+    bool restarted; /* it was ended by a tool: told, too */
+    bool fresh;     /* no run has used it yet */
     bool asked_interrupt, asked_restart, asked_end; /* by others: the thread does it */
     unsigned starts;
     int64_t started_ms, asked_ms, answered_ms, used_ms, ending_ms, heard_ms;

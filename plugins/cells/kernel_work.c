@@ -175,8 +175,10 @@ static void begin_run(struct kernel *kernel, struct run *run)
     kernel_give_patches(kernel, run);
     run->new_kernel = kernel->fresh;
     run->state_lost = kernel->fresh && kernel->lost;
+    run->restarted = kernel->fresh && kernel->restarted;
     kernel->fresh = false;
     kernel->lost = false;
+    kernel->restarted = false;
 }
 
 /* ---- while it runs ---- */
