@@ -274,6 +274,24 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
     }
 }
 
+/* What became of cells whose turn came late. */
+static void add_turns(const struct run *run, struct nb_text *out)
+{
+    for (size_t i = 0; i < run->cell_count; i++) {
+        const struct run_cell *cell = &run->cells[i];
+        if (cell->gone) {
+            add_format(out,
+                       "\nCell %s was not run: it is no longer a code cell of the notebook.",
+                       cell->handle);
+        } else if (cell->changed && cell->state != CELL_NOT_RUN) {
+            add_format(out,
+                       "\nThe source of cell %s was changed after the run was asked for: the "
+                       "new one was run.",
+                       cell->handle);
+        }
+    }
+}
+
 void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text *out)
 {
     struct seen *seen = see_all(cells_run->run);
@@ -282,6 +300,7 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
         add_format(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
                    cells_run->skipped);
     }
+    add_turns(cells_run->run, out);
     add_kernel_notes(cells_run, out);
     if (note != NULL) {
         nb_add_word(out, "\nNot all outputs were saved: ");

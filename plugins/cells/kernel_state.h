@@ -110,6 +110,7 @@ struct kernels {
     struct run *ended; /* runs that are over and whose owners are to be told */
     uint32_t last_id;
     /* Notebooks whose kernel ended by itself, for the next run's answer. */
+    uint64_t runs; /* that were queued */
     char **lost;
     size_t lost_count;
     char buffer[HOLDER_PACKET_MAX];
@@ -184,6 +185,8 @@ void kernels_ended(struct kernels *kernels, struct run *run);
 void kernels_tell_ended(struct kernels *kernels);
 /* Not one that is about to end. */
 bool kernel_takes_runs(const struct kernel *kernel);
+/* A run has begun and waits for what its next cell holds by now. */
+bool kernel_is_between(const struct kernel *kernel);
 bool kernel_is_busy(const struct kernel *kernel);
 /* The one that takes runs of this notebook; NULL: none. */
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook);

@@ -128,3 +128,88 @@ def test_only_line_ends(book):
     one.run("a")
     read = one.call("getCellOutputs", cellId="a").json()["result"]
     assert read == "Outputs for cell a:\n\n[nothing but line ends]"
+
+
+# ---- cells that change while a run goes on ----
+
+
+def edit(one, **sources):
+    """As another program saves it; None: the cell is deleted."""
+    notebook = one.load()
+    notebook["cells"] = [cell for cell in notebook["cells"] if sources.get(cell.get("id"), "") is not None]
+    for cell in notebook["cells"]:
+        if cell.get("id") in sources:
+            cell["source"] = sources[cell["id"]]
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+
+
+def test_a_cell_is_run_as_it_is_when_its_turn_comes(book, tmp_path):
+    one = book(("a", waits(tmp_path / "go") + "print('first')"), ("b", "print('old b')"), ("c", "print('c')"))
+    handle = one.start("a", "b", "c")
+    one.wait_running(handle, "a")
+    edit(one, b="print('user edited b')")
+    (tmp_path / "go").touch()
+    told = one.wait_over(handle).json()["result"]
+    assert told.startswith("Successfully executed 3 cell(s).") and "old b" not in told
+    assert "The source of cell b was changed after the run was asked for: the new one was run." in told
+    assert one.text("b") == "user edited b\n" and one.text("a") == "first\n" and one.text("c") == "c\n"
+
+
+def test_outputs_are_not_saved_under_another_source(book, tmp_path):
+    one = book(("a", waits(tmp_path / "go") + "print('of the old source')"), ("b", "print('b')"))
+    handle = one.start("a", "b")
+    one.wait_running(handle, "a")
+    edit(one, a="print('user edited a')")
+    (tmp_path / "go").touch()
+    told = one.wait_over(handle).json()["result"]
+    assert "Not all outputs were saved: the source is no longer the one that was run in cell a" in told and "of the old source" in told
+    assert one.outputs("a") == [] and one.cell("a")["execution_count"] is None and one.text("b") == "b\n"
+    assert one.cell("a")["source"] == "print('user edited a')"
+
+
+def test_a_cell_that_went_before_its_turn_is_not_run(book, tmp_path):
+    mark = tmp_path / "ran"
+    one = book(("a", waits(tmp_path / "go")), ("b", f"open({str(mark)!r}, 'a')"), ("c", "print('c')"))
+    handle = one.start("a", "b", "c")
+    one.wait_running(handle, "a")
+    edit(one, b=None)
+    (tmp_path / "go").touch()
+    told = one.wait_over(handle).json()["result"]
+    assert told.startswith("Successfully executed 2 cell(s).") and not mark.exists()
+    assert "Cell b was not run: it is no longer a code cell of the notebook." in told and one.text("c") == "c\n"
+
+
+def test_a_run_that_waited_takes_what_is_there_then(book, tmp_path):
+    one = book(("a", waits(tmp_path / "go")), ("b", "print('old b')"))
+    first = one.start("a")
+    one.wait_running(first, "a")
+    second = one.start("b")
+    edit(one, b="print('new b')")
+    (tmp_path / "go").touch()
+    one.wait_over(first)
+    assert "new b" in one.wait_over(second).json()["result"] and one.text("b") == "new b\n"
+
+
+def test_cells_without_ids_that_change(book, tmp_path):
+    one = book(("-", waits(tmp_path / "go")), ("-", "print('old')"), ("-", "print('last')"), minor=4)
+    handle = one.start("index:0", "index:1", "index:2")
+    one.wait_running(handle, "index:0")
+    notebook = one.load()
+    notebook["cells"][1]["source"] = "print('new')"
+    one.path.write_text(json.dumps(notebook, indent=1) + "\n")
+    (tmp_path / "go").touch()
+    told = one.wait_over(handle).json()["result"]
+    assert told.startswith("Successfully executed 3 cell(s).") and "new" in told and "old" not in told
+    assert ["".join(cell["outputs"][0]["text"]) for cell in one.load()["cells"][1:]] == ["new\n", "last\n"]
+
+
+def test_an_interrupt_between_cells_ends_the_run(book, tmp_path):
+    """At whatever moment it comes: a cell runs, or what the next one holds is being read."""
+    cells = [(f"c{number}", "1") for number in range(200)] + [("last", waits(tmp_path / "never"))]
+    one = book(*cells)
+    for number in range(5):
+        handle = one.start(*(name for name, _ in cells))
+        eventually(lambda: "running" in one.look(handle).text, RUN_SECONDS, "it runs")  # noqa: B023 (called at once)
+        edit(one, c199=f"1 # {number}")
+        eventually(lambda: "Nothing runs" not in one.call("interruptKernel").text, RUN_SECONDS, "something is interrupted")
+        assert "interrupted" in one.wait_over(handle).json()["message"]
