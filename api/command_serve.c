@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "commands.h"
+#include "disk.h"
 #include "faces.h"
 #include "log.h"
 #include "log_queue.h"
@@ -250,6 +251,7 @@ int command_serve(struct command_line *line)
         clearerr(stdout);
     }
     serve_print_example(&serve);
+    disk_look(serve.gateway->disk); /* from then on upkeep does */
     serve_notify("READY=1");
     serve_wait(&serve);
     serve_stop(&serve);
