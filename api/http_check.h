@@ -13,6 +13,8 @@
 
 /* Bytes of a request target (path and query) as sent. */
 #define HTTP_TARGET_MAX 2048
+/* Parameters of a query. */
+#define HTTP_PARAMETERS_MAX 200
 /* Headers of one request. */
 #define HTTP_HEADERS_MAX 64
 /* Longest X-Request-Id that is taken over; a longer or stranger one is replaced. */

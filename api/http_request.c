@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buffered.h"
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
 #include "json.h"
 #include "keys.h"
-#include "places.h"
 #include "routes.h"
 #include "str.h"
 
@@ -32,9 +32,7 @@ static void body_unref(void *object)
         return;
     }
     if (body->counted > 0) {
-        places_give_many(body->gateway->buffered, str_make(body->agent, body->agent_len),
-                         body->counted);
-        (void)metrics_use(body->gateway->metrics, METRICS_BUFFERED, -(int64_t)body->counted);
+        buffered_give(body->gateway, str_make(body->agent, body->agent_len), body->counted);
     }
     free(body);
 }
@@ -42,7 +40,6 @@ static void body_unref(void *object)
 /* Counts what a body of `cap` bytes takes of limits.buffered, of which one agent has half. */
 static int body_count(struct http_request *request, struct http_body *body, size_t cap)
 {
-    struct gateway *gateway = request->gateway;
     size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
     if (more == 0) {
         return NG_OK;
@@ -55,15 +52,10 @@ static int body_count(struct http_request *request, struct http_body *body, size
             memcpy(body->agent, agent.data, body->agent_len);
         }
     }
-    size_t limit = atomic_load(&gateway->limits.buffered);
-    int rc = places_take_many(gateway->buffered, str_make(body->agent, body->agent_len),
-                              body->counted, more, limit);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    int64_t used = metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
-    body->counted += more;
-    return used > (int64_t)limit ? NG_EBUSY : NG_OK;
+    int rc = buffered_take(request->gateway, str_make(body->agent, body->agent_len),
+                           body->counted, more);
+    body->counted += rc == NG_OK ? more : 0;
+    return rc;
 }
 
 static int body_room(struct http_request *request, size_t need)
@@ -84,6 +76,7 @@ static int body_room(struct http_request *request, size_t need)
         atomic_init(&body->refs, 1);
         body->len = 0;
         body->counted = 0;
+        memset(&body->values, 0, sizeof(body->values));
         body->gateway = request->gateway;
     }
     body->cap = cap;
@@ -99,7 +92,7 @@ static int body_weigh(struct http_request *request)
     if (body == NULL || body->len <= BODY_UNWEIGHED) {
         return NG_OK;
     }
-    size_t values = json_count_values(http_request_text(request));
+    size_t values = json_counted_values(&body->values);
     return body_count(request, body, body->cap + values * sizeof(struct ng_value));
 }
 
@@ -161,8 +154,10 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
     if (rc != NG_OK) {
         fault_no_room(request, rc);
     } else {
-        memcpy(request->body->data + request->body->len, data, len);
-        request->body->len += len;
+        struct http_body *body = request->body;
+        memcpy(body->data + body->len, data, len);
+        body->len += len;
+        json_count_piece(&body->values, str_make(data, len));
     }
     return true;
 }
@@ -210,6 +205,7 @@ void http_request_begin(struct http_request *request, const char *target)
     http_reply_clear(request);
     if (request->body != NULL) {
         request->body->len = 0;
+        memset(&request->body->values, 0, sizeof(request->body->values));
     }
     (void)http_check_target(target, &request->target, &request->fault);
 }
@@ -323,6 +319,30 @@ static int check_names(struct http_request *request)
     return NG_EFORBIDDEN;
 }
 
+/* The connection counts for the agent whose key came on it. */
+static void count_connection(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    int rc = NG_OK;
+    if (request->caller.key != NULL && !connection->auth.is_socket) {
+        rc = http_watch_agent(&request->server->watch, connection, request->caller.agent);
+    }
+    if (rc == NG_OK) {
+        atomic_store_explicit(&connection->trusted, true, memory_order_relaxed);
+        return;
+    }
+    unsigned limit = atomic_load(&request->gateway->limits.connections);
+    request->fault.fatal = true;
+    if (rc == NG_EBUSY) {
+        fault(request, rc,
+              "This agent has %u connections open, its half of limits.connections; close some "
+              "of them, or send several requests over one",
+              limit - limit / 2);
+    } else {
+        fault(request, rc, "Out of memory");
+    }
+}
+
 static int check_caller(struct http_request *request)
 {
     struct auth_refusal refusal;
@@ -344,7 +364,7 @@ static int check_caller(struct http_request *request)
             request->caller.traceparent = request->headers.traceparent;
         }
         http_access_caller(request, NULL);
-        atomic_store_explicit(&request->connection->trusted, true, memory_order_relaxed);
+        count_connection(request);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
@@ -533,7 +553,7 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file || request->reply.stream != NULL) {
+    if (request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "auth_peer.h"
 #include "http_access.h"
 #include "http_check.h"
 #include "mcp_http.h"
@@ -32,6 +33,9 @@ struct route;
 /* Seconds in Retry-After where nobody knows better. */
 #define HTTP_RETRY_AFTER_S 1
 
+/* Longest name of an agent. */
+#define HTTP_AGENT_MAX 64
+
 /* A body's memory: shared by the connection and the calls that still look at it. */
 struct http_body {
     atomic_int refs;
@@ -39,8 +43,9 @@ struct http_body {
     size_t len;
     size_t counted; /* bytes of it in limits.buffered */
     size_t agent_len;
-    char agent[64]; /* whose bytes they are */
+    char agent[HTTP_AGENT_MAX]; /* whose bytes they are */
     struct gateway *gateway;
+    struct json_counter values; /* of what is in it: as a tree it takes more memory */
     char data[];
 };
 
@@ -60,10 +65,7 @@ struct http_reply {
     bool authenticate;          /* WWW-Authenticate */
     const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
     const char *session_id;     /* of MCP, or NULL */
-    struct http_stream *stream; /* instead of `body`: events (a reference) */
-    bool has_file;              /* instead of `body`: an open file, which the answer closes */
-    int file_fd;
-    uint64_t file_size;
+    struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
 };
 
 enum http_stage {
@@ -131,8 +133,14 @@ struct http_connection {
     struct call *watched;       /* under the watch's lock: cancelled when the client leaves */
     long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
     bool half_closed, left;     /* the watch's */
+    /* Whose key came on it last, and who it counts for; written under the watch's lock. "":
+     * nobody's. */
+    char agent[HTTP_AGENT_MAX];
+    size_t agent_len;
     struct auth_connection auth;
-    bool auth_known;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
     char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
     struct http_request request;

@@ -103,6 +103,19 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     }
 }
 
+/*
+ * libmicrohttpd makes a record of each parameter of a query in the connection's memory, and
+ * where that is used up the request hangs until it times out. Nothing here reads these records,
+ * so the library sees an empty query (the text is its own copy).
+ */
+static void hide_query(const char *uri)
+{
+    char *mark = (char *)(uintptr_t)strchr(uri, '?');
+    if (mark != NULL) {
+        mark[1] = '\0';
+    }
+}
+
 /* The request line, before libmicrohttpd decodes it. The result is the request's context. */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -112,6 +125,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         atomic_store_explicit(&connection->asked, true, memory_order_relaxed);
         http_connection_phase(connection, HTTP_PHASE_HEAD);
         http_request_begin(&connection->request, uri);
+        hide_query(uri);
     }
     return connection;
 }
@@ -498,6 +512,9 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     quiesce(server->tcp);
     quiesce(server->local);
+    if (server->local != NULL) {
+        http_listen_end(server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
+    }
     if (server->watching) {
         mcp_tasks_stop(server->gateway, false);
         if (server->tcp != NULL) {

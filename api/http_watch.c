@@ -12,7 +12,9 @@
 #include "http_request.h"
 #include "http_server.h"
 #include "http_stream_face.h"
+#include "places.h"
 #include "registry.h"
+#include "str.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
@@ -21,6 +23,11 @@
 #define PROBE_IDLE_S 5
 #define PROBE_INTERVAL_S 5
 #define PROBE_COUNT 3
+
+static struct ng_str agent_of(const struct http_connection *connection)
+{
+    return str_make(connection->agent, connection->agent_len);
+}
 
 void http_watch_add(struct http_watch *watch, struct http_connection *connection)
 {
@@ -50,7 +57,32 @@ void http_watch_remove(struct http_watch *watch, struct http_connection *connect
         connection->next->prev = connection->prev;
     }
     watch->count--;
+    if (connection->agent_len > 0) {
+        places_give(watch->agents, agent_of(connection));
+        connection->agent_len = 0;
+    }
     pthread_mutex_unlock(&watch->lock);
+}
+
+int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
+                     struct ng_str agent)
+{
+    if (str_equal(agent, agent_of(connection)) || agent.len > sizeof(connection->agent)) {
+        return NG_OK; /* only this thread writes it */
+    }
+    size_t limit = atomic_load(&connection->request.gateway->limits.connections);
+    int rc = places_take(watch->agents, agent, limit);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&watch->lock);
+    if (connection->agent_len > 0) {
+        places_give(watch->agents, agent_of(connection));
+    }
+    memcpy(connection->agent, agent.data, agent.len);
+    connection->agent_len = agent.len;
+    pthread_mutex_unlock(&watch->lock);
+    return NG_OK;
 }
 
 void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
@@ -104,8 +136,8 @@ void http_watch_unstream(struct http_watch *watch, struct http_connection *conne
 static bool half_closed_has_left(struct http_connection *connection)
 {
     if (connection->auth.is_loopback) {
-        uid_t uid = 0;
-        return auth_peer_find(&connection->peer, &connection->local, &uid) == NG_ENOTFOUND;
+        struct auth_peer found;
+        return auth_peer_find(&connection->peer, &connection->local, &found) == NG_ENOTFOUND;
     }
     if (!connection->half_closed && !connection->auth.is_socket) {
         static const int on = 1;
@@ -165,14 +197,15 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
 }
 
-/* Are so many connections open that those of strangers keep others out? */
-static bool is_crowded(const struct http_watch *watch)
+/* How many more connections are open than leave room for others. */
+static size_t crowd(const struct http_watch *watch)
 {
     if (watch->first == NULL) {
-        return false;
+        return 0;
     }
     size_t limit = atomic_load(&watch->first->request.gateway->limits.connections);
-    return watch->count > limit - limit / 8;
+    size_t most = limit - limit / 8;
+    return watch->count > most ? watch->count - most : 0;
 }
 
 static bool dawdles(struct http_connection *connection, long long now)
@@ -198,12 +231,55 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
-/* Nobody has shown a right on it, and it has had its time. */
-static bool is_stranger(struct http_connection *connection, long long now)
+/* Nobody has shown a right on it. */
+static bool is_stranger(struct http_connection *connection)
 {
-    return now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS &&
-           !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
+    return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
            !connection->auth.is_socket;
+}
+
+/* What a crowded look takes from those that were let in. */
+struct crowding {
+    char agent[HTTP_AGENT_MAX]; /* that has the most */
+    size_t agent_len;
+    size_t excess; /* connections of it that may go */
+};
+
+static void crowding_begin(struct http_watch *watch, size_t excess, struct crowding *ret)
+{
+    size_t strangers = 0;
+    ret->excess = 0;
+    if (excess == 0) {
+        return;
+    }
+    for (struct http_connection *at = watch->first; at != NULL; at = at->next) {
+        strangers += is_stranger(at) ? 1 : 0;
+    }
+    size_t has = places_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    if (has > 1 && has > strangers) {
+        ret->excess = excess < has - 1 ? excess : has - 1;
+    }
+}
+
+static bool gives_way(struct http_connection *connection, long long now,
+                      struct crowding *crowding)
+{
+    if (crowding->excess == 0 ||
+        !str_equal(agent_of(connection), str_make(crowding->agent, crowding->agent_len)) ||
+        now - atomic_load(&connection->since_ms) < HTTP_CROWDED_IDLE_MS) {
+        return false;
+    }
+    crowding->excess--;
+    return true;
+}
+
+/* Between requests, or over one that is not whole. */
+static bool must_go(struct http_connection *connection, int phase, long long now, bool has_turn,
+                    bool crowded)
+{
+    return ((phase != HTTP_PHASE_WAITING || has_turn) && dawdles(connection, now)) ||
+           (crowded && is_stranger(connection) &&
+            now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS);
 }
 
 /* A stream may be open for days; its client, its key and what lies between are looked after. */
@@ -232,7 +308,9 @@ static size_t look(struct http_watch *watch, struct call **calls)
 {
     size_t count = 0;
     long long now = http_now_ms();
-    bool crowded = is_crowded(watch);
+    struct crowding crowding;
+    size_t excess = crowd(watch);
+    crowding_begin(watch, excess, &crowding);
     unsigned looks = watch->looks++;
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
@@ -247,8 +325,9 @@ static size_t look(struct http_watch *watch, struct call **calls)
                 call_ref(connection->watched);
                 calls[count++] = connection->watched;
             }
-        } else if ((phase != HTTP_PHASE_WAITING || turn % HTTP_WATCH_WAITING_TURNS == 0) &&
-                   (dawdles(connection, now) || (crowded && is_stranger(connection, now)))) {
+        } else if (must_go(connection, phase, now, turn % HTTP_WATCH_WAITING_TURNS == 0,
+                           excess > 0) ||
+                   (phase == HTTP_PHASE_WAITING && gives_way(connection, now, &crowding))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
         }
     }
@@ -303,7 +382,9 @@ int http_watch_start(struct http_watch *watch)
     watch->added = 0;
     watch->ending = false;
     watch->stopping = false;
-    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
+    watch->agents = places_new();
+    if (watch->agents == NULL || pthread_mutex_init(&watch->lock, NULL) != 0) {
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     int failed = pthread_condattr_init(&attributes);
@@ -314,11 +395,13 @@ int http_watch_start(struct http_watch *watch)
     }
     if (failed != 0) {
         (void)pthread_mutex_destroy(&watch->lock);
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     if (pthread_create(&watch->thread, NULL, watch_run, watch) != 0) {
         (void)pthread_cond_destroy(&watch->wake);
         (void)pthread_mutex_destroy(&watch->lock);
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -333,6 +416,7 @@ void http_watch_stop(struct http_watch *watch)
     (void)pthread_join(watch->thread, NULL);
     (void)pthread_cond_destroy(&watch->wake);
     (void)pthread_mutex_destroy(&watch->lock);
+    places_free(watch->agents);
 }
 
 void http_watch_cancel_all(struct http_watch *watch)

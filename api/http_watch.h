@@ -32,6 +32,9 @@ struct call;
 /* When few places are left (an eighth of limits.connections), so long for whatever it does is
  * what a connection has that nobody with a right has used yet. */
 #define HTTP_STRANGER_MAX_MS 2000
+/* Then, too, connections that wait for their next request for so long are closed, of the agent
+ * that has the most; unless there are more strangers. */
+#define HTTP_CROWDED_IDLE_MS 200
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is
  * cut by libmicrohttpd. */
 #define HTTP_SEND_MAX_MS 300000
@@ -42,9 +45,10 @@ struct http_watch {
     pthread_t thread;
     struct http_connection *first; /* all connections */
     size_t count;
-    unsigned looks; /* so far */
-    unsigned added; /* connections so far */
-    bool ending;    /* streams end */
+    struct places *agents; /* whose connections they are, as far as a key came on them */
+    unsigned looks;        /* so far */
+    unsigned added;        /* connections so far */
+    bool ending;           /* streams end */
     bool stopping;
 };
 
@@ -53,6 +57,10 @@ int http_watch_start(struct http_watch *watch);
 void http_watch_stop(struct http_watch *watch);
 void http_watch_add(struct http_watch *watch, struct http_connection *connection);
 void http_watch_remove(struct http_watch *watch, struct http_connection *connection);
+/* A key of this agent came on the connection, which counts for it from now on: an agent has at
+ * most half of limits.connections. NG_OK, NG_EBUSY, NG_EINTERNAL. On the event loop. */
+int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
+                     struct ng_str agent);
 /* The connection waits for this call (NULL: for something that cannot be cancelled). */
 void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
                         struct call *call);

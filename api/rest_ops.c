@@ -109,13 +109,20 @@ static int readyz_step(struct ng_call *pub, void *user)
 static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
 {
     bool journal = gateway->journal != NULL && journal_degraded(gateway->journal);
+    bool left_out = gateway->left_out.len > 0;
     buf_clear(out);
     if (journal && index == 0) {
         (void)buf_printf(out, "the journal takes no events; %lld wait for it",
                          (long long)journal_backlog(gateway->journal));
         return true;
     }
-    return gateway->disk != NULL && disk_reason(gateway->disk, index - (journal ? 1 : 0), out);
+    index -= journal ? 1 : 0;
+    if (left_out && index == 0) {
+        (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
+                         (int)gateway->left_out.len, gateway->left_out.data);
+        return true;
+    }
+    return gateway->disk != NULL && disk_reason(gateway->disk, index - (left_out ? 1 : 0), out);
 }
 
 static void print_degraded(struct http_request *request)

@@ -59,21 +59,6 @@ static void result_check_output(struct call *call)
     }
 }
 
-static void result_check_size(struct call *call)
-{
-    struct result *work = &call->work;
-    size_t size = work->text.len;
-    for (const struct part *part = work->parts; part != NULL; part = part->next) {
-        size += part->data.len;
-    }
-    size_t limit = call->gateway->limits.result;
-    if (work->rc == NG_OK && size > limit) {
-        call_fail(call, NG_ETOOLARGE,
-                  "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",
-                  size, limit);
-    }
-}
-
 /* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
 static void result_check_asks(struct call *call)
 {
@@ -117,7 +102,7 @@ void call_complete_result(struct call *call)
     }
     result_close_buffers(call);
     result_check_output(call);
-    result_check_size(call);
+    call_fit_result(call);
     if (work->rc != NG_OK) {
         work->has_text = false;
         work->is_json = false;

@@ -61,6 +61,11 @@ const char *config_file(const struct config *config)
     return config->sources.file;
 }
 
+const char *config_passed_over(const struct config *config)
+{
+    return config->sources.file == NULL ? config->sources.passed : NULL;
+}
+
 /* ---- views ---- */
 
 struct ng_conf *config_view(struct config *config, const char *prefix)

@@ -86,7 +86,8 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
         return false;
     }
-    return true;
+    /* What reads for some arguments stays listed for them. */
+    return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 
 static int dispatch_pick_space(struct call *call, const struct tool *tool);
@@ -128,6 +129,15 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+static int dispatch_no_run(struct call *call, const struct tool *tool)
+{
+    call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to",
+              tool->desc.name);
+    call->work.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
+                                "--run");
+    return NG_ERUN;
+}
+
 /* Of a tool that does both: how to call it so that it only reads. */
 static void dispatch_hint_reading(struct call *call, const struct tool *tool)
 {
@@ -167,6 +177,8 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
                       "this call of `%s` changes something and the caller's mode is ask, which "
                       "only reads; it needs the mode edit or agent",
                       tool->desc.name);
+    } else if (tool->desc.effect == NG_EFFECT_RUNS && !call->caller.run) {
+        return dispatch_no_run(call, tool);
     }
     if (rc != NG_OK) {
         dispatch_hint_reading(call, tool);

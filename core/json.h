@@ -31,9 +31,17 @@ struct json_error {
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
 
-/* How many values the text has at most, for what it will need as a tree; it need not be JSON.
- */
-size_t json_count_values(struct ng_str text);
+/* How many values a text has at most, for what it will need as a tree; it need not be JSON. The
+ * text may come in pieces; zeroed before the first. */
+struct json_counter {
+    size_t separators;
+    bool in_string, is_escaped;
+};
+void json_count_piece(struct json_counter *counter, struct ng_str piece);
+static inline size_t json_counted_values(const struct json_counter *counter)
+{
+    return counter->separators + 1;
+}
 
 /*
  * One JSON text (RFC 8259), nothing after it but white space. Refused: doubled members, bad or

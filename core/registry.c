@@ -6,7 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "module_run.h"
 #include "str.h"
+#include "watchdog.h"
 
 #define REGISTRY_TOOLS_MAX 1024
 #define REGISTRY_PLUGINS_MAX 128
@@ -468,13 +470,24 @@ int registry_add(struct registry *registry, const struct ng_plugin *desc, struct
     return NG_OK;
 }
 
-void registry_stop(struct registry *registry)
+static void stop_plugin(struct plugin *plugin, struct watchdog *watchdog)
+{
+    struct module_run run;
+    struct watched watched;
+    module_run_begin(&run, plugin, "stop()", str_make(NULL, 0));
+    watchdog_begin(watchdog, &watched, plugin->desc.name, "stop()");
+    plugin->desc.stop(plugin->self);
+    watchdog_end(watchdog, &watched);
+    module_run_end(&run);
+}
+
+void registry_stop(struct registry *registry, struct watchdog *watchdog)
 {
     for (struct plugin *plugin = registry->made; plugin != NULL; plugin = plugin->made_before) {
         if (plugin->started) {
             plugin->started = false;
             if (plugin->desc.stop != NULL) {
-                plugin->desc.stop(plugin->self);
+                stop_plugin(plugin, watchdog);
             }
         }
     }

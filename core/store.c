@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "abi_size.h"
 #include "clock.h"
 #include "gateway.h"
 #include "store_operation.h"
@@ -223,7 +224,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
 {
     struct row_copy copy = {key, NULL, NG_OK};
     struct result before = call->work;
-    int rc = store->backend->get(store->db, &call->pub, key, revision, row_copy_take, &copy);
+    struct abi_given given = {
+        .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
+    int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
+    rc = abi_given_end(call, &given, rc);
     if (rc == NG_ENOTFOUND && revision == 0) {
         call->work = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
@@ -396,15 +400,18 @@ int store_query(struct store *store, struct call *call, const struct ng_query *q
                 ng_row_fn *row, void *user, uint64_t *ret_total)
 {
     int rc = store_check_query(store, call, query);
-    return rc != NG_OK
-               ? rc
-               : store->backend->query(store->db, &call->pub, query, row, user, ret_total);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->query(store->db, &call->pub, query, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_search(struct store *store, struct call *call, const struct ng_search *search,
                  ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
 {
-    int rc = store_check_query(store, call, &search->query);
+    int rc = store_check_query(store, call, search->query);
     if (rc != NG_OK) {
         return rc;
     }
@@ -416,7 +423,9 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
         *ret_engine =
             store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
     }
-    return store->backend->search(store->db, &call->pub, search, row, user, ret_total);
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_history(struct store *store, struct call *call, const struct ng_key *key,
@@ -426,8 +435,12 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
     if (rc == NG_OK) {
         rc = store_needs_worker(store, call);
     }
-    return rc != NG_OK ? rc
-                       : store->backend->history(store->db, &call->pub, key, range, row, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->history(store->db, &call->pub, key, range, abi_give_row, &given);
+    return abi_given_end(call, &given, rc);
 }
 
 static int store_count_row(void *user, const struct ng_doc *row)
@@ -464,15 +477,20 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
                   ng_event_fn *event, void *user)
 {
     int rc = store_needs_worker(store, call);
-    return rc != NG_OK
-               ? rc
-               : store->backend->changes(store->db, &call->pub, since, limit, event, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.event = event, .user = user};
+    rc = store->backend->changes(store->db, &call->pub, since, limit, abi_give_event, &given);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_answer(struct store *store, struct call *call, struct ng_str scope,
                  struct ng_answer *ret)
 {
     int rc = store_needs_worker(store, call);
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret); /* how far the backend may fill it */
     return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
 }
 

@@ -111,8 +111,8 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     job->user = user;
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        rc = prepare(db, batch, &batch->puts[i], &job->puts[i]);
-        job->bytes += put_bytes(&batch->puts[i]);
+        rc = prepare(db, batch, batch->puts[i], &job->puts[i]);
+        job->bytes += put_bytes(batch->puts[i]);
     }
     if (rc == NG_OK && batch->answer != NULL) {
         job->bytes += batch->answer->reply.len + batch->answer->scope.len;

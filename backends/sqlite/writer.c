@@ -49,7 +49,7 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
 static int check_conditions(struct txn *txn, struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
-        const struct ng_put *put = &batch->puts[i];
+        const struct ng_put *put = batch->puts[i];
         const struct touched *doc = txn_touch(txn, &put->key);
         if (doc == NULL) {
             return NG_EINTERNAL;
@@ -75,8 +75,8 @@ static int apply_batch(struct txn *txn, struct job *job)
         rc = check_conditions(txn, batch);
     }
     for (size_t i = 0; i < batch->put_count && rc == NG_OK; i++) {
-        if (batch->puts[i].revision != batch->puts[i].base_revision) {
-            rc = txn_put(txn, &batch->puts[i], &job->puts[i]);
+        if (batch->puts[i]->revision != batch->puts[i]->base_revision) {
+            rc = txn_put(txn, batch->puts[i], &job->puts[i]);
         }
     }
     if (rc == NG_OK && batch->answer != NULL) {

@@ -61,7 +61,7 @@ static const struct ng_tool cells_tools[] = {
                    "A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
-        .effect = NG_EFFECT_WRITES,
+        .effect = NG_EFFECT_RUNS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD |
                  NG_TOOL_TASK_ALLOWED | NG_TOOL_STAYS,
@@ -242,7 +242,7 @@ static const struct ng_tool cells_tools[] = {
                    "are gone.",
         .params = cells_kernel_params,
         .run = cells_restart_run,
-        .effect = NG_EFFECT_WRITES,
+        .effect = NG_EFFECT_RUNS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT,
         .aliases = "RestartKernel",

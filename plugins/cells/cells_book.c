@@ -255,6 +255,8 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     return rc;
 }
 
+/* Names of no cell are counted: the length of what is told of them says nothing, as a name may
+ * be empty. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
 {
     const struct ng_host *host = call->host;
@@ -262,7 +264,8 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     size_t count = host->json_count(ids);
     size_t *chosen = ng_alloc(call, (count + 1) * sizeof(*chosen));
     struct nb_text unknown = {0};
-    struct ng_str doubled = {NULL, 0};
+    const struct ng_value *doubled = NULL;
+    size_t missing = 0;
     size_t kept = 0;
     if (count > CELLS_CHOSEN_MAX) {
         return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
@@ -275,17 +278,18 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
         size_t index = cells_find(nb, handle);
-        if (index == SIZE_MAX && doubled.len == 0 && is_doubled(nb, handle)) {
-            doubled = handle;
-        } else if (index == SIZE_MAX) {
-            nb_add_word(&unknown, unknown.len > 0 ? ", " : "");
+        if (index != SIZE_MAX) {
+            chosen[kept++] = index;
+        } else if (is_doubled(nb, handle)) {
+            doubled = doubled == NULL ? id : doubled;
+        } else {
+            nb_add_word(&unknown, missing++ > 0 ? ", " : "");
             nb_add_str(&unknown, handle);
         }
-        chosen[kept++] = index;
     }
     int rc = unknown.failed    ? cells_no_memory(call)
-             : unknown.len > 0 ? cells_fail_unknown(call, nb, nb_text_str(&unknown))
-             : doubled.len > 0 ? cells_fail_unknown(call, nb, doubled)
+             : missing > 0     ? cells_fail_unknown(call, nb, nb_text_str(&unknown))
+             : doubled != NULL ? cells_fail_unknown(call, nb, host->json_text(doubled))
                                : NG_OK;
     nb_text_done(&unknown);
     *ret = chosen;

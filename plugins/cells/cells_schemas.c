@@ -10,7 +10,8 @@
     "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Do it only if the file is "   \
     "at "                                                                                      \
     "this revision, else fail with CONFLICT.\"}"
-#define IDS "\"type\":\"array\",\"items\":{\"type\":\"string\"}"
+#define ID_TYPE "\"type\":\"string\",\"minLength\":1"
+#define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
 
 /* The five of the seed: open objects without bounds, as there. */
 
@@ -36,7 +37,7 @@ const char cells_add_params[] =
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell (index:N for a "
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
     "cell without an id).\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
     "until the cell is run.\"}," NOTEBOOK "," REVISION
@@ -49,7 +50,7 @@ const char cells_get_params[] =
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell (index:N for a "
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
     "cell without an id).\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
     "the outputs on from this character.\"},"
@@ -72,7 +73,7 @@ const char cells_select_params[] =
     "\"cellIds\":{" IDS
     ",\"maxItems\":1000,\"description\":\"Ids of the selected cells; an empty list "
     "selects none.\"},"
-    "\"active\":{\"type\":\"string\",\"description\":\"Id of the cell that is being "
+    "\"active\":{" ID_TYPE ",\"description\":\"Id of the cell that is being "
     "edited.\"}," NOTEBOOK "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_context_params[] =
@@ -94,7 +95,7 @@ const char cells_delete_params[] =
 
 const char cells_move_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell to move.\"},"
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell to move.\"},"
     "\"index\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Where it is "
     "afterwards, from 0.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellId\",\"index\"],\"additionalProperties\":false}";

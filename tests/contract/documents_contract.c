@@ -357,7 +357,7 @@ static void test_answers(void **state)
         .time_ms = now,
         .expires_ms = now + 100000,
     };
-    struct ng_answer found;
+    struct ng_answer found = {.size = sizeof(found)};
     assert_int_equal(f->docs->answer(f->db, fixture_call(f), answer.scope, &found),
                      NG_ENOTFOUND);
     struct change change = {.id = ng_str_of("a"), .text = ng_str_of("1")};
@@ -518,12 +518,12 @@ static void test_reads_fail(void **state)
     struct fixture *f = *state;
     struct rows rows = {0};
     struct events events = {0};
-    struct ng_answer answer;
+    struct ng_answer answer = {.size = sizeof(answer)};
     struct ng_query query = documents_query();
     struct ng_range range = {.size = sizeof(range), .limit = 5};
     struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("a")};
     struct ng_search search = {
-        .size = sizeof(search), .query = query, .text = ng_str_of("text")};
+        .size = sizeof(search), .query = &query, .text = ng_str_of("text")};
     assert_int_equal(fixture_put(f, "a", 0, "", "text"), NG_OK);
     for (int i = 0; i < 2; i++) {
         int want = i == 0 ? NG_EUNAVAILABLE : NG_OK;

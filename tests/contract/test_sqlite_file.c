@@ -294,13 +294,14 @@ static void test_no_folder(void **state)
 
 static int search_things(struct fixture *f, struct rows *rows)
 {
+    struct ng_query query = {.size = sizeof(query),
+                             .collection = ng_str_of("things"),
+                             .space = ng_str_of("team"),
+                             .limit = 10,
+                             .with_text = true};
     struct ng_search search = {
         .size = sizeof(search),
-        .query = {.size = sizeof(search.query),
-                  .collection = ng_str_of("things"),
-                  .space = ng_str_of("team"),
-                  .limit = 10,
-                  .with_text = true},
+        .query = &query,
         .text = ng_str_of("word"),
     };
     return f->docs->search(f->db, fixture_call(f), &search, rows_add, rows, NULL);
@@ -351,14 +352,15 @@ static bool cut_off(struct ng_call *call)
 /* Searches for all documents, in a call that is over after so many looks. */
 static int search_until(struct fixture *f, int looks, struct rows *rows, uint64_t *ret_total)
 {
+    struct ng_query query = {.size = sizeof(query),
+                             .collection = ng_str_of("things"),
+                             .space = ng_str_of("team"),
+                             .limit = CUT_DOCS,
+                             .with_text = true,
+                             .want_total = true};
     struct ng_search search = {
         .size = sizeof(search),
-        .query = {.size = sizeof(search.query),
-                  .collection = ng_str_of("things"),
-                  .space = ng_str_of("team"),
-                  .limit = CUT_DOCS,
-                  .with_text = true,
-                  .want_total = true},
+        .query = &query,
         .text = ng_str_of("word"),
         .snippet_chars = 40,
     };

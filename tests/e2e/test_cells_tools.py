@@ -36,7 +36,8 @@ def test_the_schemas_that_clients_know(gateway, tool):
         assert schema.get("required") == required and "additionalProperties" not in schema
         for name, kind in types.items():
             found = {key: value for key, value in schema["properties"][name].items() if key != "description"}
-            assert found == {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {})}
+            expected = {"type": kind, "items": {"type": "string", "minLength": 1}} if kind == "array" else {"type": kind}
+            assert found == {**expected, **({"minLength": 1} if name == "cellId" else {})}
         assert set(schema["properties"]) - set(types) <= OPTIONAL
 
 
@@ -338,12 +339,13 @@ def test_prompts_by_mode(gateway, mode):
     assert ("runNotebookCells" in instructions) == (mode == "agent")
     assert ("Agent mode" in instructions) == (mode != "agent")
     error = modern(gateway, "prompts/get", headers, name=wanted, arguments={})["error"]
-    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK"
+    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK" and error["code"] == -32602
     ok(gateway, "attachNotebook", {"notebook": "prompt.ipynb"}, headers)
     assert "cellCount" in json.dumps(modern(gateway, "prompts/get", headers, name=wanted, arguments={}))
     if mode != "agent":
         error = modern(gateway, "prompts/get", headers, name="notebook-mode-agent", arguments={})["error"]
         assert error["data"]["code"] == "MODE_FORBIDDEN" and "Agent mode" in error["message"]
+        assert error["code"] == -32602
 
 
 def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
@@ -358,3 +360,22 @@ def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
     ok(gateway, "updateNotebookCell", {"notebook": "n.ipynb", "cellId": "a", "content": "newer"}, who("e"))
     ok(gateway, "fileEditor", {"command": "undo_edit", "path": str(path)}, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))
+
+
+@pytest.mark.parametrize("minor", [4, 5])
+def test_an_empty_id_is_refused_by_every_tool(gateway, minor):
+    """Also where cells have the empty id themselves, and of REST as of MCP: it names no cell, and nothing is changed."""
+    cells = [code("", "1"), code("", "2"), code("c", "3")]
+    path = put(gateway, f"empty{minor}.ipynb", cells, nbformat_minor=minor)
+    before = path.read_bytes()
+    session = Handshake(gateway, who("empty"))
+    for ids in ([""], ["", ""], ["c", ""], ["\0"], [" "], ["index:"]):
+        code_of = "INVALID_INPUT" if "" in ids else "CELL_NOT_FOUND"
+        for tool in ("getNotebookCells", "runNotebookCells", "selectNotebookCells", "deleteNotebookCells", "clearCellOutputs"):
+            arguments = {"notebook": path.name, "cellIds": ids}
+            refused(gateway, tool, arguments, code_of, who("empty"))
+            answer = session.post("tools/call", {"name": tool, "arguments": arguments}).json()["result"]
+            assert answer["isError"], answer
+        for tool, more in (("getCellOutputs", {}), ("updateNotebookCell", {"content": ""}), ("moveNotebookCell", {"index": 0})):
+            refused(gateway, tool, {"notebook": path.name, "cellId": ids[-1], **more}, code_of, who("empty"))
+    assert path.read_bytes() == before and gateway.client.get("/healthz").status_code == 200

@@ -137,6 +137,7 @@ def check_notebook(place, block):
 
 
 def check_serve(place, block):
+    (place.home / "project").mkdir(exist_ok=True)
     environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "other"), NOTEGATE_LISTEN="127.0.0.1:0")
     process = subprocess.Popen(["bash", "-c", "exec " + block.strip()], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=environ, cwd=place.home)
@@ -168,7 +169,7 @@ def check_keys(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "keys"))
     key, title, row, gone, count = shown.splitlines()
     assert key.startswith("ng_") and title.startswith("ID ")
-    assert row.split()[1:5] == ["ada", "writer", "agent", "~ada,team"]
+    assert row.split()[1:6] == ["ada", "writer", "agent", "no", "~ada,team"]
     assert "ada" in gone and count == "1 key revoked"
 
 
@@ -370,12 +371,13 @@ def test_the_table_of_keys(place):
 
 
 def test_three_ways_to_set_a_key(place, tmp_path):
-    (tmp_path / "notegate.yaml").write_text("limits:\n  body: 100\n")
+    file = tmp_path / "notegate.yaml"
+    file.write_text("limits:\n  body: 100\n")
     long = {"mode": "read", "name": "x" * 150}
 
-    # The gateway of the tests starts in the parent of its data directory, where the file is.
-    for sets, status in (((), 413), (("limits.body=8MiB",), 404)):
-        gateway = Gateway(tmp_path / "d", sets=sets)
+    for sets, args, status in (((), (), 404), ((), ("--config", file), 413),
+                               (("limits.body=8MiB",), ("--config", file), 404)):
+        gateway = Gateway(tmp_path / "d", sets=sets, args=map(str, args))
         assert gateway.call("notebook", long).status_code == status
         assert gateway.stop() == 0
     assert "limits.body" in place.shell("NOTEGATE_LIMITS_BODY=x notegate check 2>&1 || true", cwd=tmp_path)

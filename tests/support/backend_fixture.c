@@ -254,13 +254,16 @@ int fixture_commit(struct fixture *fixture, struct change *changes, size_t count
 {
     struct ng_put *puts = calloc(count + 1, sizeof(*puts));
     struct ng_field_value *fields = calloc(8 * (count + 1), sizeof(*fields));
+    struct ng_put **list = calloc(count + 1, sizeof(*list));
     assert_non_null(puts);
+    assert_non_null(list);
     assert_non_null(fields);
     for (size_t i = 0; i < count; i++) {
         put_of(&changes[i], fields + 8 * i, &puts[i]);
+        list[i] = &puts[i];
     }
     struct ng_batch batch = {
-        .size = sizeof(batch), .puts = puts, .put_count = count, .answer = answer};
+        .size = sizeof(batch), .puts = list, .put_count = count, .answer = answer};
     struct waiter waiter = {.done = false};
     pthread_mutex_init(&waiter.lock, NULL);
     pthread_cond_init(&waiter.moved, NULL);
@@ -285,6 +288,7 @@ int fixture_commit(struct fixture *fixture, struct change *changes, size_t count
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.moved);
     free(fields);
+    free(list);
     free(puts);
     return rc;
 }

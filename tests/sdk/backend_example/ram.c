@@ -149,8 +149,8 @@ static void store(struct ram *ram, struct ng_put *put, struct item *item)
 static int apply(struct ram *ram, struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
-        const struct item *item = find(ram, &batch->puts[i].key);
-        if ((item != NULL ? item->doc.revision : 0) != batch->puts[i].base_revision) {
+        const struct item *item = find(ram, &batch->puts[i]->key);
+        if ((item != NULL ? item->doc.revision : 0) != batch->puts[i]->base_revision) {
             batch->failed_put = i;
             (void)snprintf(batch->error, sizeof(batch->error),
                            "the document is at another revision");
@@ -160,13 +160,13 @@ static int apply(struct ram *ram, struct ng_batch *batch)
     struct item **items = calloc(batch->put_count + 1, sizeof(struct item *));
     bool ok = items != NULL;
     for (size_t i = 0; i < batch->put_count && ok; i++) {
-        items[i] = item_new(&batch->puts[i]);
+        items[i] = item_new(batch->puts[i]);
         ok = items[i] != NULL;
     }
     for (size_t i = 0; items != NULL && i < batch->put_count; i++) {
-        const struct ng_put *put = &batch->puts[i];
+        const struct ng_put *put = batch->puts[i];
         if (ok && put->revision != put->base_revision) {
-            store(ram, &batch->puts[i], items[i]);
+            store(ram, batch->puts[i], items[i]);
         } else if (items[i] != NULL) {
             free(items[i]->bytes);
             free(items[i]);
