@@ -171,6 +171,7 @@ int call_count_bytes(struct call *call, size_t bytes)
 
 void call_hold(struct call *call)
 {
+    call->waits = true;
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */
@@ -391,7 +392,8 @@ int call_no_memory(struct call *call)
 bool call_lacks_memory(const struct call *call)
 {
     return call->arena.failed || call->arena.starved ||
-           (call->reply_open && call->reply_buf.rc != NG_OK);
+           (call->reply_open && call->reply_buf.rc != NG_OK &&
+            call->reply_writer.misuse == NULL);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

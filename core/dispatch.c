@@ -139,6 +139,13 @@ static void dispatch_account(struct call *call, int rc)
     } else if (rc == NG_EFULL) {
         disk_refused(gateway->disk, call->work.message);
     }
+    const struct plugin *plugin = call_plugin(call);
+    if (rc == NG_EINTERNAL && plugin != NULL) {
+        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
+                  (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
+                  (int)call->work.message.len,
+                  call->work.message.data != NULL ? call->work.message.data : "");
+    }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
@@ -160,7 +167,8 @@ static void dispatch_idem_stored(void *user, int rc)
 static bool dispatch_store_answer(struct call *call)
 {
     if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
-        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
+        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
+        atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
@@ -272,6 +280,12 @@ static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
         call->work.rc = rc;
+    } else if (!call->waits && call_plugin(call) != NULL) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
+            "change and taken no deferral",
+            (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
     }
 }
 
@@ -519,6 +533,7 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
+    call->must_reply = true;
     if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }

@@ -61,7 +61,9 @@ static const char *set_of(const char *set, unsigned number, char ret[SET_BYTES])
 
 void fixture_load(struct fixture *fixture, const char *module_name, const char *const *sets)
 {
-    static const char *const folders[] = {NOTEGATE_MODULES "/backends", NULL};
+    char folder[SET_BYTES];
+    const char *modules = getenv("NOTEGATE_TEST_MODULES"); /* another build's (abi/grown) */
+    const char *const folders[] = {folder, NULL};
     const char *all[SETS_MAX + 1];
     char named[SETS_MAX + 1][SET_BYTES];
     char data_dir[300];
@@ -69,6 +71,8 @@ void fixture_load(struct fixture *fixture, const char *module_name, const char *
     size_t count = 0;
     unsigned number = atomic_fetch_add(&store_count, 1);
     const char *tmp = getenv("TMPDIR");
+    (void)snprintf(folder, sizeof(folder), "%s/backends",
+                   modules != NULL ? modules : NOTEGATE_MODULES);
     memset(fixture, 0, sizeof(*fixture));
     fixture->module_name = module_name;
     fixture->sets = sets;
