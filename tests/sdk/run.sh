@@ -31,6 +31,10 @@ export PKG_CONFIG_PATH
 [ "$(pkg-config --variable=prefix notegate)" = "$prefix" ] || fail "notegate.pc has another prefix than the installation"
 flags=$(pkg-config --cflags notegate)
 [ -f "$prefix/share/man/man1/notegate.1" ] || fail "the man page is not installed"
+for installed in README.md api/guides/securing.md plugins/README.md backends/README.md examples/hello.c examples/ram.c; do
+    [ -f "$prefix/share/doc/notegate/$installed" ] || fail "$installed is not installed"
+done
+[ -f "$prefix/share/bash-completion/completions/notegate" ] || fail "the completion is not installed"
 [ -n "$(pkg-config --variable=plugindir notegate)" ] || fail "notegate.pc has no plugindir"
 [ -n "$(pkg-config --variable=backenddir notegate)" ] || fail "notegate.pc has no backenddir"
 [ -z "$(pkg-config --libs notegate)" ] || fail "notegate.pc links something: modules must not"
