@@ -179,7 +179,8 @@ static void getting(void **state)
     has(test, "get", "{\"path\":\"a.md\",\"startLine\":10,\"startByte\":1}",
         "\"content\":\"nd\"");
     fails(test, "get", "{\"path\":\"a.md\",\"startLine\":11}", "INVALID_PARAMS", "1 to 10");
-    fails(test, "get", "{\"path\":\"a.md\",\"section\":\"Four\"}", "SECTION_NOT_FOUND", "a.md");
+    fails(test, "get", "{\"path\":\"a.md\",\"section\":\"Four\"}", "SECTION_NOT_FOUND",
+          "'One', 'Two'");
     fails(test, "get", "{\"path\":\"b.md\"}", "NOTE_NOT_FOUND", "a.md");
     fails(test, "get", "{\"path\":\"\"}", "NOTE_NOT_FOUND", "");
     static const char *const tricks[] = {"../a.md", "/etc/passwd", "x/../../a.md",
