@@ -53,10 +53,8 @@ static void write_note(struct on_answer *answer, const struct daily_job *job,
     on_json_begin(json, '{');
     on_json_name_c(json, "path");
     on_json_text(json, job->path);
-    if (note->title.data != NULL) {
-        on_json_name_c(json, "title");
-        on_json_text(json, note->title);
-    }
+    on_json_name_c(json, "title");
+    on_json_text(json, on_note_title(note, job->path));
     struct on_buf *front = on_answer_item(answer);
     on_value_json(front, note->front);
     if (front->rc == NG_EINTERNAL) {

@@ -248,10 +248,8 @@ static void write_meta(struct on_buf *json, const struct found *found, size_t mo
     const struct on_note *note = &found->note;
     on_json_name_c(json, "path");
     on_json_text(json, found->path);
-    if (note->title.len > 0) {
-        on_json_name_c(json, "title");
-        on_json_text(json, on_utf8_cut(note->title, most / 8));
-    }
+    on_json_name_c(json, "title");
+    on_json_text(json, on_utf8_cut(on_note_title(note, found->path), most / 8));
     on_json_name_c(json, "revision");
     on_json_text(json, ng_str_of(found->revision));
     on_json_name_c(json, "size");
@@ -381,6 +379,7 @@ static int read_note(const struct on_notebook *notebook, struct ng_call *call,
         return rc;
     }
     if (on_note_parse(arena, found.bytes, &found.note) != NG_OK ||
+        !on_note_tags(arena, &found.note) ||
         on_revision(found.bytes, -1, found.revision) != NG_OK) {
         rc = on_fail_memory(call);
     }

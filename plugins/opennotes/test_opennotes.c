@@ -121,8 +121,8 @@ static void sorting_and_patterns(void **state)
         {"{\"sortBy\":\"created\"}", "a", "t/u/c", "t/b"},
         {"{\"sortBy\":\"path\"}", "a", "t/b", "t/u/c"},
         {"{\"sortBy\":\"path\",\"sortOrder\":\"desc\"}", "t/u/c", "t/b", "a"},
-        {"{\"sortBy\":\"title\"}", "t/b", "a", "t/u/c"},
-        {"{\"sortBy\":\"title\",\"sortOrder\":\"desc\"}", "a", "t/b", "t/u/c"},
+        {"{\"sortBy\":\"title\"}", "t/b", "t/u/c", "a"},
+        {"{\"sortBy\":\"title\",\"sortOrder\":\"desc\"}", "a", "t/u/c", "t/b"},
     };
     for (size_t i = 0; i < NG_COUNT(orders); i++) {
         char paths[3][64];
