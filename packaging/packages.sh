@@ -14,7 +14,7 @@ build_packages() {
         libyaml-dev libpcre2-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libutf8proc-dev
     [ ! -d "$root/backends/mongo" ] || printf '%s\n' libmongoc-dev
     [ ! -d "$root/backends/redis" ] || printf '%s\n' libhiredis-dev
-    [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libmd4c-dev
+    [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libcmark-gfm-dev libcmark-gfm-extensions-dev
     [ ! -d "$root/plugins/cells" ] || printf '%s\n' libzmq3-dev
 }
 

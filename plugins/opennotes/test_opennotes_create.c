@@ -118,6 +118,12 @@ static void refused(void **state)
     fixture_fails(fixture, CREATE, "{\"title\":\"  \"}", "INVALID_PARAMS", "`title` is empty");
     fixture_fails(fixture, CREATE, "{\"title\":\"\"}", "INVALID_PARAMS", "");
     fixture_fails(fixture, CREATE, "{}", "INVALID_PARAMS", "");
+    fixture_fails(fixture, CREATE, "{\"title\":\"nul\\u0000x\"}", "INVALID_PARAMS",
+                  "`title` holds NUL");
+    fixture_fails(fixture, CREATE, "{\"title\":\"n\",\"content\":\"a\\u0000b\"}",
+                  "INVALID_PARAMS", "hold NUL");
+    fixture_fails(fixture, CREATE, "{\"title\":\"n\",\"data\":{\"title\":\"a\\u0000b\"}}",
+                  "INVALID_PARAMS", "hold NUL");
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"data\":{\"a\":{}}}", "INVALID_PARAMS",
                   "");
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"template\":\"inlin\"}",
