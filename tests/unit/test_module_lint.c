@@ -154,7 +154,7 @@ static void test_unknown_values(void **state)
     struct sample sample;
     sample_init(&sample);
     sample.tool.effect = (enum ng_effect)7;
-    lints(&sample, "has a tool `one` whose `effect` is 7: this gateway" KNOWS " knows 0 to 2");
+    lints(&sample, "has a tool `one` whose `effect` is 7: this gateway" KNOWS " knows 0 to 3");
     sample_init(&sample);
     sample.tool.space = (enum ng_tool_space)5;
     lints(&sample, "has a tool `one` whose `space` is 5: this gateway" KNOWS " knows 0 to 1");
