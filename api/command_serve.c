@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "command_user.h"
 #include "commands.h"
+#include "disk.h"
 #include "faces.h"
 #include "keys.h"
 #include "log.h"
@@ -340,6 +341,7 @@ int command_serve(struct command_line *line)
     }
     serve_tell_runners(&serve);
     serve_print_example(&serve);
+    disk_look(serve.gateway->disk); /* from then on upkeep does */
     serve_notify("READY=1");
     serve_wait(&serve);
     serve_stop(&serve);

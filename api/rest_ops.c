@@ -100,7 +100,8 @@ static int readyz_step(struct ng_call *pub, void *user)
         json_end(ready.reasons);
         json_end(ready.reasons);
     }
-    return call_fail(call, ready.rc, "%.*s", (int)ready.first.len, ready.first.data);
+    return call_fail(call, ready.rc, "%.*s", (int)ready.first.len,
+                     ready.first.data == NULL ? "" : ready.first.data);
 }
 
 /* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads

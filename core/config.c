@@ -301,9 +301,34 @@ static int config_declare_one(struct config *config, const char *prefix,
     return rc == NG_OK ? config_resolve(config, key, error) : rc;
 }
 
+/* A module's keys begin with its name: that of a key or of a section of the gateway's own, as
+ * `limits`, would put them among those. */
+static int config_check_prefix(const struct config *config, const char *prefix,
+                               struct buf *error)
+{
+    size_t len = strlen(prefix);
+    for (const struct config_key *key = config->first; len > 0 && key != NULL;
+         key = key->next) {
+        if (key->prefix[0] == '\0' && strncmp(key->name, prefix, len) == 0 &&
+            (key->name[len] == '\0' || key->name[len] == '.')) {
+            (void)buf_printf(
+                error,
+                "a module cannot be called `%s`: `%s` is a key of the gateway's own "
+                "configuration",
+                prefix, key->name);
+            return NG_EINVAL;
+        }
+    }
+    return NG_OK;
+}
+
 int config_declare(struct config *config, const char *prefix, const struct ng_option *options,
                    size_t count, size_t option_size, struct buf *error)
 {
+    int named = config_check_prefix(config, prefix, error);
+    if (named != NG_OK) {
+        return named;
+    }
     for (size_t i = 0; i < count; i++) {
         struct ng_option option = {0};
         size_t size = option_size < sizeof(option) ? option_size : sizeof(option);

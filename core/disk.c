@@ -96,7 +96,6 @@ struct disk *disk_new(const char *data_dir)
     }
     memcpy(disk->path, data_dir, len);
     pthread_mutex_init(&disk->lock, NULL);
-    disk_look(disk);
     return disk;
 }
 

@@ -14,14 +14,14 @@ build_packages() {
         libyaml-dev libpcre2-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libutf8proc-dev
     [ ! -d "$root/backends/mongo" ] || printf '%s\n' libmongoc-dev
     [ ! -d "$root/backends/redis" ] || printf '%s\n' libhiredis-dev
-    [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libmd4c-dev
+    [ ! -d "$root/plugins/opennotes" ] || printf '%s\n' libcmark-gfm-dev libcmark-gfm-extensions-dev
     [ ! -d "$root/plugins/cells" ] || printf '%s\n' libzmq3-dev
 }
 
 test_packages() {
     printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14 redis-server dpkg-dev prometheus
     # The package is checked, and installed on a root of its own.
-    printf '%s\n' lintian systemd debootstrap bash-completion zsh
+    printf '%s\n' lintian systemd debootstrap zsh
     # Two kernels, and Jupyter's own libraries to check notebooks with.
     [ ! -d "$root/plugins/cells" ] || printf '%s\n' python3-ipykernel python3-nbformat python3-nbclient xpython
 }

@@ -229,17 +229,11 @@ enum log_trouble {
     TROUBLE_SYNC = 2, /* and pages inside it that may never have reached the disk */
 };
 
-/* Which file a name led to. */
-struct file_id {
-    dev_t device;
-    ino_t inode;
-};
-
 struct db {
     char path[DB_PATH_MAX]; /* for messages: the file, or "memory" */
     char uri[DB_PATH_MAX];
     bool memory;
-    struct file_id file, log; /* as they were opened */
+    int file_fd, log_fd; /* the files as they were opened (O_PATH), or -1 */
 
     /* The writing connection, used by who has the turn, and what it knows. */
     struct turn turn;
@@ -310,8 +304,9 @@ void gate_enter_writer(struct db *db);
 void gate_leave_writer(struct db *db);
 
 /* disk.c */
-/* Remembers which files were opened. */
-int disk_note_files(struct db *db, char *error, size_t error_max);
+/* Holds the database and its log, both open by now, to know them again. */
+int disk_hold_files(struct db *db, char *error, size_t error_max);
+void disk_release_files(struct db *db);
 /* Are they still what their names lead to? What is written into others is lost at the next
  * start. NG_OK, or NG_EUNAVAILABLE with a sentence. */
 int disk_check_files(const struct db *db, char *error, size_t error_max);

@@ -4,6 +4,7 @@
 #include "db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,66 +17,70 @@ static int log_path(const struct db *db, char path[DB_PATH_MAX + 8])
     return snprintf(path, DB_PATH_MAX + 8, "%s-wal", db->path);
 }
 
-static bool is_same(const struct file_id *id, const struct stat *status)
-{
-    return id->device == status->st_dev && id->inode == status->st_ino;
-}
-
-int disk_note_files(struct db *db, char *error, size_t error_max)
+int disk_hold_files(struct db *db, char *error, size_t error_max)
 {
     char log[DB_PATH_MAX + 8];
-    struct stat file;
-    struct stat wal;
     (void)log_path(db, log);
     if (db->memory) {
         return NG_OK;
     }
-    if (stat(db->path, &file) != 0 || stat(log, &wal) != 0) {
-        (void)snprintf(error, error_max, "%s went away while it was opened: try again",
-                       db->path);
+    /* Such a descriptor can be closed without taking sqlite's locks away. */
+    db->file_fd = open(db->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be held (error %d): check that it is there, and how many "
+                       "files may be open",
+                       db->path, errno);
         return NG_EUNAVAILABLE;
     }
-    db->file = (struct file_id){file.st_dev, file.st_ino};
-    db->log = (struct file_id){wal.st_dev, wal.st_ino};
     return NG_OK;
 }
 
-static int check_file(const char *path, const struct file_id *id, char *error, size_t error_max)
+void disk_release_files(struct db *db)
 {
-    struct stat status;
-    if (stat(path, &status) != 0) {
-        if (errno != ENOENT && errno != ENOTDIR) {
-            (void)snprintf(error, error_max,
-                           "%.400s cannot be looked at (error %d): check its folder", path,
-                           errno);
-            return NG_EUNAVAILABLE;
-        }
+    if (db->file_fd >= 0) {
+        (void)close(db->file_fd);
+    }
+    if (db->log_fd >= 0) {
+        (void)close(db->log_fd);
+    }
+}
+
+/* Asked both ways each time: not every file system gives a file the same number for ever. */
+static int check_file(const char *path, int fd, char *error, size_t error_max)
+{
+    struct stat named;
+    struct stat held;
+    int number = stat(path, &named) != 0 || fstat(fd, &held) != 0 ? errno : 0;
+    if (number == ENOENT || number == ENOTDIR) {
         (void)snprintf(error, error_max,
                        "%.350s is gone: put it back, or stop the gateway and restore it from a "
                        "backup",
                        path);
-        return NG_EUNAVAILABLE;
-    }
-    if (!is_same(id, &status)) {
+    } else if (number != 0) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be looked at (error %d): check its folder", path, number);
+    } else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino ||
+               held.st_nlink == 0) {
         (void)snprintf(error, error_max,
                        "%.300s is another file than the one that the gateway opened: restart "
                        "it to serve that file, or put the opened one back",
                        path);
-        return NG_EUNAVAILABLE;
+    } else {
+        return NG_OK;
     }
-    return NG_OK;
+    return NG_EUNAVAILABLE;
 }
 
 int disk_check_files(const struct db *db, char *error, size_t error_max)
 {
     char log[DB_PATH_MAX + 8];
-    if (db->memory || db->log.inode == 0) {
-        return NG_OK; /* nothing to lose, or not open yet */
-    }
-    int rc = check_file(db->path, &db->file, error, error_max);
-    if (rc == NG_OK) {
+    /* In memory there are none; while the store is opened they are not known yet. */
+    int rc = db->file_fd < 0 ? NG_OK : check_file(db->path, db->file_fd, error, error_max);
+    if (rc == NG_OK && db->log_fd >= 0) {
         (void)log_path(db, log);
-        rc = check_file(log, &db->log, error, error_max);
+        rc = check_file(log, db->log_fd, error, error_max);
     }
     return rc;
 }

@@ -35,6 +35,7 @@ static void db_free(struct db *db)
 {
     readers_close(db);
     conn_close(db->writer);
+    disk_release_files(db);
     collections_free(db);
     pthread_mutex_destroy(&db->turn.lock);
     pthread_cond_destroy(&db->turn.moved);
@@ -169,6 +170,7 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
         free(db);
         return ng_fail(call, NG_EINTERNAL, "no memory to open the store");
     }
+    db->file_fd = db->log_fd = -1;
     int rc = place(db, call, conf);
     if (rc == NG_OK && !db->memory) {
         rc = check_writable(db, call);
@@ -185,7 +187,7 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
         rc = schema_open(db, error, sizeof(error));
     }
     if (rc == NG_OK) {
-        rc = disk_note_files(db, error, sizeof(error));
+        rc = disk_hold_files(db, error, sizeof(error));
     }
     if (rc == NG_OK && queue_start(db) != NG_OK) {
         (void)snprintf(error, sizeof(error), "the writer of %.400s could not be started",

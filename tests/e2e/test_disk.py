@@ -203,6 +203,15 @@ def test_a_disk_that_fills_is_told_of(tmp_path):
         assert ready(gateway) == {"status": "ready"}
 
 
+def test_a_disk_that_is_nearly_full_at_the_start_is_told_of_by_who_serves(tmp_path):
+    with mounted(tmp_path / "disk", "40M") as disk:
+        fill(disk, leave=2 * 1024 * 1024)
+        done = command("call", "notebook", "mode=list", "--data-dir", disk / "data")
+        assert (done.returncode, done.stderr) == (0, "")
+        with serving(disk / "data") as gateway:
+            eventually(lambda: gateway.logged('"disk"', '"warning"', "less than 10 %"), what="a warning")
+
+
 def test_a_stranger_learns_no_reasons(tmp_path):
     with mounted(tmp_path / "disk", "40M") as disk, serving(disk / "data", sets=["auth=on"]) as gateway:
         fill(disk, leave=2 * 1024 * 1024)

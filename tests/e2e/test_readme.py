@@ -2,6 +2,7 @@
 """What the READMEs say: every command and snippet of README.md runs as it stands there, every link leads somewhere."""
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -181,6 +182,8 @@ def check_operating(place, block):
     assert "notegate_calls_total" in shown
     copy = place.home / "notes.backup"
     assert copy.stat().st_size > 0
+    with gzip.open(place.home / "notes.gz") as stream:
+        assert b'"kind":"notegate backup","format":2' in stream.readline()
     # `notegate restore FILE` fills an empty data directory from it.
     restored = str(place.home / "restored")
     place.shell(f"notegate restore {copy}", NOTEGATE_DATA_DIR=restored)
