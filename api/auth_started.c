@@ -104,7 +104,7 @@ static int walk(pid_t pid, enum auth_started *ret)
         }
         int rc = read_process(at, &process);
         if (rc == NG_EFORBIDDEN) {
-            /* What we start stays our user's, or has become more than we are. */
+            /* A program of ours keeps our user, or has become more than we are. */
             return NG_OK;
         }
         if (rc != NG_OK) {
@@ -197,7 +197,7 @@ static bool holds(pid_t pid, const char *socket_name)
     return found;
 }
 
-/* What is below this process; more than fits counts as all being started. */
+/* The processes below this one; with more than fit every caller counts as started. */
 struct family {
     pid_t pids[FAMILY_MAX];
     size_t count;

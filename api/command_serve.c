@@ -243,7 +243,7 @@ static int serve_keep_input(struct command_line *line, struct config_input *inpu
     return COMMAND_OK;
 }
 
-/* The rights of the user it is to run as, and a data directory that nobody else gets into. */
+/* The rights of the user it is to run as, and a data directory that no other user gets into. */
 static int serve_settle(struct serve *serve, const struct target *target)
 {
     struct buf error;

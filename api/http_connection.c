@@ -141,7 +141,7 @@ static void identify_started(struct http_connection *connection)
         return;
     } else if (connection->at_peer.inode != 0 &&
                (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
-        /* What we start does not become another user, but where we are root. */
+        /* A program of ours cannot become another user unless we are root. */
         started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
                                       &connection->server->recent_peers);
     }

@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools key check verify backup restore"
+    local commands="serve mcp call tools key check verify backup restore test-backend"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -39,13 +39,13 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--tool|--rate|--expires|--set|-s|--listen|-l)
+    --agent|--space|--tool|--rate|--expires|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
     case $command in
     serve)
-        options="--config --set --listen --data-dir --root --help --version"
+        options="--user --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     mcp)
@@ -62,7 +62,7 @@ _notegate() {
         words=""
         ;;
     key)
-        options="--space --role --mode --tool --rate --expires --all --json --config --set --listen --data-dir --root --help --version"
+        options="--space --role --mode --run --tool --rate --expires --all --json --config --set --listen --data-dir --root --help --version"
         words="add list revoke"
         ;;
     check)
@@ -82,6 +82,10 @@ _notegate() {
         options="--json --config --set --listen --data-dir --root --help --version"
         words=""
         files=1
+        ;;
+    test-backend)
+        options="--help --version"
+        words=""
         ;;
     *)
         options="--help --version"

@@ -168,7 +168,7 @@ def test_nor_with_auth_off(start):
 def test_a_key_counts(start):
     need("python3")
     running = start(["plugins=cells"])
-    made = running.client.post("/v1/keys", json={"agent": "cell", "role": "admin"})
+    made = running.client.post("/v1/keys", json={"agent": "cell", "role": "admin", "run": True})
     assert made.status_code == 201, made.text
     with running.connect_local() as raw:  # from now on a run by TCP needs a key
         assert raw.request("GET /v1/keys HTTP/1.1").answer().status == 200

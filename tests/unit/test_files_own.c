@@ -4,6 +4,7 @@
  */
 #include "test_files_rig.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -102,12 +103,17 @@ static void test_roots_that_are_refused(void **state)
     refused(harness, &own, data, " is the data directory ", data);
     refused(harness, &own, above, " holds the data directory ", data);
     refused(harness, &own, "/", " holds the data directory ", data);
-    refused(harness, &own, in_data(harness, path, "sub").data, " lies in the data directory ",
-            data);
-    refused(harness, &own, in_data(harness, path, "sub/sub").data,
-            " lies in the data directory ", data);
-    taken(harness, &own, in_data(harness, path, "files").data);
-    taken(harness, &own, in_data(harness, path, "files/sub").data);
+    static const char *const within[] = {"sub", "sub/sub", "files", "files/sub"};
+    for (size_t i = 0; i < NG_COUNT(within); i++) {
+        bool own_place = i >= 2;
+        const char *root = in_data(harness, path, within[i]).data;
+        assert_true(mkdir(root, 0700) == 0 || errno == EEXIST);
+        if (own_place) {
+            taken(harness, &own, root);
+        } else {
+            refused(harness, &own, root, " lies in the data directory ", data);
+        }
+    }
     /* By another name. */
     (void)beside(harness, link, ".link");
     assert_int_equal(symlink(above, link), 0);
