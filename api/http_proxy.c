@@ -39,6 +39,9 @@ const char *http_proxy_header(struct ng_str name)
 {
     for (size_t i = 0; i < NG_COUNT(proxy_headers); i++) {
         const char *known = proxy_headers[i];
+        if (name.len == 0 || (name.data[0] | 0x20) != known[0]) {
+            continue; /* nearly always */
+        }
         size_t len = strlen(known);
         bool is_prefix = known[len - 1] == '.';
         len -= is_prefix ? strlen("...") : 0;
