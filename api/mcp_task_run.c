@@ -281,6 +281,7 @@ struct call *mcp_task_prepare(const struct call *from)
     }
     call->caller.request_id = arena_copy(&call->arena, caller->request_id);
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call->no_rate = from->no_rate;
     call->key = from->key;
     if (call->key != NULL) {
         key_ref(call->key);

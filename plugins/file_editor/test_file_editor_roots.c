@@ -21,6 +21,7 @@ static int setup_two(void **state)
     assert_non_null(mkdtemp(test->roots));
     (void)snprintf(test->root, sizeof(test->root), "%s/a", test->roots);
     (void)snprintf(test->other, sizeof(test->other), "%s/b", test->roots);
+    assert_int_equal(mkdir(test->root, 0700) + mkdir(test->other, 0700), 0);
     (void)snprintf(test->root_set, sizeof(test->root_set), "roots=%s,%s", test->root,
                    test->other);
     test->sets[0] = "plugins=file_editor";

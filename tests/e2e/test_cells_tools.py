@@ -404,12 +404,13 @@ def test_prompts_by_mode(gateway, mode):
     assert ("runNotebookCells" in instructions) == (mode == "agent")
     assert ("Agent mode" in instructions) == (mode != "agent")
     error = modern(gateway, "prompts/get", headers, name=wanted, arguments={})["error"]
-    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK"
+    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK" and error["code"] == -32602
     ok(gateway, "attachNotebook", {"notebook": "prompt.ipynb"}, headers)
     assert "cellCount" in json.dumps(modern(gateway, "prompts/get", headers, name=wanted, arguments={}))
     if mode != "agent":
         error = modern(gateway, "prompts/get", headers, name="notebook-mode-agent", arguments={})["error"]
         assert error["data"]["code"] == "MODE_FORBIDDEN" and "Agent mode" in error["message"]
+        assert error["code"] == -32602
 
 
 def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):

@@ -421,6 +421,7 @@ static const struct ng_plugin plugin = {
     .threads = NG_THREADS_PARALLEL,
     .tools = tools,
     .tool_count = NG_COUNT(tools),
+    .uses = "probe_docs",
 };
 
 static const struct ng_tool serial_tools[] = {
@@ -443,6 +444,7 @@ static const struct ng_plugin serial_plugin = {
     .threads = NG_THREADS_SERIAL,
     .tools = serial_tools,
     .tool_count = NG_COUNT(serial_tools),
+    .uses = "probe_docs",
 };
 
 const struct ng_collection docs = {.name = "probe_docs"};

@@ -46,7 +46,8 @@
 
 enum ng_error {
     NG_OK = 0,
-    /* Started; the answer comes later, through the commit waited for or through ng_finish(). */
+    /* Started; the answer comes later, through the commit waited for or through host->finish.
+     */
     NG_PENDING = 1,
 #define NG_ERROR_ENUM(symbol, value, name, status, text) symbol = value,
     NG_ERROR_MAP(NG_ERROR_ENUM)
