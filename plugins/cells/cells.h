@@ -57,6 +57,8 @@ struct cells_book {
 /* The notebook the call is about: the argument `notebook`, else the caller's active one. Not
  * NG_OK: the call fails with it. */
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path);
+/* The failure `rc` of a file operation, in words for notebooks where the path is a folder. */
+int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
 /* Reads it. NG_OK: cells_close() later. */
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret);
 void cells_close(struct cells_book *book);
@@ -76,6 +78,10 @@ const char *cells_type(enum nb_type type); /* "code" */
 /* What the call got in `cellIds`, as positions in call memory; unknown ones fail the call and
  * are all named. absent or empty: *ret_count 0. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
+/* The same for what only reads: where some are known those are chosen, and the others named in
+ * a sentence in *ret_missing, which stays empty otherwise. */
+int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                    struct nb_text *ret_missing);
 /* A C string in call memory; NULL: out of memory, or the text holds NUL. */
 char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);

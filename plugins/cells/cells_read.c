@@ -32,7 +32,7 @@ static void add_cell(struct cells *self, struct ng_call *call, const struct cell
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&source));
-    nb_add_word(out, source.len > 0 && source.data[source.len - 1] == '\n' ? "" : "\n");
+    nb_add_word(out, "\n"); /* its own: one at the end of the source shows as an empty line */
     nb_add_str(out, nb_text_str(&fence));
     out->failed = out->failed || source.failed || status.failed || fence.failed;
     nb_text_done(&fence);
@@ -51,6 +51,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells_book book;
     struct ng_str path;
     struct nb_text out = {0};
+    struct nb_text missing = {0};
     size_t *chosen = NULL;
     size_t count = 0;
     char head[96];
@@ -61,8 +62,9 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = cells_chosen(call, &book.nb, &chosen, &count);
+    rc = cells_chosen_or(call, &book.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
+        nb_text_done(&missing);
         cells_close(&book);
         return rc;
     }
@@ -81,6 +83,10 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
         nb_add_word(&out, i > 0 ? "\n\n" : "");
         add_cell(self, call, &book, all ? i : chosen[i], &out);
     }
+    nb_add_word(&out, missing.len > 0 ? "\n\n" : "");
+    nb_add_str(&out, nb_text_str(&missing));
+    out.failed = out.failed || missing.failed;
+    nb_text_done(&missing);
     set_revision(call, &book);
     cells_close(&book);
     return cells_reply(call, &out);

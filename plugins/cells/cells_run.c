@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define TIMEOUT_DEFAULT_S 120
+/* Of the kernels that are installed, in a sentence. */
+#define KERNELS_TOLD 20
 
 static char *keep(struct ng_str text)
 {
@@ -104,6 +106,32 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
     return found;
 }
 
+/* "a, b": what is installed. */
+static void add_names(struct nb_text *out, const struct kernelspecs *specs)
+{
+    nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
+    for (size_t i = 0; i < specs->count && i < KERNELS_TOLD; i++) {
+        nb_add_word(out, i > 0 ? ", " : "");
+        nb_add_word(out, specs->items[i].name);
+    }
+    nb_add_word(out, specs->count > KERNELS_TOLD ? ", ..." : "");
+}
+
+static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
+                      const struct cells_run *run)
+{
+    struct nb_text names = {0};
+    add_names(&names, specs);
+    struct ng_str told = nb_text_str(&names);
+    int rc = ng_fail(call, CELLS_EKERNEL,
+                     "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
+                     "one as `kernel`",
+                     run->fallback != NULL ? ", it names " : "",
+                     run->fallback != NULL ? run->fallback : "", (int)told.len, told.data);
+    nb_text_done(&names);
+    return rc;
+}
+
 static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_run *run)
 {
     struct kernelspecs specs;
@@ -121,11 +149,7 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
         rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)asked.len, asked.data);
         call->host->hint(call, "listKernels tells which are installed");
     } else {
-        rc = ng_fail(call, CELLS_EKERNEL,
-                     "No installed kernel fits this notebook%s%s: install one, or name one as "
-                     "`kernel`",
-                     run->fallback != NULL ? ", it names " : "",
-                     run->fallback != NULL ? run->fallback : "");
+        rc = fail_unfit(call, &specs, run);
     }
     kernelspecs_done(&specs);
     return rc;

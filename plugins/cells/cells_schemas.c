@@ -13,8 +13,6 @@
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
 
-/* The five of the seed: open objects without bounds, as there. */
-
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellIds\":{" IDS ",\"description\":\"Ids of the cells to run (index:N for a cell "
@@ -25,7 +23,7 @@ const char cells_run_params[] =
     "handle; getNotebookRun tells how it is doing.\"},"
     "\"kernel\":{\"type\":\"string\",\"description\":\"Kernel to start where the "
     "notebook has none running; by default the one the notebook names.\"}," REVISION
-    "},\"required\":[\"cellIds\"]}";
+    "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_add_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -33,7 +31,8 @@ const char cells_add_params[] =
     "\"index\":{\"type\":\"number\","
     "\"description\":\"Position of the new cell, from 0; -1: at the end.\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The source of the cell.\"}," NOTEBOOK
-    "," REVISION "},\"required\":[\"type\",\"index\",\"content\"]}";
+    "," REVISION
+    "},\"required\":[\"type\",\"index\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -41,12 +40,12 @@ const char cells_update_params[] =
     "cell without an id).\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
     "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"]}";
+    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all.\"}," NOTEBOOK
-    "}}";
+    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all. Those that are "
+    "not there are named in the answer.\"}," NOTEBOOK "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -56,7 +55,7 @@ const char cells_outputs_params[] =
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"]}";
+    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"
