@@ -21,11 +21,16 @@
 /* Of /proc/PID/stat: the name, in parentheses, may hold anything but is short. */
 #define STAT_MAX 1024
 #define PATH_SIZE 64
+/* Processes below this one, and on the machine, that are looked at; their numbers in a file. */
+#define FAMILY_MAX 4096
+#define PROCESSES_MAX 65536
+#define CHILDREN_MAX 16384
 /* The 20th word behind the name: when it started, in ticks since the boot. */
 #define STAT_WORDS_TO_START 19
 
 struct process {
     pid_t parent;
+    char state; /* 'Z': it has ended and waits to be reaped */
     uint64_t start;
 };
 
@@ -40,6 +45,7 @@ static bool parse_stat(const char *text, struct process *ret)
     if (at == NULL || strlen(at) < 4 || sscanf(at + 4, "%ld", &parent) != 1) {
         return false;
     }
+    const char *state = at + 2;
     at += 2;
     for (int i = 0; i < STAT_WORDS_TO_START && at != NULL; i++) {
         at = strchr(at, ' ');
@@ -49,6 +55,7 @@ static bool parse_stat(const char *text, struct process *ret)
         return false;
     }
     ret->parent = (pid_t)parent;
+    ret->state = *state;
     ret->start = start;
     return true;
 }
@@ -168,13 +175,13 @@ enum auth_started auth_started_process(pid_t pid, uint64_t ticks)
 /* ---- who holds a socket ---- */
 
 /* Of a process whose descriptors cannot be listed none is known: false. */
-static bool holds(long pid, const char *socket_name)
+static bool holds(pid_t pid, const char *socket_name)
 {
     char path[PATH_SIZE];
     char target[PATH_SIZE];
     const struct dirent *entry;
     bool found = false;
-    (void)snprintf(path, sizeof(path), "/proc/%ld/fd", pid);
+    (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
     DIR *list = opendir(path);
     /* readdir is safe: the stream belongs to this thread. */
     while (list != NULL && !found && (entry = readdir(list)) != NULL) {
@@ -190,45 +197,161 @@ static bool holds(long pid, const char *socket_name)
     return found;
 }
 
-/* All processes of the user, ours last: it has the most descriptors. */
-static enum auth_started look_at_all(DIR *processes, const char *socket_name, uid_t uid)
+/* What is below this process; more than fits counts as all being started. */
+struct family {
+    pid_t pids[FAMILY_MAX];
+    size_t count;
+    bool whole;
+};
+
+static void add_children(struct family *family, const char *path)
 {
-    const struct dirent *entry;
-    enum auth_started started = AUTH_STARTED_YES;
-    while ((entry = readdir(processes)) != NULL) {
-        struct stat info;
+    char text[CHILDREN_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    family->whole = family->whole && len < (ssize_t)sizeof(text) - 1;
+    text[len > 0 ? len : 0] = '\0';
+    char *at = text;
+    for (;;) {
         char *end = NULL;
-        long pid = strtol(entry->d_name, &end, 10);
-        if (pid <= 0 || *end != '\0' || pid == (long)getpid() ||
-            fstatat(dirfd(processes), entry->d_name, &info, 0) != 0 || info.st_uid != uid ||
-            !holds(pid, socket_name)) {
-            continue;
+        long pid = strtol(at, &end, 10);
+        if (end == at) {
+            return;
         }
-        started = descends((pid_t)pid);
-        if (started != AUTH_STARTED_NO) {
-            return started;
+        at = end;
+        if (family->count == FAMILY_MAX) {
+            family->whole = false;
+            return;
         }
+        family->pids[family->count++] = (pid_t)pid;
     }
-    if (started == AUTH_STARTED_YES && holds((long)getpid(), socket_name)) {
-        return AUTH_STARTED_NO;
-    }
-    return started;
 }
 
-enum auth_started auth_started_socket(uint32_t inode, uid_t uid)
+/* Those of all its threads. */
+static void add_children_of(struct family *family, pid_t pid)
+{
+    char path[PATH_SIZE];
+    const struct dirent *entry;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+    DIR *threads = opendir(path);
+    while (threads != NULL && (entry = readdir(threads)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            (void)snprintf(path, sizeof(path), "/proc/%ld/task/%.20s/children", (long)pid,
+                           entry->d_name);
+            add_children(family, path);
+        }
+    }
+    if (threads != NULL) {
+        (void)closedir(threads);
+    }
+}
+
+/* May it hold something that we cannot see? */
+static bool is_closed(pid_t pid)
+{
+    struct process process = {0};
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
+    return access(path, R_OK) != 0 && read_process(pid, &process) != NG_ENOTFOUND &&
+           process.state != 'Z';
+}
+
+/* Also where that cannot be told. */
+static bool family_holds(const char *socket_name)
+{
+    struct family family = {.whole = true};
+    add_children_of(&family, getpid());
+    /* A system without lists of children has none of a process that has some. */
+    family.whole = family.whole && (family.count > 0 || is_childless());
+    for (size_t i = 0; i < family.count; i++) {
+        if (holds(family.pids[i], socket_name) || is_closed(family.pids[i])) {
+            return true;
+        }
+        add_children_of(&family, family.pids[i]);
+    }
+    return !family.whole;
+}
+
+static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
+{
+    for (size_t i = 0; i < AUTH_STARTED_RECENT; i++) {
+        if (recent->pids[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is it a process of the user's that holds the socket, and was not started by us? Then *ret is
+ * told, and it comes first the next time. */
+static bool found_at(pid_t pid, uid_t uid, const char *socket_name,
+                     struct auth_started_recent *recent, enum auth_started *ret)
+{
+    char path[PATH_SIZE];
+    struct stat info;
+    (void)snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
+    if (pid <= 0 || stat(path, &info) != 0 || info.st_uid != uid || !holds(pid, socket_name)) {
+        return false;
+    }
+    *ret = descends(pid);
+    if (*ret == AUTH_STARTED_NO && !is_recent(recent, pid)) {
+        recent->pids[recent->next++ % AUTH_STARTED_RECENT] = pid;
+    }
+    return true;
+}
+
+/* All processes, the youngest first: a program that connects has mostly just begun. Ours is the
+ * last, as it has the most descriptors. Returns false: there is no memory. */
+static bool look_at_all(uid_t uid, const char *socket_name, struct auth_started_recent *recent,
+                        enum auth_started *ret)
+{
+    const struct dirent *entry;
+    DIR *processes = opendir("/proc");
+    pid_t *pids = processes == NULL ? NULL : malloc(PROCESSES_MAX * sizeof(*pids));
+    size_t count = 0;
+    while (pids != NULL && count < PROCESSES_MAX && (entry = readdir(processes)) != NULL) {
+        char *end = NULL;
+        long pid = strtol(entry->d_name, &end, 10);
+        if (pid > 0 && *end == '\0' && pid != (long)getpid()) {
+            pids[count++] = (pid_t)pid;
+        }
+    }
+    bool found = false;
+    for (size_t i = count; i > 0 && !found; i--) {
+        found = found_at(pids[i - 1], uid, socket_name, recent, ret);
+    }
+    if (processes != NULL) {
+        (void)closedir(processes);
+    }
+    bool looked = pids != NULL;
+    free(pids);
+    return looked;
+}
+
+enum auth_started auth_started_socket(uint32_t inode, uid_t uid,
+                                      struct auth_started_recent *recent)
 {
     char name[PATH_SIZE];
+    /* With no holder that we may look at, none may have it just now: it is on its way from one
+     * process to another. */
+    enum auth_started started = AUTH_STARTED_YES;
     if (is_childless()) {
         return AUTH_STARTED_NO;
     }
-    DIR *processes = opendir("/proc");
-    if (processes == NULL) {
+    (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)inode);
+    if (family_holds(name)) {
+        return AUTH_STARTED_YES;
+    }
+    for (size_t i = 0; i < AUTH_STARTED_RECENT; i++) {
+        if (found_at(recent->pids[i], uid, name, recent, &started)) {
+            return started;
+        }
+    }
+    if (!look_at_all(uid, name, recent, &started)) {
         return AUTH_STARTED_UNKNOWN;
     }
-    (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)inode);
-    /* Found with no holder that we may look at, it may be in nobody's hands for a moment: on
-     * its way from one process to another. */
-    enum auth_started started = look_at_all(processes, name, uid);
-    (void)closedir(processes);
-    return started;
+    return started == AUTH_STARTED_YES && holds(getpid(), name) ? AUTH_STARTED_NO : started;
 }

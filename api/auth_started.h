@@ -23,7 +23,15 @@ uint64_t auth_started_ticks(void);
 /* The process `pid` that connected before `ticks`: a later one only has its number. pid 0: it
  * is outside of what this process can see, so not below it. Reads /proc, does not block. */
 enum auth_started auth_started_process(pid_t pid, uint64_t ticks);
-/* Whoever holds the socket `inode` of user `uid`. */
-enum auth_started auth_started_socket(uint32_t inode, uid_t uid);
+/* Processes that held such sockets lately: they are looked at first. */
+#define AUTH_STARTED_RECENT 8
+struct auth_started_recent {
+    pid_t pids[AUTH_STARTED_RECENT];
+    unsigned next;
+};
+
+/* Those who hold the socket `inode` of user `uid`. One thread at a time for one `recent`. */
+enum auth_started auth_started_socket(uint32_t inode, uid_t uid,
+                                      struct auth_started_recent *recent);
 
 #endif

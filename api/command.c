@@ -181,6 +181,12 @@ static bool option_version(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_help_completion(struct command_line *line, const char *value)
+{
+    line->help_completion = value;
+    return true;
+}
+
 static bool option_help_man(struct command_line *line, const char *value)
 {
     (void)value;
@@ -230,6 +236,8 @@ const struct option_row option_table[] = {
     {"help", 'h', NULL, OPTION_ALWAYS, false, option_help, "print this help"},
     {"version", 'V', NULL, OPTION_ALWAYS, false, option_version, "print the version"},
     {"help-man", 0, NULL, OPTION_ALWAYS, true, option_help_man, "print the man page's source"},
+    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, option_help_completion,
+     "print the completion for bash or zsh"},
 };
 const size_t option_count = NG_COUNT(option_table);
 
@@ -445,7 +453,7 @@ static int command_check_caller(const struct command_line *line)
 static int command_check_words(const struct command_line *line)
 {
     const struct command *command = line->command;
-    if (line->help || line->version || line->help_man) {
+    if (line->help || line->version || line->help_man || line->help_completion != NULL) {
         return COMMAND_OK;
     }
     if (command == NULL) {

@@ -56,10 +56,11 @@ struct command_line {
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
     const char *format;
-    bool run;        /* of a key: it may run code */
-    bool all;        /* keys: also those that have ended */
-    bool needs_data; /* as of the command, by its words */
-    bool files;      /* backup: those of the roots as well */
+    bool run;                    /* of a key: it may run code */
+    bool all;                    /* keys: also those that have ended */
+    bool needs_data;             /* as of the command, by its words */
+    bool files;                  /* backup: those of the roots as well */
+    const char *help_completion; /* the shell, or NULL */
     bool json, help_config, force, help, version, help_man;
     const char **words; /* what is neither command nor option */
     size_t word_count;
@@ -85,6 +86,8 @@ void command_line_done(struct command_line *line);
 
 /* Help on stdout: the whole (NULL) or one command; the man page as troff source. */
 void command_print_help(const struct command *command);
+/* For "bash" or "zsh". enum command_exit. */
+int command_print_completion(const char *shell);
 void command_print_man(void);
 
 /* "notegate: ..." on stderr, in one piece. */

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "disk.h"
 #include "faces.h"
+#include "gateway_modules.h"
 #include "http_tls.h"
 #include "journal.h"
 #include "json.h"
@@ -198,7 +199,15 @@ static int check_help_config(struct command_line *line)
         command_error("%s", buf_cstr(&error));
         config_free(config);
     } else {
-        rc = config_help(gateway->config, &text);
+        /* Also of the backends that are not in use: who looks for one needs its keys. */
+        rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
+        rc = rc != NG_OK ? rc
+                         : gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL,
+                                                  true, &error);
+        rc = rc != NG_OK ? rc : config_help(gateway->config, &text);
+        if (error.len > 0) {
+            command_error("%s", buf_cstr(&error));
+        }
         (void)command_put(stdout, buf_str(&text));
     }
     gateway_close(gateway);

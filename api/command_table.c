@@ -144,5 +144,21 @@ const struct command command_table[] = {
         .max_words = 1,
         .run = command_restore,
     },
+    {
+        .name = "test-backend",
+        .words = "MODULE [KEY=VALUE...]",
+        .summary = "Run the contract suite on a documents backend",
+        .details =
+            "For authors of backends. MODULE is a path, or the name of an installed backend; "
+            "KEY=VALUE words are its configuration. Each store is made in a new temporary "
+            "folder, "
+            "as data_dir; `{store}` in a value is what no other store of the run is called.\n\n"
+            "One line for each case. Each runs in a process of its own, so one that crashes or "
+            "hangs fails alone. Cases of optional members that the module does not offer are "
+            "skipped, and name the member. Exit code 0 where none fails, else 1.",
+        .min_words = 1,
+        .max_words = 8,
+        .run = command_test_backend,
+    },
 };
 const size_t command_count = NG_COUNT(command_table);

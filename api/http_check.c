@@ -262,51 +262,6 @@ static const struct header known[] = {
     HEADER("access-control-request-headers", preflight_headers, HEADER_ONCE),
 };
 
-/* Headers that only a proxy, a load balancer or a content network adds, in lower case; with an
- * ellipsis: all that begin so. */
-static const char *const proxy_headers[] = {
-    "via",
-    "forwarded",
-    "forwarded-for",
-    "x-forwarded...",
-    "x-original-...",
-    "x-envoy-...",
-    "x-real-ip",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-proxyuser-ip",
-    "x-remote-addr",
-    "x-remote-ip",
-    "x-azure-clientip",
-    "x-azure-socketip",
-    "x-appengine-user-ip",
-    "client-ip",
-    "proxy-client-ip",
-    "wl-proxy-client-ip",
-    "true-client-ip",
-    "fastly-client-ip",
-    "fly-client-ip",
-    "cf-connecting-ip",
-    "cf-connecting-ipv6",
-    "cf-ray",
-    "cdn-loop",
-};
-
-/* NULL: it is none of them. */
-static const char *find_proxy_header(struct ng_str name)
-{
-    for (size_t i = 0; i < NG_COUNT(proxy_headers); i++) {
-        struct ng_str known_name = ng_str_of(proxy_headers[i]);
-        bool is_prefix = known_name.data[known_name.len - 1] == '.';
-        known_name.len -= is_prefix ? 3 : 0;
-        size_t len = is_prefix && name.len > known_name.len ? known_name.len : name.len;
-        if (same_folded(str_make(name.data, len), known_name)) {
-            return proxy_headers[i];
-        }
-    }
-    return NULL;
-}
-
 static int header_chars(struct ng_str name, struct ng_str value, struct http_fault *fault)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -362,7 +317,7 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
             return header_take(headers, header, value, fault);
         }
     }
-    const char *proxy = find_proxy_header(name);
+    const char *proxy = http_proxy_header(name);
     headers->proxied = proxy == NULL ? headers->proxied : proxy;
     return NG_OK;
 }

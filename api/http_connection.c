@@ -88,6 +88,7 @@ void http_connection_unref(struct http_connection *connection)
         return;
     }
     struct http_server *server = connection->server;
+    http_watch_forget(&server->watch, connection);
     connection->request.abandoned = false;
     http_request_end(&connection->request);
     buf_done(&connection->request.reply.body);
@@ -141,7 +142,8 @@ static void identify_started(struct http_connection *connection)
     } else if (connection->at_peer.inode != 0 &&
                (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
         /* What we start does not become another user, but where we are root. */
-        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid);
+        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
+                                      &connection->server->recent_peers);
     }
     connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;
     connection->auth.is_started = started == AUTH_STARTED_YES;

@@ -170,11 +170,7 @@ static enum MHD_Result send_reply(struct http_request *request)
 /* Its call does not come back: the client gets an answer, the call keeps its memory. */
 static void abandon(struct http_connection *connection)
 {
-    int suspended = HTTP_SUSPENDED;
-    if (atomic_compare_exchange_strong(&connection->request.stage, &suspended,
-                                       HTTP_ABANDONED)) {
-        MHD_resume_connection(connection->mhd);
-    }
+    (void)http_request_abandon(&connection->request);
 }
 
 /*
@@ -185,8 +181,13 @@ static void abandon(struct http_connection *connection)
 static void suspend(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
-    http_watch_suspend(&connection->server->watch, connection,
-                       request->call != NULL ? request->call : request->mcp.call);
+    struct http_wait wait = {.call = request->call};
+    if (request->mcp_used) {
+        wait.call = request->mcp.call;
+        wait.left = request->mcp.left;
+        wait.user = request->mcp.left_user;
+    }
+    http_watch_suspend(&connection->server->watch, connection, &wait);
     http_connection_phase(connection, HTTP_PHASE_WORKING);
     MHD_suspend_connection(connection->mhd);
     int running = HTTP_RUNNING;
@@ -533,10 +534,10 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     end_daemon(server->tcp, server->tcp_fd);
     end_daemon(server->local, server->local_fd);
+    wait_released(server);
     if (server->watching) {
         http_watch_stop(&server->watch);
     }
-    wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
     http_tls_free(server->tls);

@@ -19,6 +19,8 @@ int main(int argc, char **argv)
     if (rc == COMMAND_OK) {
         if (line.help_man) {
             command_print_man();
+        } else if (line.help_completion != NULL) {
+            rc = command_print_completion(line.help_completion);
         } else if (line.help) {
             command_print_help(line.command);
         } else if (line.version) {

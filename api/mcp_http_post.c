@@ -12,6 +12,7 @@
 
 enum http_phase {
     PHASE_PLAIN = 0, /* nothing was said: the answer can still be a plain body */
+    PHASE_LEFT,      /* the client left before that: what it is asked goes elsewhere */
     PHASE_STREAM,    /* the response was given: an event stream */
     PHASE_ENDED
 };
@@ -207,7 +208,7 @@ static bool streams(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
     (void)pthread_mutex_lock(&http->lock);
-    bool plain = http->phase == PHASE_PLAIN;
+    bool plain = http->phase == PHASE_PLAIN || http->phase == PHASE_LEFT;
     (void)pthread_mutex_unlock(&http->lock);
     return !plain;
 }
@@ -421,6 +422,18 @@ static void destroy_job(void *object)
     (void)pthread_mutex_destroy(&http->lock);
 }
 
+/* The client of a session's request left before anything was said. It may come back for the
+ * session's stream, where questions go now; the answer is nobody's any more. */
+static void session_left(void *user)
+{
+    struct mcp_http_job *http = user;
+    (void)pthread_mutex_lock(&http->lock);
+    if (http->phase == PHASE_PLAIN) {
+        http->phase = PHASE_LEFT;
+    }
+    (void)pthread_mutex_unlock(&http->lock);
+}
+
 /* In memory of the call, of which the job has the reference. */
 static struct mcp_http_job *new_job(struct mcp_http *mcp,
                                     const struct mcp_http_response *response)
@@ -467,6 +480,12 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     http->takes_events = (accepts & MCP_HTTP_EVENTS) != 0;
     http->key = call->key;
     http->response = response;
+    if (http->has_session) {
+        response->call = call;
+        call_ref(call);
+        response->left = session_left;
+        response->left_user = http;
+    }
     http->done = done;
     http->user = user;
     http->job.out = &http->out;

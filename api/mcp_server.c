@@ -522,7 +522,8 @@ static void run_on_worker(struct task *task)
     int rc;
     job->on_loop = false;
     if (atomic_load(&job->call->cancelled)) {
-        rc = refuse_busy(job, "the client left before its message was read");
+        rc = refuse_busy(job, "the client left, or the gateway stopped, before the message was "
+                              "read");
     } else {
         rc = run_text(job);
     }

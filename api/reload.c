@@ -361,7 +361,7 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
         rc = gateway_make_new_plugins(gateway, config, added, error);
     }
     for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
-        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, error);
+        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, false, error);
     }
     if (rc == NG_OK) {
         rc = config_finish(config, error);

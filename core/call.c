@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buffered.h"
 #include "gateway.h"
 #include "keys.h"
 #include "module_run.h"
-#include "places.h"
 #include "str.h"
 
 #define CALL_NAME_MAX 64
@@ -132,9 +132,7 @@ void call_unref(struct call *call)
         pin->release(pin->object);
     }
     if (call->bytes_counted > 0) {
-        places_give_many(call->gateway->buffered, call->caller.agent, call->bytes_counted);
-        (void)metrics_use(call->gateway->metrics, METRICS_BUFFERED,
-                          -(int64_t)call->bytes_counted);
+        buffered_give(call->gateway, call->caller.agent, call->bytes_counted);
     }
     buf_done(&call->reply_buf);
     buf_done(&call->details_buf);
@@ -159,14 +157,12 @@ int call_count_bytes(struct call *call, size_t bytes)
                              "%zu (limits.buffered).",
                              all, limit);
         }
-        if (places_take_many(gateway->buffered, call->caller.agent, call->bytes_counted, more,
-                             limit) != NG_OK) {
+        if (buffered_take(gateway, call->caller.agent, call->bytes_counted, more) != NG_OK) {
             return call_fail(call, NG_EBUSY,
                              "The files in work take the memory that there is for them "
                              "(limits.buffered, of which one agent has half). Try again in a "
                              "moment.");
         }
-        (void)metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
         call->bytes_counted += more;
     }
     call->bytes = all;
@@ -175,6 +171,7 @@ int call_count_bytes(struct call *call, size_t bytes)
 
 void call_hold(struct call *call)
 {
+    call->waits = true;
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */
@@ -395,7 +392,8 @@ int call_no_memory(struct call *call)
 bool call_lacks_memory(const struct call *call)
 {
     return call->arena.failed || call->arena.starved ||
-           (call->reply_open && call->reply_buf.rc != NG_OK);
+           (call->reply_open && call->reply_buf.rc != NG_OK &&
+            call->reply_writer.misuse == NULL);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

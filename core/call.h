@@ -146,8 +146,11 @@ struct call {
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
+    bool waits;                    /* a commit or deferral was begun: NG_PENDING has an end */
+    bool must_reply;               /* it is the run of a tool, whose success has an answer */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */
+    atomic_bool stays;    /* its tool goes on when the client leaves */
     atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
                              is done */
@@ -260,6 +263,8 @@ void call_reset_result(struct call *call);
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
 void call_fail_later(struct call *call, int code, const char *sentence);
+/* Has it an answer, or one that is being written? */
+bool call_has_reply(const struct call *call);
 /* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
  * gets. */
 void call_complete_result(struct call *call);

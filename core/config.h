@@ -45,6 +45,8 @@ size_t config_list(const struct config *config, const char *key,
                    const struct ng_str **ret_items);
 /* Was it set by anyone (not the default)? */
 bool config_is_set(const struct config *config, const char *key);
+/* Where it was set, as "notegate.yaml:3: "; nothing where it was not. */
+void config_where(const struct config *config, const char *key, struct buf *out);
 /* The file that was read, or NULL. */
 const char *config_file(const struct config *config);
 /* A usual file that was passed over because this user may not read it, or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* config_default.c - defaults that depend on the machine: the data directory, its `files`, the
  * number of workers, the form of the log. */
+#include <pwd.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,18 @@
 #define CONFIG_MACHINE_DATA "/var/lib/notegate"
 #define CONFIG_WORKERS_PER_CORE 4
 #define CONFIG_CORES_MAX 256
+
+/* Are we the user that root's gateway becomes? */
+static bool config_is_user(struct config *config)
+{
+    struct ng_str name = config_text(config, "user");
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char *text = name.len == 0 ? NULL : arena_alloc(&config->arena, CONFIG_PASSWD_MAX);
+    return text != NULL &&
+           getpwnam_r(name.data, &entry, text, CONFIG_PASSWD_MAX, &found) == 0 &&
+           found != NULL && found->pw_uid == geteuid();
+}
 
 /*
  * Root's commands, the service and the commands of the service's user meet in one store, also
@@ -29,7 +42,7 @@ static bool config_is_machine(void)
 static const char *config_default_data_dir(struct config *config)
 {
     /* A gateway that becomes a user keeps root's place, also when that user asks. */
-    if (config_is_machine() || config_is_set(config, "user")) {
+    if (config_is_machine() || config_is_user(config)) {
         return CONFIG_MACHINE_DATA;
     }
     struct ng_str base = config_source_env(&config->sources, ng_str_of("XDG_DATA_HOME"));

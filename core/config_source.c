@@ -15,7 +15,6 @@
  * folder: it may be anybody's, and a file there could load code. */
 #define CONFIG_USER_PLACE "notegate/notegate.yaml"
 #define CONFIG_MACHINE_FILE "/etc/notegate/notegate.yaml"
-#define CONFIG_PASSWD_MAX ((size_t)16 * 1024)
 
 /* Variables with the prefix that are not keys. */
 #define CONFIG_ENV_TESTS "NOTEGATE_TEST_"

@@ -15,6 +15,9 @@
 #define CONFIG_DEPTH_MAX 16
 #define CONFIG_ENVIRONMENT_MAX ((size_t)4 * 1024 * 1024)
 
+/* Of a user's entry. */
+#define CONFIG_PASSWD_MAX ((size_t)16 * 1024)
+
 #define CONFIG_ENV_PREFIX "NOTEGATE_"
 
 struct config_sources {

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "disk.h"
 #include "dispatch_allow.h"
+#include "dispatch_input.h"
 #include "gateway.h"
 #include "idem.h"
 #include "keys.h"
@@ -33,6 +34,7 @@ static bool dispatch_name(struct call *call)
     call->tool = registry_find(call->gateway->registry, call->tool_name);
     if (call->tool != NULL) {
         call->pub.tool = ng_str_of(call->tool->desc.name);
+        atomic_store(&call->stays, (call->tool->desc.flags & NG_TOOL_STAYS) != 0);
     }
     return call->tool != NULL;
 }
@@ -95,52 +97,6 @@ static int dispatch_print_args(struct call *call)
     return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
 }
 
-static int dispatch_invalid(struct call *call, const struct violations *found)
-{
-    const struct violation *first = &found->items[0];
-    struct ng_str path = first->path;
-    bool whole = path.len == 0;
-    call_fail(call, NG_EINVAL, "%s%.*s%s: expected %.*s, got %.*s",
-              whole ? "the arguments" : "`", whole ? 0 : (int)path.len - 1,
-              whole ? "" : path.data + 1, whole ? "" : "`", (int)first->expected.len,
-              first->expected.data, (int)first->got.len, first->got.data);
-    struct ng_writer *writer = call_host.details(&call->pub);
-    json_object(writer);
-    json_name(writer, "violations");
-    json_array(writer);
-    for (size_t i = 0; i < found->count; i++) {
-        json_object(writer);
-        json_name(writer, "path");
-        json_string(writer, found->items[i].path);
-        json_name(writer, "expected");
-        json_string(writer, found->items[i].expected);
-        json_name(writer, "got");
-        json_string(writer, found->items[i].got);
-        json_end(writer);
-    }
-    json_end(writer);
-    json_end(writer);
-    return NG_EINVAL;
-}
-
-static int dispatch_check_input(struct call *call)
-{
-    struct violations found;
-    found.count = 0;
-    int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
-    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
-        return call_fail(call, NG_EINVAL, "the arguments: expected an object");
-    }
-    if (rc == NG_OK) {
-        return NG_OK;
-    }
-    if (rc != NG_EINVAL || found.count == 0) {
-        return call_fail(call, NG_EINTERNAL, "the arguments of `%s` could not be checked",
-                         call->tool->desc.name);
-    }
-    return dispatch_invalid(call, &found);
-}
-
 static int dispatch_prepare(struct call *call)
 {
     int rc = dispatch_find(call);
@@ -183,6 +139,13 @@ static void dispatch_account(struct call *call, int rc)
     } else if (rc == NG_EFULL) {
         disk_refused(gateway->disk, call->work.message);
     }
+    const struct plugin *plugin = call_plugin(call);
+    if (rc == NG_EINTERNAL && plugin != NULL) {
+        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
+                  (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
+                  (int)call->work.message.len,
+                  call->work.message.data != NULL ? call->work.message.data : "");
+    }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
@@ -204,7 +167,8 @@ static void dispatch_idem_stored(void *user, int rc)
 static bool dispatch_store_answer(struct call *call)
 {
     if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
-        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
+        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
+        atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
@@ -316,6 +280,12 @@ static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
         call->work.rc = rc;
+    } else if (!call->waits && call_plugin(call) != NULL) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
+            "change and taken no deferral",
+            (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
     }
 }
 
@@ -525,31 +495,6 @@ static int dispatch_inline(struct call *call)
     return rc;
 }
 
-static int dispatch_rate(struct call *call)
-{
-    int retry_s = 0;
-    if (call->no_rate || key_take(call->key, &retry_s)) {
-        return NG_OK;
-    }
-    bool slow = call->key->rate < 1;
-    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
-    call->work.retry_after_s = retry_s;
-    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
-    return NG_ERATE;
-}
-
-int dispatch_take_rate(struct call *call)
-{
-    int rc = dispatch_rate(call);
-    if (rc != NG_OK) {
-        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
-        call_complete_result(call);
-        call->result = call->work;
-    }
-    return rc;
-}
-
 static int dispatch_admit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
@@ -588,6 +533,7 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
+    call->must_reply = true;
     if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch_allow.c - what a caller may call and see: by its key's tools, its role, its mode and
- * its spaces. */
+ * its spaces; how often its key lets it. */
 #include "dispatch_allow.h"
 
 #include "gateway.h"
@@ -244,4 +244,29 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
                          (int)space.len, space.data);
     }
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+}
+
+int dispatch_rate(struct call *call)
+{
+    int retry_s = 0;
+    if (call->no_rate || key_take(call->key, &retry_s)) {
+        return NG_OK;
+    }
+    bool slow = call->key->rate < 1;
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    call->work.retry_after_s = retry_s;
+    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
+    return NG_ERATE;
+}
+
+int dispatch_take_rate(struct call *call)
+{
+    int rc = dispatch_rate(call);
+    if (rc != NG_OK) {
+        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
+        call_complete_result(call);
+        call->result = call->work;
+    }
+    return rc;
 }

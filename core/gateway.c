@@ -96,7 +96,11 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
         buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
                    owner);
         trust_add_word(error, owner);
-        buf_add_c(error, " notegate ...");
+        buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
+        trust_user_name(geteuid(), owner, sizeof(owner));
+        buf_printf(error, "%s ", owner + (owner[0] == '#'));
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
         return NG_EFORBIDDEN;
     }
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -179,15 +183,16 @@ static int call_error(struct call *call, int rc, struct buf *error)
     return rc;
 }
 
-static int gateway_load_backend(struct gateway *gateway, struct module **ret, struct buf *error)
+static int gateway_load_documents(struct gateway *gateway, struct module **ret,
+                                  struct buf *error)
 {
     struct ng_str name = config_text(gateway->config, "documents");
     bool memory = str_is(name, "memory");
     struct buf text;
     buf_init(&text, 4096);
     buf_add_str(&text, memory ? ng_str_of("sqlite") : name);
-    int rc =
-        gateway_load(gateway, gateway->config, NG_KIND_DOCUMENTS, buf_cstr(&text), ret, error);
+    int rc = gateway_load_backend(gateway, NG_KIND_DOCUMENTS, "documents", buf_cstr(&text),
+                                  "memory", ret, error);
     buf_done(&text);
     if (rc == NG_OK) {
         const struct ng_documents *desc = &(*ret)->desc.documents;
@@ -277,8 +282,8 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         struct buf text;
         buf_init(&text, 4096);
         buf_add_str(&text, name);
-        rc = gateway_load(gateway, gateway->config, NG_KIND_JOURNAL, buf_cstr(&text), &module,
-                          error);
+        rc = gateway_load_backend(gateway, NG_KIND_JOURNAL, "journal", buf_cstr(&text),
+                                  "documents", &module, error);
         buf_done(&text);
         if (rc == NG_OK) {
             backend = &module->desc.journal;
@@ -422,10 +427,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     }
     int rc = gateway_add_plugins(gateway, error);
     if (rc == NG_OK) {
-        rc = gateway_load_backend(gateway, ret_backend, error);
+        rc = gateway_load_documents(gateway, ret_backend, error);
     }
     for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
-        rc = gateway_declare_unused(gateway, gateway->config, (enum ng_module_kind)kind, error);
+        rc = gateway_declare_unused(gateway, gateway->config, (enum ng_module_kind)kind, false,
+                                    error);
     }
     if (rc == NG_OK) {
         rc = config_finish(gateway->config, error);

@@ -43,24 +43,28 @@ static void folders_of(const struct config *config, enum ng_module_kind kind,
     folders->list[kept] = NULL;
 }
 
-/* A wrong name: which there are. */
+/* A wrong name: which there are. builtin: one that is no module, or NULL. */
 static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
-                                 struct buf *error)
+                                 const char *builtin, struct buf *error)
 {
     char **names = NULL;
     size_t count = 0;
     if (loader_list(folders->list, kind, &names, &count) != NG_OK) {
         return;
     }
+    if (builtin != NULL) {
+        buf_printf(error, "; there are: %s", builtin);
+    }
     for (size_t i = 0; i < count; i++) {
-        buf_printf(error, "%s%s", i == 0 ? "; there are: " : ", ", names[i]);
+        buf_printf(error, "%s%s", i == 0 && builtin == NULL ? "; there are: " : ", ", names[i]);
         free(names[i]);
     }
     free(names);
 }
 
-int gateway_load(struct gateway *gateway, const struct config *config, enum ng_module_kind kind,
-                 const char *name, struct module **ret, struct buf *error)
+static int gateway_find(struct gateway *gateway, const struct config *config,
+                        enum ng_module_kind kind, const char *name, const char *builtin,
+                        struct module **ret, struct buf *error)
 {
     struct folders folders;
     if (gateway->module_count == GATEWAY_MODULES_MAX) {
@@ -75,15 +79,37 @@ int gateway_load(struct gateway *gateway, const struct config *config, enum ng_m
     if (rc == NG_OK) {
         gateway->modules[gateway->module_count++] = *ret;
     } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
-        gateway_tell_modules(&folders, kind, error);
+        gateway_tell_modules(&folders, kind, builtin, error);
     }
+    return rc;
+}
+
+int gateway_load(struct gateway *gateway, const struct config *config, enum ng_module_kind kind,
+                 const char *name, struct module **ret, struct buf *error)
+{
+    return gateway_find(gateway, config, kind, name, NULL, ret, error);
+}
+
+int gateway_load_backend(struct gateway *gateway, enum ng_module_kind kind, const char *key,
+                         const char *name, const char *builtin, struct module **ret,
+                         struct buf *error)
+{
+    struct buf why;
+    buf_init(&why, error->max);
+    int rc = gateway_find(gateway, gateway->config, kind, name, builtin, ret, &why);
+    if (rc != NG_OK) {
+        config_where(gateway->config, key, error);
+        buf_printf(error, "`%s`: ", key);
+        buf_add_str(error, buf_str(&why));
+    }
+    buf_done(&why);
     return rc;
 }
 
 /* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
  */
 int gateway_declare_unused(struct gateway *gateway, struct config *config,
-                           enum ng_module_kind kind, struct buf *error)
+                           enum ng_module_kind kind, bool all, struct buf *error)
 {
     struct folders folders;
     char **names = NULL;
@@ -92,7 +118,7 @@ int gateway_declare_unused(struct gateway *gateway, struct config *config,
     int rc = loader_list(folders.list, kind, &names, &count);
     for (size_t i = 0; i < count; i++) {
         struct module *module = NULL;
-        if (rc == NG_OK && config_mentions(config, names[i]) &&
+        if (rc == NG_OK && (all || config_mentions(config, names[i])) &&
             gateway_load(gateway, config, kind, names[i], &module, error) == NG_OK) {
             const struct ng_option *options =
                 kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
@@ -154,6 +180,20 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
     return rc;
 }
 
+/* The last module that was loaded is one that is there already, by another name. */
+static bool drop_doubled(struct gateway *gateway)
+{
+    struct module *last = gateway->modules[gateway->module_count - 1];
+    for (size_t i = 0; i + 1 < gateway->module_count; i++) {
+        if (gateway->modules[i]->handle == last->handle) {
+            loader_close(last);
+            gateway->module_count--;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Has it crashed so often just now that it is left out? Then the log and /readyz say so. Its
  * keys are still known, unless loading it is what crashed. asked: ends in NUL. */
 static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_load)
@@ -181,7 +221,7 @@ static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_
 }
 
 /* Loads one, declares its keys and makes it; its tools are not published yet. asked: ends in
- * NUL. *ret NULL with NG_OK: it is left out. */
+ * NUL. *ret NULL with NG_OK: it is left out, or was named before. */
 static int make_plugin(struct gateway *gateway, struct config *config, struct ng_str asked,
                        struct plugin **ret, struct buf *error)
 {
@@ -193,6 +233,9 @@ static int make_plugin(struct gateway *gateway, struct config *config, struct ng
         return NG_OK;
     }
     int rc = gateway_load(gateway, config, NG_KIND_PLUGIN, asked.data, &module, error);
+    if (rc == NG_OK && drop_doubled(gateway)) {
+        return NG_OK;
+    }
     if (rc == NG_OK) {
         const struct ng_plugin *desc = &module->desc.plugin;
         rc = config_declare(config, desc->name, desc->options, desc->option_count,

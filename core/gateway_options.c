@@ -179,8 +179,8 @@ const struct ng_option gateway_options[] = {
         .min = 1,
         .max = 1024 * GIB,
         .help =
-            "Memory for the bodies, results and subscriptions of all calls together; one agent "
-            "has half of it for bodies and subscriptions.",
+            "Memory for the bodies, files, results and subscriptions of all calls together; "
+            "one agent has half of it for bodies, files and subscriptions.",
     },
     {
         .name = "limits.call_timeout",

@@ -82,8 +82,9 @@ struct ng_writer {
     unsigned depth;
     bool is_array[JSON_WRITER_DEPTH];
     bool has_items[JSON_WRITER_DEPTH];
-    bool name_due; /* a name was written, its value comes next */
-    bool complete; /* the outermost value is written */
+    bool name_due;      /* a name was written, its value comes next */
+    bool complete;      /* the outermost value is written */
+    const char *misuse; /* how the writer was misused; NULL: it was not */
 };
 
 void json_writer_init(struct ng_writer *writer, struct buf *buf);

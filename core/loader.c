@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "elf_note.h"
 #include "loader_check.h"
+#include "module_lint.h"
 #include "str.h"
 #include "trust.h"
 
@@ -238,7 +239,8 @@ static int loader_copy(struct module *module, const struct ng_module *record, st
             return rc;
         }
     }
-    return loader_check(module, error);
+    int rc = loader_check(module, error);
+    return rc == NG_OK ? module_lint(module, error) : rc;
 }
 
 /* ---- loading ---- */

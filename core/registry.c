@@ -386,9 +386,30 @@ static struct table *table_grown(const struct table *now, const struct plugin *p
     return table;
 }
 
+/* URIs name a resource by its kind alone. */
+static int table_check_kinds(const struct plugin *there, const struct plugin *plugin,
+                             struct buf *error)
+{
+    const struct ng_plugin *old = &there->desc;
+    const struct ng_plugin *new = &plugin->desc;
+    for (size_t i = 0; i < old->resource_count * new->resource_count; i++) {
+        const char *taken = old->resources[i / new->resource_count].kind;
+        const char *kind = new->resources[i % new->resource_count].kind;
+        if (taken != NULL && kind != NULL && strcmp(taken, kind) == 0) {
+            buf_printf(error, "plugin %s: the kind of resource %s is taken by plugin %s",
+                       new->name, kind, old->name);
+            return NG_EINVAL;
+        }
+    }
+    return NG_OK;
+}
+
 static int table_add(struct table *table, struct plugin *plugin, struct buf *error)
 {
     for (size_t i = 0; i < table->plugin_count; i++) {
+        if (table_check_kinds(table->plugins[i], plugin, error) != NG_OK) {
+            return NG_EINVAL;
+        }
         if (strcmp(table->plugins[i]->desc.name, plugin->desc.name) == 0) {
             buf_printf(error, "two plugins are called %s", plugin->desc.name);
             return NG_EINVAL;

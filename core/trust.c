@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "str.h"
@@ -133,6 +134,15 @@ static int trust_unseen(const char *path, struct buf *error)
     return NG_EUNAVAILABLE;
 }
 
+/* Is it writable for others? Nothing is on a disk that is mounted for reading, as orchestrators
+ * mount configuration. */
+static bool trust_is_open(const char *path, const struct stat *info)
+{
+    struct statvfs disk;
+    return (info->st_mode & TRUST_OTHERS) != 0 &&
+           (statvfs(path, &disk) != 0 || (disk.f_flag & ST_RDONLY) == 0);
+}
+
 /* In a sticky folder only the owner of an entry can replace it, or the folder's. */
 static int trust_check_folder(const char *file, enum trust trust, struct buf *error)
 {
@@ -153,7 +163,7 @@ static int trust_check_folder(const char *file, enum trust trust, struct buf *er
     if (!trust_owner(info.st_uid, trust)) {
         return trust_refuse_owner(folder, &info, false, error);
     }
-    if ((info.st_mode & TRUST_OTHERS) != 0 && (info.st_mode & S_ISVTX) == 0) {
+    if ((info.st_mode & S_ISVTX) == 0 && trust_is_open(folder, &info)) {
         return trust_refuse_mode(folder, &info, error);
     }
     return NG_OK;
@@ -191,7 +201,7 @@ int trust_check(int fd, const char *path, enum trust trust, struct buf *error)
     if (!S_ISREG(info.st_mode)) {
         return NG_OK; /* a pipe or a terminal: of the shell that started this */
     }
-    if ((info.st_mode & TRUST_OTHERS) != 0) {
+    if (trust_is_open(path, &info)) {
         return trust_refuse_mode(path, &info, error);
     }
     if (lstat(path, &named) != 0) {

@@ -22,6 +22,10 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->host = host;
     self->max_source = (uint64_t)host->conf_int(conf, "max_source");
     self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
+    self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
+    if (self->max_output_text > cells_text_max(self)) {
+        self->max_output_text = cells_text_max(self);
+    }
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     int rc = cells_attachments_open(call, &self->attachments);

@@ -42,6 +42,7 @@ struct cells {
     struct cells_attachments *attachments;
     struct cells_runs *runs;
     uint64_t max_source, max_output_text, max_saved_output;
+    uint64_t max_result; /* limits.result */
     int64_t max_timeout_ms;
 };
 
@@ -135,6 +136,26 @@ int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
 /* Gives the edit of those bytes to the draft, in one piece. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
+
+/* ---- cells_images.c: what limits.result lets through ---- */
+
+struct cells_images {
+    struct ng_call *call;
+    struct nb_text *text; /* of the answer: told later, as lines are added */
+    size_t limit, room;   /* bytes of the answer, and what is left of them */
+    size_t left_out;
+};
+
+/* Most text of one answer. */
+size_t cells_text_max(const struct cells *self);
+/* Cuts a text that is too large for an answer by itself. */
+void cells_fit_text(const struct cells *self, struct nb_text *text);
+/* Between begin and end, add for each cell: its images become parts of the answer, or lines of
+ * its text. */
+void cells_images_begin(struct cells_images *images, const struct cells *self,
+                        struct ng_call *call, struct nb_text *text);
+int cells_images_add(struct cells_images *images, const struct show *show, const char *handle);
+void cells_images_end(struct cells_images *images);
 
 /* ---- running: cells_run.c, cells_runs.c, cells_kernels.c ---- */
 

@@ -119,22 +119,13 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
     return NG_OK;
 }
 
-static int add_images(struct ng_call *call, const struct show *show)
-{
-    int rc = NG_OK;
-    for (size_t i = 0; i < show->image_count && rc == NG_OK; i++) {
-        rc = call->host->reply_media(call, "image", show->images[i].mime,
-                                     nb_text_str(&show->images[i].bytes));
-    }
-    return rc;
-}
-
 /* unsaved: a run is at work, so that these are the outputs of an earlier one. */
 static int reply_outputs(struct cells *self, struct ng_call *call, const struct show *show,
                          const char *handle, bool unsaved)
 {
     struct nb_text out = {0};
     struct ng_str text = nb_text_str(&show->text);
+    struct cells_images images;
     int64_t offset = ng_arg_int(call, "offset", 0);
     int rc = NG_OK;
     nb_add_word(&out, "Outputs for cell ");
@@ -149,15 +140,24 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
         nb_text_done(&out);
         return rc;
     }
-    if (text.len == 0) {
+    if (text.len == 0 && show->image_count > 0) {
         char note[64];
         (void)snprintf(note, sizeof(note), "[%zu image(s)]", show->image_count);
         nb_add_word(&out, note);
+    } else if (text.len == 0) {
+        nb_add_word(&out, "[nothing but line ends]");
     }
     nb_add_word(&out, unsaved ? "\n\n" READ_EARLIER READ_UNSAVED : "");
-    rc = cells_reply(call, &out);
-    /* Reading on is about the text. */
-    return rc == NG_OK && offset == 0 ? add_images(call, show) : rc;
+    cells_images_begin(&images, self, call, &out);
+    if (offset == 0) { /* reading on is about the text */
+        rc = cells_images_add(&images, show, handle);
+    }
+    cells_images_end(&images);
+    if (rc != NG_OK) {
+        nb_text_done(&out);
+        return rc;
+    }
+    return cells_reply(call, &out);
 }
 
 int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)

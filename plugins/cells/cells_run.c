@@ -153,6 +153,9 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
     run->self = self;
     run->owner = keep(cells_owner_key(call));
     run->path = keep(book->path);
+    run->notebook_cells = book->nb.cell_count;
+    run->bytes = book->file.bytes;
+    run->modified_ms = book->file.modified_ms;
     run->run = calloc(1, sizeof(*run->run));
     if (run->run != NULL) {
         run->run->notebook = keep(book->file.real);
@@ -265,8 +268,16 @@ static void run_done(struct run *inner, void *user)
     struct ng_call *call = run->call;
     struct ng_deferred *deferred = run->deferred;
     (void)inner;
-    (void)call->host->continue_on_worker(call, cells_run_save, run);
-    call->host->finish(deferred, NG_PENDING);
+    if (!cells_run_turns(run)) {
+        (void)call->host->continue_on_worker(call, cells_run_save, run);
+        call->host->finish(deferred, NG_PENDING);
+    }
+}
+
+int cells_run_over(struct ng_call *call, struct cells_run *run)
+{
+    call->host->finish(run->deferred, NG_PENDING);
+    return cells_run_save(call, run);
 }
 
 /* The last that is heard of the call: what it lent is free. */
@@ -289,6 +300,7 @@ static int run_begin(struct ng_call *call, void *user)
     run->deferred = call->host->defer(call);
     run->run->cancelled = run_cancelled;
     run->run->progress = run_progress;
+    run->run->turn = cells_run_turn;
     run->run->done = run_done;
     run->run->user = run;
     kernels_run(run->self->kernels, run->run, &run->spec);

@@ -245,6 +245,9 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
     if (title.len == 0) {
         return ng_fail(call, NG_EINVAL, "`title` is empty; give the note a title.");
     }
+    if (memchr(title.data, '\0', title.len) != NULL) {
+        return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
+    }
     if (data != NULL) {
         fields = on_value_from(arena, call, data);
     }
@@ -266,6 +269,10 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
     rc = rc == NG_OK ? check_free(notebook, call, note.path, &file) : rc;
     rc = rc == NG_OK ? on_write_place(notebook, call, file, &job->absolute) : rc;
     rc = rc == NG_OK ? on_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
+    if (rc == NG_OK && memchr(job->bytes.data, '\0', job->bytes.len) != NULL) {
+        rc = ng_fail(call, NG_EINVAL,
+                     "`content`, `data` or the template hold NUL characters; notes are text.");
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -53,10 +53,8 @@ static void write_note(struct on_answer *answer, const struct daily_job *job,
     on_json_begin(json, '{');
     on_json_name_c(json, "path");
     on_json_text(json, job->path);
-    if (note->title.data != NULL) {
-        on_json_name_c(json, "title");
-        on_json_text(json, note->title);
-    }
+    on_json_name_c(json, "title");
+    on_json_text(json, on_note_title(note, job->path));
     struct on_buf *front = on_answer_item(answer);
     on_value_json(front, note->front);
     if (front->rc == NG_EINTERNAL) {
@@ -114,6 +112,21 @@ static int reply(struct ng_call *call, const struct daily_job *job, struct on_ar
 
 /* ---- */
 
+static int append(struct ng_call *call, struct on_arena *arena, const struct daily_job *job,
+                  struct ng_str *text)
+{
+    struct on_change change = {.level = 0};
+    int rc = on_text_append(arena, *text, job->content, &change);
+    if (rc != NG_OK) {
+        return rc == NG_ETOOLARGE
+                   ? ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
+                             (int)job->path.len, job->path.data)
+                   : on_fail_memory(call);
+    }
+    *text = change.made;
+    return on_edit_check(call, arena, job->path, &change);
+}
+
 static int daily_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
                     void *user)
 {
@@ -125,19 +138,15 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
         rc = ng_fail(call, ON_EPATH, "Invalid note path '%.*s': it is no regular file.",
                      (int)job->path.len, job->path.data);
     }
+    struct ng_str old = there && present->data.data != NULL ? present->data : on_str("", 0);
+    struct ng_str made = there ? old : job->fresh;
+    rc = rc == NG_OK && job->content.len > 0 ? on_edit_text(call, job->path, old) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str old = there && present->data.data != NULL ? present->data : on_str("", 0);
-    struct ng_str made = there ? old : job->fresh;
     on_arena_init(&arena, 0);
     if (job->content.len > 0) {
-        rc = on_text_append(&arena, made, job->content, &made);
-        rc = rc == NG_OK ? rc
-             : rc == NG_ETOOLARGE
-                 ? ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
-                           (int)job->path.len, job->path.data)
-                 : on_fail_memory(call);
+        rc = append(call, &arena, job, &made);
     }
     if (rc == NG_OK) {
         rc = there ? on_edit_draft(call, next, old, made)

@@ -13,7 +13,8 @@ const char on_edit_summary[] =
     "- 'append': 'content' becomes the note's last lines\n"
     "- 'prepend': 'content' becomes its first lines, behind the frontmatter\n"
     "- 'replace_section': 'content' replaces what is below the heading 'section', up to the "
-    "next heading of the same or a higher level; the heading stays\n"
+    "next heading of the same or a higher level; the heading stays. Headings in list items and "
+    "quotes cannot be used\n"
     "- 'set': sets the frontmatter fields in 'data' and keeps the layout of all others; null "
     "removes a field\n\n"
     "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
@@ -71,14 +72,17 @@ int on_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old
 }
 
 static int set_fields(struct ng_call *call, struct on_arena *arena, const struct edit_job *job,
-                      struct ng_str bytes, struct ng_str *ret_bytes)
+                      struct ng_str bytes, struct on_change *change)
 {
     struct ng_str error = on_str(NULL, 0);
+    struct on_front front;
     const struct on_value *set = on_value_from(arena, call, job->data);
     if (set == NULL) {
         return on_fail_memory(call);
     }
-    int rc = on_front_set(arena, bytes, set, ret_bytes, &error);
+    on_front_find(bytes, &front);
+    *change = (struct on_change){.old = bytes, .made = bytes, .to = front.body};
+    int rc = on_front_set(arena, bytes, set, &change->made, &error);
     if (rc == NG_EINVAL) {
         return ng_fail(call, NG_EFAILED, "The note %.*s is unchanged: %.*s", (int)job->path.len,
                        job->path.data, (int)error.len, error.data);
@@ -87,19 +91,19 @@ static int set_fields(struct ng_call *call, struct on_arena *arena, const struct
 }
 
 static int make(struct ng_call *call, struct on_arena *arena, const struct edit_job *job,
-                struct ng_str bytes, struct ng_str *ret_bytes)
+                struct ng_str bytes, struct on_change *change)
 {
     switch (job->operation) {
     case APPEND:
-        return on_text_append(arena, bytes, job->content, ret_bytes);
+        return on_text_append(arena, bytes, job->content, change);
     case PREPEND:
-        return on_text_prepend(arena, bytes, job->content, ret_bytes);
+        return on_text_prepend(arena, bytes, job->content, change);
     case REPLACE_SECTION:
-        return on_text_section(call, arena, bytes, job->section, job->content, ret_bytes);
+        return on_text_section(call, arena, bytes, job->section, job->content, change);
     case SET:
         break;
     }
-    return set_fields(call, arena, job, bytes, ret_bytes);
+    return set_fields(call, arena, job, bytes, change);
 }
 
 static int reply(struct ng_call *call, struct ng_str path, struct ng_str made)
@@ -127,18 +131,19 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
 {
     const struct edit_job *job = user;
     struct on_arena arena;
-    struct ng_str made = on_str("", 0);
+    struct on_change change = {.level = 0};
     int rc = on_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_REGULAR) {
         rc =
             ng_fail(call, ON_ENOTE, "Note not found: %.*s", (int)job->path.len, job->path.data);
     }
+    struct ng_str bytes = present->data.data != NULL ? present->data : on_str("", 0);
+    rc = rc == NG_OK ? on_edit_text(call, job->path, bytes) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str bytes = present->data.data != NULL ? present->data : on_str("", 0);
     on_arena_init(&arena, 0);
-    rc = make(call, &arena, job, bytes, &made);
+    rc = make(call, &arena, job, bytes, &change);
     if (rc == NG_EINTERNAL) {
         rc = on_fail_memory(call);
     } else if (rc == NG_ETOOLARGE) {
@@ -146,10 +151,13 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
                      (int)job->path.len, job->path.data);
     }
     if (rc == NG_OK) {
-        rc = on_edit_draft(call, next, bytes, made);
+        rc = on_edit_check(call, &arena, job->path, &change);
     }
     if (rc == NG_OK) {
-        rc = reply(call, job->path, made);
+        rc = on_edit_draft(call, next, bytes, change.made);
+    }
+    if (rc == NG_OK) {
+        rc = reply(call, job->path, change.made);
     }
     on_arena_done(&arena);
     return rc;

@@ -5,7 +5,7 @@
 
 #include "answer.h"
 #include "index.h"
-#include "markdown.h"
+#include "outline.h"
 #include "revision.h"
 
 const char on_get_summary[] =
@@ -109,56 +109,30 @@ static size_t skip_lines(struct ng_str text, size_t at, int64_t lines)
 /* ---- a section ---- */
 
 struct section {
-    struct on_arena arena;
-    struct ng_str wanted; /* folded */
-    unsigned level;       /* of the heading that was found; 0: not yet */
-    int64_t first, last;  /* lines; last 0: to the end */
+    int64_t first, last; /* lines; last 0: to the end */
 };
 
-static int look_at_heading(void *user, const struct on_heading *heading)
-{
-    struct section *section = user;
-    if (section->level == 0) {
-        struct ng_str fold = on_fold(&section->arena, on_trim(heading->text));
-        struct ng_str slug = on_fold(&section->arena, heading->slug);
-        if (on_equal(fold, section->wanted) || on_equal(slug, section->wanted)) {
-            section->level = heading->level;
-            section->first = heading->line;
-        }
-    } else if (section->last == 0 && heading->level <= section->level) {
-        section->last = (int64_t)heading->line - 1;
-    }
-    return 0;
-}
-
 static int find_section(struct ng_call *call, const struct want *want,
-                        const struct found *found, struct section *section)
+                        const struct found *found, struct on_arena *arena,
+                        struct section *section)
 {
-    static const struct on_markdown_events events = {.heading = look_at_heading};
-    struct ng_str name = on_trim(want->section);
-    while (name.len > 0 && name.data[0] == '#') {
-        name = on_str(name.data + 1, name.len - 1);
-    }
+    struct on_outline outline;
+    size_t heading = 0;
+    size_t matches = 0;
     *section = (struct section){.first = 1};
     if (want->section.data == NULL) {
         return NG_OK;
     }
-    on_arena_init(&section->arena, 0);
-    section->wanted = on_fold(&section->arena, on_trim(name));
-    int rc = section->wanted.data != NULL
-                 ? on_markdown_parse(found->text, &events, section, NULL)
-                 : NG_EINTERNAL;
-    on_arena_done(&section->arena);
-    if (rc != NG_OK) {
+    if (on_outline_read(arena, found->text, &outline) != NG_OK ||
+        !on_outline_find(&outline, want->section, &heading, &matches)) {
         return on_fail_memory(call);
     }
-    if (section->level == 0) {
-        (void)ng_fail(call, ON_ESECTION, "Section not found: %.*s", (int)want->section.len,
-                      want->section.data);
-        call->host->hint(call, "Give a heading of %.*s as it is written, or its anchor",
-                         (int)found->path.len, found->path.data);
-        return ON_ESECTION;
+    if (matches == 0) {
+        return on_outline_fail(call, &outline, want->section);
     }
+    const struct on_outline_heading *next = on_outline_next(&outline, heading);
+    section->first = outline.items[heading].line;
+    section->last = next != NULL ? (int64_t)next->line - 1 : 0;
     return NG_OK;
 }
 
@@ -274,10 +248,8 @@ static void write_meta(struct on_buf *json, const struct found *found, size_t mo
     const struct on_note *note = &found->note;
     on_json_name_c(json, "path");
     on_json_text(json, found->path);
-    if (note->title.len > 0) {
-        on_json_name_c(json, "title");
-        on_json_text(json, on_utf8_cut(note->title, most / 8));
-    }
+    on_json_name_c(json, "title");
+    on_json_text(json, on_utf8_cut(on_note_title(note, found->path), most / 8));
     on_json_name_c(json, "revision");
     on_json_text(json, ng_str_of(found->revision));
     on_json_name_c(json, "size");
@@ -336,14 +308,14 @@ static void write_guidance(struct on_buf *json, const struct part *part)
 }
 
 static int reply(struct ng_call *call, const struct on_notebook *notebook,
-                 const struct want *want, const struct found *found)
+                 const struct want *want, const struct found *found, struct on_arena *arena)
 {
     struct opennotes *self = notebook->self;
     struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct on_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
-    int rc = want->content ? find_section(call, want, found, &section) : NG_OK;
+    int rc = want->content ? find_section(call, want, found, arena, &section) : NG_OK;
     if (rc == NG_OK && want->content) {
         rc = begin_part(call, want, found, &section, &part);
     }
@@ -407,6 +379,7 @@ static int read_note(const struct on_notebook *notebook, struct ng_call *call,
         return rc;
     }
     if (on_note_parse(arena, found.bytes, &found.note) != NG_OK ||
+        !on_note_tags(arena, &found.note) ||
         on_revision(found.bytes, -1, found.revision) != NG_OK) {
         rc = on_fail_memory(call);
     }
@@ -419,7 +392,7 @@ static int read_note(const struct on_notebook *notebook, struct ng_call *call,
         rc = call->host->revision_text(call, ng_str_of(found.revision));
     }
     if (rc == NG_OK) {
-        rc = reply(call, notebook, want, &found);
+        rc = reply(call, notebook, want, &found, arena);
     }
     free((void *)(uintptr_t)found.bytes.data);
     return rc;

@@ -104,10 +104,22 @@ static struct ng_str resolved(struct on_arena *arena, struct ng_str note_path,
     return on_str(len > 0 ? out : NULL, len);
 }
 
+/* Without the block of a "note^block": letters, digits and '-'. */
+struct ng_str on_link_note(struct ng_str target)
+{
+    size_t at = target.len;
+    while (at > 0 && (is_alpha(target.data[at - 1]) || target.data[at - 1] == '-' ||
+                      (target.data[at - 1] >= '0' && target.data[at - 1] <= '9'))) {
+        at--;
+    }
+    bool block = at > 0 && at < target.len && target.data[at - 1] == '^';
+    return block ? on_str(target.data, at - 1) : target;
+}
+
 static struct ng_str wiki_key(struct on_arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
-    target = on_trim(before(target, '#'));
+    target = on_trim(on_link_note(before(target, '#')));
     if (on_tree_is_note(target)) {
         target.len -= 3;
     }

@@ -55,7 +55,7 @@ int on_rows_names(const struct on_row_source *source, const struct on_note *note
 {
     struct ng_str path = source->path;
     struct ng_str stem = on_str(path.data, on_tree_is_note(path) ? path.len - 3 : path.len);
-    struct ng_str folded = on_fold(source->arena, stem);
+    struct ng_str folded = on_fold(source->arena, on_link_note(stem));
     int rc = put_name(source, path, "path");
     if (rc == NG_OK && stem.len < path.len) {
         rc = put_name(source, stem, "path");
@@ -74,27 +74,36 @@ int on_rows_names(const struct on_row_source *source, const struct on_note *note
         rc = put_name(source, folded, "file");
     }
     if (rc == NG_OK && note->title.len > 0) {
-        rc = put_name(source, on_fold(source->arena, note->title), "title");
+        rc = put_name(source, on_fold(source->arena, on_link_note(note->title)), "title");
     }
     for (size_t i = 0; i < note->alias_count && rc == NG_OK; i++) {
-        rc = put_name(source, on_fold(source->arena, on_trim(note->aliases[i])), "alias");
+        struct ng_str alias = on_link_note(on_trim(note->aliases[i]));
+        rc = put_name(source, on_fold(source->arena, alias), "alias");
     }
     return rc;
 }
 
-int on_rows_tags(const struct on_row_source *source, const struct on_note *note)
+static int put_tag(struct on_row_source *source, struct ng_str tag)
 {
     sqlite3_stmt *statement = statement_of(source, ON_PUT_TAG);
+    struct ng_str fold = on_fold(source->arena, tag);
+    if (fold.data == NULL) {
+        return on_fail_memory(source->call);
+    }
+    if (!on_tag_set_add(&source->tags, fold)) {
+        return NG_OK;
+    }
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    bind(statement, 2, tag);
+    bind(statement, 3, fold);
+    return step(source, ON_PUT_TAG);
+}
+
+int on_rows_tags(struct on_row_source *source, const struct on_note *note)
+{
     int rc = NG_OK;
     for (size_t i = 0; i < note->tag_count && rc == NG_OK; i++) {
-        struct ng_str fold = on_fold(source->arena, note->tags[i]);
-        if (fold.data == NULL) {
-            return on_fail_memory(source->call);
-        }
-        (void)sqlite3_bind_int64(statement, 1, source->id);
-        bind(statement, 2, note->tags[i]);
-        bind(statement, 3, fold);
-        rc = step(source, ON_PUT_TAG);
+        rc = put_tag(source, note->tags[i]);
     }
     return rc;
 }
@@ -169,7 +178,7 @@ int on_rows_fields(const struct on_row_source *source, const struct on_note *not
 /* ---- headings and links ---- */
 
 struct marks {
-    const struct on_row_source *source;
+    struct on_row_source *source;
     size_t heading_rows, link_rows;
     size_t line_start, line_number; /* where the last link was */
     int failed;                     /* of a statement */
@@ -228,11 +237,18 @@ static int on_mark_link(void *user, const struct on_link *link)
     return marked(marks, step(source, ON_PUT_LINK));
 }
 
-int on_rows_marks(const struct on_row_source *source)
+static int on_mark_tag(void *user, const struct on_inline_tag *tag)
+{
+    struct marks *marks = user;
+    return marked(marks, put_tag(marks->source, tag->name));
+}
+
+int on_rows_marks(struct on_row_source *source)
 {
     static const struct on_markdown_events events = {
         .heading = on_mark_heading,
         .link = on_mark_link,
+        .tag = on_mark_tag,
     };
     struct marks marks = {.source = source, .line_number = 1};
     int rc = on_markdown_parse(source->body, &events, &marks, NULL);

@@ -12,14 +12,17 @@ struct on_row_source {
     struct ng_call *call;
     struct on_arena *arena;
     int64_t id;
-    struct ng_str path; /* NFC */
-    struct ng_str body; /* valid UTF-8, without NUL */
+    struct ng_str path;              /* NFC */
+    struct ng_str title, title_fold; /* front matter's, else the file's name */
+    struct on_tag_set tags;          /* those that were put in */
+    struct ng_str body;              /* valid UTF-8, without NUL */
 };
 
 int on_rows_names(const struct on_row_source *source, const struct on_note *note);
-int on_rows_tags(const struct on_row_source *source, const struct on_note *note);
+/* Those of front matter; on_rows_marks() adds those of the text. */
+int on_rows_tags(struct on_row_source *source, const struct on_note *note);
 int on_rows_fields(const struct on_row_source *source, const struct on_note *note);
-int on_rows_marks(const struct on_row_source *source);
+int on_rows_marks(struct on_row_source *source);
 /* *ret_long: becomes true where there is a word that is too long for vocab. */
 int on_rows_words(const struct on_row_source *source, struct ng_str folded, bool *ret_long);
 

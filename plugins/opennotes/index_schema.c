@@ -10,7 +10,7 @@
 #include "index_state.h"
 #include "index_tokens.h"
 
-#define FORMAT 2 /* PRAGMA user_version; raise it with every change of what is stored */
+#define FORMAT 3 /* PRAGMA user_version; raise it with every change of what is stored */
 
 static const char schema_sql[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -224,9 +224,9 @@ static int create(struct on_index *index)
     }
     (void)sqlite3_finalize(statement);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_exec(db, "PRAGMA user_version=2; COMMIT", NULL, NULL, NULL);
+        rc = sqlite3_exec(db, "PRAGMA user_version=3; COMMIT", NULL, NULL, NULL);
     }
-    _Static_assert(FORMAT == 2, "the pragma above says the same");
+    _Static_assert(FORMAT == 3, "the pragma above says the same");
     return rc;
 }
 

@@ -161,6 +161,8 @@ int64_t on_write_now_ns(void);
 /* What to look up in names; {NULL, 0}: it leads nowhere in a notebook. */
 struct ng_str on_link_key(struct on_arena *arena, struct ng_str note_path, bool wiki,
                           struct ng_str target);
+/* A wiki link's target, or a name it may mean, without the block of "note^block". */
+struct ng_str on_link_note(struct ng_str target);
 /* The line that holds the link, shortened. line counts from 1. */
 struct ng_str on_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
                               size_t line, struct ng_str needle);

@@ -198,7 +198,7 @@ static struct ng_str without_nul(struct on_arena *arena, struct ng_str text)
 }
 
 static int put_note(struct on_row_source *to, const struct source *source,
-                    const struct on_note *note, struct ng_str title_fold)
+                    const struct on_note *note)
 {
     sqlite3_stmt *statement = statement_of(to->index, ON_PUT_NOTE);
     const struct on_stat *stat = &source->stat;
@@ -219,8 +219,8 @@ static int put_note(struct on_row_source *to, const struct source *source,
                                   SQLITE_STATIC);
     }
     bind(statement, 2, to->path);
-    bind(statement, 4, note->title.len > 0 ? note->title : on_str(NULL, 0));
-    bind(statement, 5, note->title.len > 0 ? title_fold : on_str(NULL, 0));
+    bind(statement, 4, to->title);
+    bind(statement, 5, to->title_fold);
     struct ng_str path_fold = on_fold(to->arena, to->path);
     bind(statement, 6, path_fold);
     (void)sqlite3_bind_int64(statement, 7, note->has_created ? note->created_ms : created);
@@ -245,20 +245,20 @@ static int put_note(struct on_row_source *to, const struct source *source,
     return rc;
 }
 
-static int put_searched(struct on_row_source *to, enum on_statement number, struct ng_str title,
+static int put_searched(struct on_row_source *to, enum on_statement number,
                         struct ng_str folded)
 {
     sqlite3_stmt *statement = statement_of(to->index, number);
     (void)sqlite3_bind_int64(statement, 1, to->id);
-    bind(statement, 2, title);
+    bind(statement, 2, to->title_fold);
     bind(statement, 3, folded);
     return step(to->index, to->call, number);
 }
 
-static int put_words(struct on_row_source *to, struct ng_str title_fold, struct ng_str folded)
+static int put_words(struct on_row_source *to, struct ng_str folded)
 {
     bool has_long = false;
-    int rc = on_rows_words(to, title_fold, &has_long);
+    int rc = on_rows_words(to, to->title_fold, &has_long);
     if (rc == NG_OK) {
         rc = on_rows_words(to, folded, &has_long);
     }
@@ -269,7 +269,7 @@ static int put_words(struct on_row_source *to, struct ng_str title_fold, struct 
     return rc;
 }
 
-static int put_texts(struct on_row_source *to, struct ng_str title_fold)
+static int put_texts(struct on_row_source *to)
 {
     struct ng_str folded = on_fold(to->arena, to->body);
     if (folded.data == NULL) {
@@ -284,12 +284,12 @@ static int put_texts(struct on_row_source *to, struct ng_str title_fold)
         rc = on_rows_marks(to);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_GRAMS, title_fold, folded);
+        rc = put_searched(to, ON_PUT_GRAMS, folded);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_TERMS, title_fold, folded);
+        rc = put_searched(to, ON_PUT_TERMS, folded);
     }
-    return rc == NG_OK ? put_words(to, title_fold, folded) : rc;
+    return rc == NG_OK ? put_words(to, folded) : rc;
 }
 
 static int store(struct on_index *index, struct ng_call *call, struct on_arena *arena,
@@ -302,22 +302,23 @@ static int store(struct on_index *index, struct ng_call *call, struct on_arena *
     }
     note.title = without_nul(arena, note.title);
     to.body = without_nul(arena, note.body);
-    struct ng_str title_fold = on_fold(arena, note.title);
-    if (to.body.data == NULL || title_fold.data == NULL) {
+    if (to.body.data == NULL) {
         return on_fail_memory(call);
     }
     int rc = free_path(&to, source->file, &to.path);
     if (rc == NG_OK) {
-        rc = put_note(&to, source, &note, title_fold);
-    }
-    if (rc == NG_OK) {
-        rc = put_texts(&to, title_fold);
-    }
-    if (rc == NG_OK) {
-        rc = on_rows_names(&to, &note);
+        to.title = without_nul(arena, on_note_title(&note, to.path));
+        to.title_fold = on_fold(arena, to.title);
+        rc = to.title_fold.data != NULL ? put_note(&to, source, &note) : on_fail_memory(call);
     }
     if (rc == NG_OK) {
         rc = on_rows_tags(&to, &note);
+    }
+    if (rc == NG_OK) {
+        rc = put_texts(&to);
+    }
+    if (rc == NG_OK) {
+        rc = on_rows_names(&to, &note);
     }
     rc = rc == NG_OK ? on_rows_fields(&to, &note) : rc;
     /* What could not be put in would be missing from every search until the file changes. */

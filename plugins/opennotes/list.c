@@ -45,8 +45,7 @@ static const char *order_of(struct ng_call *call)
     bool text = on_is(by, "title") || on_is(by, "path");
     bool down = order.data != NULL ? on_is(order, "desc") : !text;
     if (on_is(by, "title")) {
-        return down ? "title_fold IS NULL, title_fold DESC, path"
-                    : "title_fold IS NULL, title_fold, path";
+        return down ? "title_fold DESC, path" : "title_fold, path";
     }
     if (on_is(by, "path")) {
         return down ? "path DESC" : "path";

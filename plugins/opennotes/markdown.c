@@ -1,467 +1,260 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown.c - reads a Markdown text through md4c, which gives no positions: texts it passes
- * point into the source, so each place is known from the texts around it. */
+/* markdown.c - reads a Markdown text: its blocks by markdown_blocks.c, their texts by
+ * markdown_scan.c, and tells what stands in them in the order of the text. */
 #include "markdown.h"
 
-#include <md4c.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "markdown_parts.h"
 
-#define MARKDOWN_BYTES_MAX ((size_t)1024 * 1024 * 1024)
-#define MARKDOWN_FLAGS (MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS)
-/* Bytes of link targets that md4c may hand out per byte of text, and besides: a short
- * reference to a long target costs its length each time. */
+#define MARKDOWN_BYTES_MAX ((size_t)1024 * 1024 * 1024 - 1)
+/* Bytes of targets that references may hand out per byte of text, and besides: a short
+ * reference to a long target costs its length each time. Those that come later are not told. */
 #define WORK_PER_BYTE 16
 #define WORK_MORE ((uint64_t)4 * 1024 * 1024)
-/* What callbacks return to end the parsing: md4c drops positive codes. */
-#define END_PARSING (-1)
-#define LOOK_BACK_MAX 1024  /* blanks before a target that are looked at */
-#define LOOK_AHEAD_MAX 4096 /* bytes that are searched for a link without a text */
-
-#define NOWHERE SIZE_MAX
 
 struct reader {
-    struct ng_str text; /* the source as it is */
-    const char *fed;    /* what md4c got: the same bytes, or a tamed copy */
-    struct on_lines lines;
+    struct ng_str text;
+    struct on_blocks blocks;
+    struct on_scan scan;
     struct on_slugs slugs;
     const struct on_markdown_events *events;
     void *user;
     struct on_markdown_stats stats;
-    bool ended; /* with rc: of an event, or ours */
-    int rc;
     uint64_t work;
 
-    size_t last; /* the end of the last place in the source */
-    unsigned images;
-    unsigned code; /* 1: in a code span or block */
+    const struct on_leaf *leaf;
+    size_t row_at;   /* an offset in the leaf's text, */
+    uint32_t row;    /* and the row it is in */
+    size_t comments; /* from here on no "%%" is in the text + 1; 0: not looked for */
+    size_t hidden;   /* the end of a comment that goes over blocks */
 
-    struct on_buf heading;
-    bool in_heading;
-    size_t heading_at;     /* its first place; NOWHERE: none yet */
-    uint32_t heading_line; /* of the last one */
-
-    struct on_buf task;
-    bool in_task;
-    uint32_t task_line;
-    bool task_done;
-
+    struct on_buf plain; /* of a heading or task */
     struct on_buf link;
     struct on_buf target;
-    bool in_link, link_reported;
-    size_t link_at;     /* first place inside */
-    size_t link_end;    /* end of the last place inside */
-    size_t link_breaks; /* line ends before the first place */
-    size_t link_href;   /* place of the target; NOWHERE: not in the source */
-    bool link_auto;
-    size_t inline_until; /* links of our own finding reach to here */
 };
 
-static int end_with(struct reader *reader, int rc)
+/* ---- places ---- */
+
+/* The line of an offset of the leaf's text; offsets come in order but for a few. */
+static uint32_t line_at(struct reader *reader, size_t at)
 {
-    reader->ended = true;
-    reader->rc = rc;
-    return END_PARSING;
+    struct ng_str text = reader->leaf->text;
+    if (at < reader->row_at) {
+        reader->row_at = 0;
+        reader->row = reader->leaf->row;
+    }
+    for (size_t i = reader->row_at; i < at; i++) {
+        bool crlf = text.data[i] == '\r' && i + 1 < text.len && text.data[i + 1] == '\n';
+        reader->row += (text.data[i] == '\n' || text.data[i] == '\r') && !crlf;
+    }
+    reader->row_at = at;
+    return on_blocks_line(&reader->blocks, reader->row);
 }
 
-static size_t place_of(const struct reader *reader, const char *text)
+/* ---- comments over blocks ---- */
+
+static size_t row_start(const struct reader *reader, uint32_t row)
 {
-    /* Compared as numbers: texts of md4c's own are other objects. */
-    uintptr_t at = (uintptr_t)text;
-    uintptr_t begin = (uintptr_t)reader->fed;
-    return at >= begin && at < begin + reader->text.len ? (size_t)(at - begin) : NOWHERE;
+    const struct on_lines *lines = &reader->blocks.lines;
+    return row <= lines->count ? lines->starts[row - 1] : reader->text.len;
 }
 
-static void note_place(struct reader *reader, size_t at, size_t len)
+/* A comment that this leaf does not end goes to the next "%%" of the text. */
+static bool begin_comment(void *user, size_t at)
 {
-    if (at == NOWHERE) {
-        return;
+    struct reader *reader = user;
+    size_t behind = row_start(reader, reader->leaf->last_row + 1);
+    (void)at;
+    if (reader->comments != 0 && reader->comments <= behind + 1) {
+        return false;
     }
-    if (reader->in_heading && reader->heading_at == NOWHERE) {
-        reader->heading_at = at;
+    size_t end = on_find(reader->text, on_str("%%", 2), behind);
+    if (end == SIZE_MAX) {
+        reader->comments = behind + 1;
+        return false;
     }
-    if (reader->in_link && reader->link_at == NOWHERE) {
-        reader->link_at = at;
+    reader->hidden = end;
+    return true;
+}
+
+/* How much of the leaf's text is in a comment that began before it. */
+static size_t hidden_part(struct reader *reader)
+{
+    const struct on_leaf *leaf = reader->leaf;
+    size_t end = reader->hidden;
+    if (end == 0 || end < row_start(reader, leaf->row)) {
+        reader->hidden = 0;
+        return 0;
     }
-    if (reader->in_link) {
-        reader->link_end = at + len;
+    if (end >= row_start(reader, leaf->last_row + 1)) {
+        return SIZE_MAX;
     }
-    if (at + len > reader->last) {
-        reader->last = at + len;
-    }
+    reader->hidden = 0;
+    size_t found = on_find(leaf->text, on_str("%%", 2), 0);
+    return found != SIZE_MAX ? found + 2 : 0;
 }
 
 /* ---- what goes to the caller ---- */
 
-static int report_link(struct reader *reader, const struct on_link *link)
+static int report_tag(struct reader *reader, const struct on_scan_link *found)
 {
+    if (reader->events == NULL || reader->events->tag == NULL) {
+        return 0;
+    }
+    struct on_inline_tag tag = {line_at(reader, found->at), found->target};
+    return reader->events->tag(reader->user, &tag);
+}
+
+static bool is_over_work(struct reader *reader, uint64_t bytes)
+{
+    reader->work += bytes;
+    return reader->work > WORK_MORE + (uint64_t)WORK_PER_BYTE * reader->text.len;
+}
+
+static int report_link(void *user, const struct on_scan_link *found)
+{
+    struct reader *reader = user;
+    struct on_link link = {.kind = found->kind, .target = found->target, .text = found->own};
+    if (found->tag) {
+        return report_tag(reader, found);
+    }
+    if (found->kind == ON_LINK_REFERENCE && is_over_work(reader, found->target.len)) {
+        return 0;
+    }
     reader->stats.links++;
     if (reader->events == NULL || reader->events->link == NULL) {
         return 0;
     }
-    int rc = reader->events->link(reader->user, link);
-    return rc == 0 ? 0 : end_with(reader, rc);
+    on_buf_clear(&reader->link);
+    on_buf_clear(&reader->target);
+    if (found->kind == ON_LINK_INLINE) {
+        on_target_clean(&reader->target, found->target);
+        link.target = on_buf_str(&reader->target);
+    } else if (found->mail) {
+        on_buf_add_c(&reader->target, "mailto:");
+        on_buf_add(&reader->target, found->target);
+        link.target = on_buf_str(&reader->target);
+    }
+    if (found->own.data == NULL) {
+        on_scan_plain(&reader->scan, found->text, found->text_end, true, &reader->link);
+        link.text = on_trim(on_buf_str(&reader->link));
+    }
+    if (reader->link.rc == NG_EINTERNAL || reader->target.rc == NG_EINTERNAL) {
+        return NG_EINTERNAL;
+    }
+    link.target = on_utf8_cut(link.target, ON_MARKDOWN_TEXT_MAX);
+    link.text = on_utf8_cut(link.text, ON_MARKDOWN_TEXT_MAX);
+    link.line = line_at(reader, found->at);
+    return reader->events->link(reader->user, &link);
 }
 
-static int report_heading(struct reader *reader, unsigned level)
+static int report_heading(struct reader *reader)
 {
-    struct ng_str text = on_trim(on_buf_str(&reader->heading));
-    size_t at = reader->heading_at;
-    if (at == NOWHERE) {
-        at = on_lines_empty_heading(reader->text, reader->last, level);
-        reader->last = at != NOWHERE ? at + (at < reader->text.len) : reader->last;
-    }
-    uint32_t line = on_lines_of(&reader->lines, at != NOWHERE ? at : reader->last);
-    /* Headings come in order also where the place of an empty one was a guess. */
-    line = line > reader->heading_line ? line : reader->heading_line;
-    reader->heading_line = line;
+    const struct on_leaf *leaf = reader->leaf;
+    struct ng_str text = on_trim(on_buf_str(&reader->plain));
     struct ng_str slug = on_slugs_make(&reader->slugs, text);
-    if (reader->heading.rc == NG_EINTERNAL || slug.data == NULL) {
-        return end_with(reader, NG_EINTERNAL);
+    if (slug.data == NULL) {
+        return NG_EINTERNAL;
     }
-    reader->in_heading = false;
     reader->stats.headings++;
     if (reader->events == NULL || reader->events->heading == NULL) {
         return 0;
     }
-    struct on_heading heading = {line, level, text, slug};
-    int rc = reader->events->heading(reader->user, &heading);
-    return rc == 0 ? 0 : end_with(reader, rc);
+    struct on_heading heading = {.line = on_blocks_line(&reader->blocks, leaf->row),
+                                 .last_line = on_blocks_line(&reader->blocks, leaf->last_row),
+                                 .level = leaf->level,
+                                 .nested = leaf->nested,
+                                 .text = text,
+                                 .slug = slug};
+    return reader->events->heading(reader->user, &heading);
 }
 
 static int report_task(struct reader *reader)
 {
-    if (!reader->in_task) {
-        return 0;
-    }
-    reader->in_task = false;
-    if (reader->task.rc == NG_EINTERNAL) {
-        return end_with(reader, NG_EINTERNAL);
-    }
+    const struct on_leaf *leaf = reader->leaf;
+    struct ng_str text = on_trim(on_buf_str(&reader->plain));
+    reader->stats.tasks++;
     if (reader->events == NULL || reader->events->task == NULL) {
         return 0;
     }
-    struct on_task task = {reader->task_line, reader->task_done,
-                           on_trim(on_buf_str(&reader->task))};
-    int rc = reader->events->task(reader->user, &task);
-    return rc == 0 ? 0 : end_with(reader, rc);
+    struct on_task task = {on_blocks_line(&reader->blocks, leaf->row), leaf->task != ' ', text};
+    return reader->events->task(reader->user, &task);
 }
 
-/* ---- blocks ---- */
+/* ---- leaves ---- */
 
-static bool begins_list(MD_BLOCKTYPE type)
+static int scan_text(struct reader *reader, struct ng_str text)
 {
-    return type == MD_BLOCK_UL || type == MD_BLOCK_OL;
-}
-
-static void enter_item(struct reader *reader, const MD_BLOCK_LI_DETAIL *item)
-{
-    if (item->is_task == 0) {
-        return;
+    bool wanted = reader->leaf->kind == ON_LEAF_HEADING || reader->leaf->task != '\0';
+    reader->scan.whole_text = wanted;
+    int rc = on_scan_text(&reader->scan, text);
+    on_buf_clear(&reader->plain);
+    if (rc == NG_OK && wanted) {
+        on_scan_plain(&reader->scan, 0, reader->scan.plain.len, false, &reader->plain);
+        rc = reader->plain.rc == NG_EINTERNAL ? NG_EINTERNAL : NG_OK;
     }
-    reader->in_task = true;
-    reader->task_line = on_lines_of(&reader->lines, item->task_mark_offset);
-    reader->task_done = item->task_mark != ' ';
-    reader->stats.tasks++;
-    on_buf_clear(&reader->task);
-    note_place(reader, item->task_mark_offset, 1);
+    return rc;
 }
 
-static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
+/* The end of the cell that begins at `at`: a bar that is neither escaped nor a wiki link's. */
+static size_t cell_end(struct ng_str row, size_t at)
+{
+    while (at < row.len && row.data[at] != '|') {
+        struct ng_str target;
+        struct ng_str text;
+        size_t end = 0;
+        bool wiki = row.data[at] == '[' && at + 2 < row.len && row.data[at + 1] == '[' &&
+                    row.data[at + 2] != '[' && on_wiki_at(row, at, &target, &text, &end);
+        at = wiki ? end : at + (row.data[at] == '\\' && at + 1 < row.len ? 2 : 1);
+    }
+    return at < row.len ? at : row.len;
+}
+
+static int scan_row(struct reader *reader, const struct on_leaf *leaf)
+{
+    struct on_leaf cell = *leaf;
+    int rc = 0;
+    reader->leaf = &cell;
+    for (size_t at = 0; at < leaf->text.len && rc == 0;) {
+        size_t end = cell_end(leaf->text, at);
+        cell.text = on_str(leaf->text.data + at, end - at);
+        reader->row_at = 0;
+        reader->row = leaf->row;
+        rc = scan_text(reader, cell.text);
+        at = end + 1;
+    }
+    return rc;
+}
+
+static int read_leaf(void *user, const struct on_leaf *leaf)
 {
     struct reader *reader = user;
-    if (type == MD_BLOCK_H) {
-        reader->in_heading = true;
-        reader->heading_at = NOWHERE;
-        on_buf_clear(&reader->heading);
-    } else if (type == MD_BLOCK_CODE) {
-        reader->code++;
+    if (leaf->kind == ON_LEAF_CODE) {
         reader->stats.code_blocks++;
-    } else if (begins_list(type)) {
-        return report_task(reader);
-    } else if (type == MD_BLOCK_LI) {
-        int rc = report_task(reader);
-        enter_item(reader, detail);
-        return rc;
-    }
-    return 0;
-}
-
-static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
-{
-    struct reader *reader = user;
-    if (type == MD_BLOCK_H) {
-        int rc = report_heading(reader, ((const MD_BLOCK_H_DETAIL *)detail)->level);
-        return rc;
-    }
-    if (type == MD_BLOCK_CODE) {
-        reader->code--;
-    } else if (type == MD_BLOCK_LI || type == MD_BLOCK_P) {
-        return report_task(reader);
-    }
-    return 0;
-}
-
-/* ---- links of md4c ---- */
-
-static bool add_work(struct reader *reader, uint64_t bytes)
-{
-    reader->work += bytes;
-    return reader->work <= WORK_MORE + (uint64_t)WORK_PER_BYTE * reader->text.len;
-}
-
-static void read_attribute(struct on_buf *buf, const MD_ATTRIBUTE *attribute)
-{
-    on_buf_clear(buf);
-    for (size_t i = 0; attribute->size > 0 && attribute->substr_offsets[i] < attribute->size;
-         i++) {
-        MD_OFFSET begin = attribute->substr_offsets[i];
-        struct ng_str part =
-            on_str(attribute->text + begin, attribute->substr_offsets[i + 1] - begin);
-        if (attribute->substr_types[i] == MD_TEXT_ENTITY) {
-            on_entity_add(buf, part);
-        } else if (attribute->substr_types[i] == MD_TEXT_NULLCHAR) {
-            on_buf_add_c(buf, "\xef\xbf\xbd");
-        } else {
-            on_buf_add(buf, part);
-        }
-    }
-}
-
-static int enter_link(struct reader *reader, const MD_SPAN_A_DETAIL *detail)
-{
-    if (!add_work(reader, (uint64_t)detail->href.size + detail->title.size)) {
-        return end_with(reader, NG_OK);
-    }
-    reader->in_link = true;
-    reader->link_at = NOWHERE;
-    reader->link_end = NOWHERE;
-    reader->link_breaks = 0;
-    reader->link_href = detail->href.size > 0 ? place_of(reader, detail->href.text) : NOWHERE;
-    on_buf_clear(&reader->link);
-    read_attribute(&reader->target, &detail->href);
-    return 0;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Behind the text of a link: its closing marks, then "](" is an inline link. */
-static bool closes_inline(const struct reader *reader, size_t at)
-{
-    const struct ng_str *text = &reader->text;
-    while (at < text->len && strchr("*_~`)!> \t\r\n", text->data[at]) != NULL &&
-           text->data[at] != 0) {
-        at++;
-    }
-    /* The target of an image that ends the link's text: "![](a)". */
-    while (at < text->len && text->data[at] != ']' && text->data[at] != '\n') {
-        at++;
-    }
-    return at + 1 < text->len && text->data[at] == ']' && text->data[at + 1] == '(';
-}
-
-/* From the place of a target back to the "](" of an inline link; NOWHERE: a definition's. */
-static size_t inline_bracket(const struct reader *reader, size_t href)
-{
-    const char *data = reader->text.data;
-    size_t at = href;
-    while (at > 0 && href - at < LOOK_BACK_MAX &&
-           (is_space(data[at - 1]) || data[at - 1] == '<')) {
-        at--;
-    }
-    return at >= 2 && data[at - 1] == '(' && data[at - 2] == ']' ? at - 2 : NOWHERE;
-}
-
-static enum on_link_kind kind_of(const struct reader *reader)
-{
-    struct ng_str text = on_buf_str(&reader->link);
-    struct ng_str target = on_buf_str(&reader->target);
-    size_t at = reader->link_at;
-    bool mail = on_begins(target, "mailto:") && !on_begins(text, "mailto:");
-    struct ng_str shown = mail ? on_str(target.data + 7, target.len - 7) : target;
-    if (at != NOWHERE && at > 0 && reader->text.data[at - 1] == '<' && on_equal(shown, text)) {
-        return ON_LINK_AUTO;
-    }
-    if (reader->link_href != NOWHERE) {
-        return inline_bracket(reader, reader->link_href) != NOWHERE ? ON_LINK_INLINE
-                                                                    : ON_LINK_REFERENCE;
-    }
-    return at == NOWHERE || closes_inline(reader, reader->link_end) ? ON_LINK_INLINE
-                                                                    : ON_LINK_REFERENCE;
-}
-
-/* Where the link begins, and all that is known of it ends. */
-static uint32_t link_line(struct reader *reader)
-{
-    if (reader->link_at != NOWHERE) {
-        uint32_t line = on_lines_of(&reader->lines, reader->link_at);
-        return line > reader->link_breaks ? line - (uint32_t)reader->link_breaks : 1;
-    }
-    size_t href = reader->link_href;
-    size_t at =
-        href != NOWHERE && href >= reader->last ? inline_bracket(reader, href) : NOWHERE;
-    if (at == NOWHERE) {
-        /* "[][ref]", "[]()": the next such brackets. */
-        size_t end = reader->text.len - reader->last > LOOK_AHEAD_MAX
-                         ? reader->last + LOOK_AHEAD_MAX
-                         : reader->text.len;
-        at = on_find(on_str(reader->text.data, end), on_str("[]", 2), reader->last);
-    }
-    if (at == NOWHERE) {
-        return on_lines_of(&reader->lines, reader->last);
-    }
-    note_place(reader, at, 2);
-    return on_lines_of(&reader->lines, at);
-}
-
-static int leave_link(struct reader *reader)
-{
-    reader->in_link = false;
-    if (reader->link.rc == NG_EINTERNAL || reader->target.rc == NG_EINTERNAL) {
-        return end_with(reader, NG_EINTERNAL);
-    }
-    bool within_own = reader->link_at != NOWHERE && reader->link_at < reader->inline_until;
-    if (reader->images > 0 || within_own || reader->target.rc != NG_OK) {
         return 0;
     }
-    struct on_link link = {
-        .line = link_line(reader),
-        .kind = kind_of(reader),
-        .text = on_trim(on_buf_str(&reader->link)),
-        .target = on_buf_str(&reader->target),
-    };
-    return report_link(reader, &link);
-}
-
-/* ---- spans ---- */
-
-static int enter_span(MD_SPANTYPE type, void *detail, void *user)
-{
-    struct reader *reader = user;
-    if (type == MD_SPAN_A) {
-        return enter_link(reader, detail);
+    reader->leaf = leaf;
+    reader->row_at = 0;
+    reader->row = leaf->row;
+    reader->scan.hidden_to = hidden_part(reader);
+    if (leaf->kind == ON_LEAF_ROW) {
+        reader->scan.hidden_to = reader->scan.hidden_to > 0 ? SIZE_MAX : 0;
+        return scan_row(reader, leaf);
     }
-    if (type == MD_SPAN_IMG) {
-        const MD_SPAN_IMG_DETAIL *image = detail;
-        reader->images++;
-        if (!add_work(reader, (uint64_t)image->src.size + image->title.size)) {
-            return end_with(reader, NG_OK);
-        }
-    } else if (type == MD_SPAN_CODE) {
-        reader->code++;
+    struct on_leaf part = *leaf;
+    if (leaf->task != '\0') {
+        part.text = on_str(leaf->text.data + 3, leaf->text.len - 3);
+        reader->leaf = &part;
     }
-    return 0;
-}
-
-static int leave_span(MD_SPANTYPE type, void *detail, void *user)
-{
-    struct reader *reader = user;
-    if (type == MD_SPAN_A) {
-        return leave_link(reader);
+    int rc = scan_text(reader, part.text);
+    if (rc == 0 && leaf->task != '\0') {
+        rc = report_task(reader);
+    } else if (rc == 0 && leaf->kind == ON_LEAF_HEADING) {
+        rc = report_heading(reader);
     }
-    if (type == MD_SPAN_IMG) {
-        const MD_SPAN_IMG_DETAIL *image = detail;
-        reader->images--;
-        size_t at = image->src.size > 0 ? place_of(reader, image->src.text) : NOWHERE;
-        if (at != NOWHERE && at >= reader->last && inline_bracket(reader, at) != NOWHERE) {
-            note_place(reader, at, image->src.size);
-        }
-    } else if (type == MD_SPAN_CODE) {
-        reader->code--;
-    }
-    return 0;
-}
-
-/* ---- texts ---- */
-
-/* Wiki links and bare addresses that begin in the source between `at` and `end`. */
-static int find_own_links(struct reader *reader, size_t at, size_t end)
-{
-    struct ng_str text = reader->text;
-    for (; at < end; at++) {
-        char c = text.data[at];
-        struct on_link link = {.line = 0};
-        size_t link_end = at;
-        if (at < reader->inline_until || (c != '[' && c != 'h' && c != 'H')) {
-            continue;
-        }
-        if (c == '[') {
-            bool opens = at + 2 < text.len && text.data[at + 1] == '[' &&
-                         text.data[at + 2] != '[' && reader->fed[at] == '[' &&
-                         !on_is_escaped(text, at);
-            if (!opens || !on_wiki_at(text, at, &link.target, &link.text, &link_end)) {
-                continue;
-            }
-            bool embedded = at > 0 && text.data[at - 1] == '!';
-            if (embedded && on_wiki_is_media(link.target)) {
-                reader->inline_until = link_end;
-                continue;
-            }
-            link.kind = ON_LINK_WIKI;
-        } else {
-            bool goes_on = at > 0 && (unsigned char)text.data[at - 1] < 0x80 &&
-                           on_is_word(text.data[at - 1]);
-            link_end = goes_on ? at : on_address_end(text, at);
-            if (link_end == at) {
-                continue;
-            }
-            link.kind = ON_LINK_AUTO;
-            link.target = on_str(text.data + at, link_end - at);
-            link.text = link.target;
-        }
-        link.line = on_lines_of(&reader->lines, at);
-        reader->inline_until = link_end;
-        int rc = report_link(reader, &link);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static void add_text(struct reader *reader, MD_TEXTTYPE type, struct ng_str text)
-{
-    struct on_buf *bufs[] = {reader->in_heading && reader->images == 0 ? &reader->heading
-                                                                       : NULL,
-                             reader->in_task && reader->images == 0 ? &reader->task : NULL,
-                             reader->in_link ? &reader->link : NULL};
-    for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        if (bufs[i] == NULL) {
-            continue;
-        }
-        if (type == MD_TEXT_ENTITY) {
-            on_entity_add(bufs[i], text);
-        } else if (type == MD_TEXT_BR || type == MD_TEXT_SOFTBR) {
-            on_buf_add_char(bufs[i], ' ');
-        } else if (type == MD_TEXT_NULLCHAR) {
-            on_buf_add_c(bufs[i], "\xef\xbf\xbd");
-        } else if (type != MD_TEXT_HTML) {
-            on_buf_add(bufs[i], text);
-        }
-    }
-}
-
-static int read_text(MD_TEXTTYPE type, const MD_CHAR *data, MD_SIZE size, void *user)
-{
-    struct reader *reader = user;
-    size_t at = size > 0 ? place_of(reader, data) : NOWHERE;
-    struct ng_str text = on_str(at != NOWHERE ? reader->text.data + at : data, size);
-    if ((type == MD_TEXT_BR || type == MD_TEXT_SOFTBR) && reader->in_link &&
-        reader->link_at == NOWHERE) {
-        reader->link_breaks++;
-    }
-    if (type != MD_TEXT_BR && type != MD_TEXT_SOFTBR) {
-        note_place(reader, at, size);
-    }
-    add_text(reader, type, text);
-    bool plain = type == MD_TEXT_NORMAL && at != NOWHERE && reader->code == 0 &&
-                 reader->images == 0 && !reader->in_link;
-    return plain ? find_own_links(reader, at, at + size) : 0;
+    return rc;
 }
 
 /* ---- */
@@ -476,53 +269,67 @@ static void count_text(struct ng_str text, struct on_markdown_stats *stats)
     }
 }
 
-static int run_parser(struct reader *reader)
+static void reader_init(struct reader *reader)
 {
-    const MD_PARSER parser = {
-        .flags = MARKDOWN_FLAGS,
-        .enter_block = enter_block,
-        .leave_block = leave_block,
-        .enter_span = enter_span,
-        .leave_span = leave_span,
-        .text = read_text,
-    };
-    int rc = md_parse(reader->fed, (MD_SIZE)reader->text.len, &parser, reader);
-    return reader->ended ? reader->rc : rc == 0 ? NG_OK : NG_EINTERNAL;
+    on_buf_init(&reader->plain, ON_MARKDOWN_TEXT_MAX);
+    on_buf_init(&reader->link, ON_MARKDOWN_TEXT_MAX);
+    on_buf_init(&reader->target, reader->text.len + 64);
+    on_slugs_init(&reader->slugs);
+    on_scan_init(&reader->scan, &reader->blocks);
+    reader->scan.found = report_link;
+    reader->scan.hides = begin_comment;
+    reader->scan.user = reader;
+}
+
+static void reader_done(struct reader *reader)
+{
+    on_scan_done(&reader->scan);
+    on_slugs_done(&reader->slugs);
+    on_buf_done(&reader->plain);
+    on_buf_done(&reader->link);
+    on_buf_done(&reader->target);
+    on_blocks_done(&reader->blocks);
 }
 
 int on_markdown_parse(struct ng_str text, const struct on_markdown_events *events, void *user,
                       struct on_markdown_stats *ret_stats)
 {
-    struct reader reader = {.text = text, .fed = text.data, .events = events, .user = user};
-    char *tamed = NULL;
+    struct reader reader = {.text = text, .events = events, .user = user};
     if (text.len > MARKDOWN_BYTES_MAX) {
         return NG_ETOOLARGE;
     }
-    struct on_buf *bufs[] = {&reader.heading, &reader.task, &reader.link, &reader.target};
-    for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        on_buf_init(bufs[i], ON_MARKDOWN_TEXT_MAX);
-    }
-    on_slugs_init(&reader.slugs);
-    int rc = on_lines_init(&reader.lines, text);
-    if (rc == NG_OK) {
-        rc = on_markdown_tame(text, &tamed);
-    }
-    if (rc == NG_OK && text.len > 0) {
-        reader.fed = tamed != NULL ? tamed : text.data;
-        rc = run_parser(&reader);
-    }
+    reader_init(&reader);
+    int rc = on_blocks_read(text, &reader.blocks);
+    rc = rc == NG_OK ? on_blocks_each(&reader.blocks, read_leaf, &reader) : rc;
     if (rc == NG_OK && ret_stats != NULL) {
+        reader.stats.whole = reader.blocks.whole;
         *ret_stats = reader.stats;
         count_text(text, ret_stats);
     }
-    on_lines_done(&reader.lines);
-    on_slugs_done(&reader.slugs);
-    for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        rc = rc == NG_OK && bufs[i]->starved ? NG_EINTERNAL : rc;
-        on_buf_done(bufs[i]);
-    }
-    free(tamed);
+    reader_done(&reader);
     return rc;
+}
+
+static int ignore_link(void *user, const struct on_scan_link *link)
+{
+    (void)user;
+    (void)link;
+    return 0;
+}
+
+bool on_markdown_plain(struct ng_str text, struct on_buf *out)
+{
+    struct on_blocks none = {.whole = true};
+    struct on_scan scan;
+    on_scan_init(&scan, &none);
+    scan.whole_text = true;
+    scan.found = ignore_link;
+    int rc = on_scan_text(&scan, text);
+    if (rc == NG_OK) {
+        on_scan_plain(&scan, 0, scan.plain.len, false, out);
+    }
+    on_scan_done(&scan);
+    return rc == NG_OK && out->rc == NG_OK;
 }
 
 const char *on_link_kind_name(enum on_link_kind kind)

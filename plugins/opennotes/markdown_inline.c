@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_inline.c - links that md4c does not give as people write them: wiki links (it stops
- * at 100 bytes and at the cells of tables) and bare addresses (quadratic there); entities. */
+/* markdown_inline.c - what people write and CommonMark has not: wiki links, bare addresses,
+ * tags; and entities. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "markdown_parts.h"
 
+#define ENTITY_MAX 40
+#define TAG_MAX 500         /* bytes of an inline tag */
 #define ENTITY_DIGITS_MAX 8 /* "&#x10FFFF;" and leading zeros */
-
-bool on_is_escaped(struct ng_str text, size_t at)
-{
-    size_t first = at;
-    while (first > 0 && text.data[first - 1] == '\\') {
-        first--;
-    }
-    return (at - first) % 2 == 1;
-}
 
 /* ---- wiki links */
 
@@ -113,7 +106,54 @@ size_t on_address_end(struct ng_str text, size_t at)
     return end > begin ? end : at;
 }
 
+/* ---- tags */
+
+/* Letters, marks and digits of any alphabet, '_', '-', '/', and symbols as pictures. */
+static bool is_tag_part(int32_t c)
+{
+    return c == '-' || c == '/' || on_is_word(c) || c == 0x200d || c >= 0x1f000 ||
+           (c >= 0x2600 && c <= 0x27bf);
+}
+
+size_t on_inline_tag_end(struct ng_str text, size_t at)
+{
+    bool begins = at == 0 || memchr(" \t\r\n", text.data[at - 1], 4) != NULL;
+    bool word = false;
+    bool named = false; /* something that is no digit */
+    size_t end = at + 1;
+    while (begins && end < text.len) {
+        size_t next = end;
+        int32_t c = on_utf8_next(text, &next);
+        if (!is_tag_part(c) || next - at > TAG_MAX) {
+            break;
+        }
+        word = word || (c != '/' && c != '-');
+        named = named || (c != '/' && !(c >= '0' && c <= '9'));
+        end = next;
+    }
+    while (end > at && text.data[end - 1] == '/') {
+        end--;
+    }
+    return word && named ? end : at;
+}
+
 /* ---- entities */
+
+size_t on_entity_end(struct ng_str text, size_t at)
+{
+    size_t end = at + 1;
+    while (end < text.len && end - at < ENTITY_MAX && text.data[end] != ';') {
+        char c = text.data[end];
+        bool part = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+                    (c == '#' && end == at + 1);
+        if (!part) {
+            return at;
+        }
+        end++;
+    }
+    bool ends = end < text.len && text.data[end] == ';' && end > at + 1;
+    return ends ? end + 1 : at;
+}
 
 struct entity {
     const char *name;

@@ -3,9 +3,10 @@
 #include "note.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Tags and aliases a note may have. */
-#define NOTE_NAMES_MAX 1000
+#define NOTE_NAMES_MAX ON_TAGS_MAX
 
 /* ---- lists of names: a text, a list of texts, or a comma list */
 
@@ -153,6 +154,20 @@ int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *r
     }
     ret_note->words = on_words(ret_note->body);
     return read_front(arena, bytes, ret_note);
+}
+
+struct ng_str on_note_title(const struct on_note *note, struct ng_str path)
+{
+    if (note->title.len > 0) {
+        return note->title;
+    }
+    size_t begin = path.len;
+    while (begin > 0 && path.data[begin - 1] != '/') {
+        begin--;
+    }
+    struct ng_str name = on_str(path.data + begin, path.len - begin);
+    bool ends = name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0;
+    return on_str(name.data, ends ? name.len - 3 : name.len);
 }
 
 bool on_tag_below(struct ng_str tag, struct ng_str prefix)

@@ -113,8 +113,9 @@ struct on_note {
     const struct on_value *front; /* a map, empty where there is none or it does not parse */
     bool has_front;
     struct ng_str front_error; /* {NULL, 0}: none */
-    struct ng_str title;       /* front matter's; {NULL, 0}: none */
-    const struct ng_str *tags; /* union of `tag` and `tags`, without '#', each once */
+    struct ng_str title;       /* front matter's; {NULL, 0}: none; see on_note_title() */
+    const struct ng_str *tags; /* union of `tag` and `tags`, without '#', each once; those of
+                                  the text with on_note_tags() */
     size_t tag_count;
     const struct ng_str *aliases;
     size_t alias_count;
@@ -127,6 +128,24 @@ struct on_note {
 /* NG_OK, or NG_EINTERNAL: no memory. Any bytes are a note. Parts point into `bytes` or the
  * arena. */
 int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note);
+/* A note's title: front matter's, else the file's name without its ending. */
+struct ng_str on_note_title(const struct on_note *note, struct ng_str path);
+
+/* ---- note_tags.c */
+
+/* Tags of a note, those that stand in its text too; more are left out. */
+#define ON_TAGS_MAX 1000
+
+/* Which tags were there already, in any case of letters. Begins zeroed. */
+struct on_tag_set {
+    uint64_t slots[2048];
+    size_t count;
+};
+
+/* Is the tag, folded, a new one? */
+bool on_tag_set_add(struct on_tag_set *set, struct ng_str fold);
+/* Adds the tags of its body to those of front matter. False: no memory. */
+bool on_note_tags(struct on_arena *arena, struct on_note *note);
 
 /* Hash of a file's bytes, 32 hex digits, the same as ng_file.revision. */
 #define ON_REVISION_SIZE 33

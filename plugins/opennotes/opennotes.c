@@ -261,6 +261,7 @@ static const struct ng_code opennotes_codes[] = {
     {"NOTE_INVALID_PATH", 400, "the path cannot be that of a note"},
     {"NOTEBOOK_CONFIG_ERROR", 422, "the notebook's .opennotes.json cannot be used"},
     {"VIEW_INVALID_PARAMS", 400, "the view wants other parameters"},
+    {"NOT_TEXT", 422, "the note is not UTF-8 text"},
 };
 
 /* Of the events of notes that tools write; the notes themselves are files. */

@@ -20,6 +20,7 @@
 #define ON_EPATH (NG_EPLUGIN - 7)       /* NOTE_INVALID_PATH */
 #define ON_ECONFIG (NG_EPLUGIN - 8)     /* NOTEBOOK_CONFIG_ERROR */
 #define ON_EVIEWPARAMS (NG_EPLUGIN - 9) /* VIEW_INVALID_PARAMS */
+#define ON_ENOTTEXT (NG_EPLUGIN - 10)   /* NOT_TEXT */
 
 /* The collection of the events of notes that tools write (struct ng_file_edit). */
 #define ON_COLLECTION "notes"

@@ -14,12 +14,17 @@ const char on_search_summary[] =
     "4. **Boolean Filters**: Use 'filters' for structured AND/OR/NOT queries, alone or with "
     "'query'\n\n"
     "Common filter fields: data.tag, data.status, data.priority, path, title, links-to, "
-    "linked-by; operators: = != < > <= >= ~ (contains)\n\n"
+    "linked-by; operators: = != < > <= >= ~ (contains). data.tag means the tags of the "
+    "frontmatter and the #tags in the text\n\n"
     "Example SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
     "Columns: file_path, title, content, metadata (JSON: metadata ->> 'status'), tags (JSON), "
     "created, modified, size, word_count. Also md_links(content), md_headings(content), "
     "md_tasks(content) as tables and md_stats(content).\n\n"
-    "Returns notes matching criteria with pagination metadata.";
+    "Returns notes matching criteria with pagination metadata; with 'query' each has the "
+    "'line' "
+    "of the first hit (as 'startLine' of get) and an 'excerpt' of the text around it, of a "
+    "note "
+    "whose title alone matches its first words.";
 
 #define CONDITIONS(name, what)                                                                 \
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \
@@ -53,8 +58,8 @@ const char on_search_params[] =
 const char on_search_result[] =
     "{\"type\":\"object\",\"required\":[\"results\",\"pagination\",\"query\"],\"properties\":{"
     "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"},"
-    "\"description\":\"Note summaries (path, title, tags, created, modified); rows of an SQL "
-    "query as objects\"},"
+    "\"description\":\"Note summaries (path, title, tags, created, modified; line and excerpt "
+    "of the first hit); rows of an SQL query as objects\"},"
     "\"pagination\":" ON_SCHEMA_PAGINATION ","
     "\"query\":{\"type\":\"object\",\"required\":[\"type\",\"executed\"],\"properties\":{"
     "\"type\":{\"type\":\"string\",\"enum\":[\"text\",\"fuzzy\",\"sql\",\"boolean\"]},"
@@ -73,10 +78,10 @@ int on_search_take(struct on_search *search, int64_t note)
     struct on_buf *item = on_answer_item(answer);
     on_json_begin(item, '{');
     int rc = on_summary_write(&search->summary, note, item);
+    rc = rc == SQLITE_ROW || rc == SQLITE_OK ? on_search_hit(search, note, item) : rc;
     on_json_end(item, '}');
-    if (rc == SQLITE_ROW || rc == SQLITE_OK) {
+    if (rc == SQLITE_OK) {
         (void)on_answer_add(answer);
-        return SQLITE_OK;
     }
     return rc;
 }
@@ -133,6 +138,8 @@ static int search_notes(struct on_search *search, bool fuzzy)
     int failed =
         rc == SQLITE_OK ? NG_OK : on_index_fail(search->notebook, search->call, search->db);
     on_summary_done(&search->summary);
+    (void)sqlite3_finalize(search->body);
+    search->body = NULL;
     return failed;
 }
 

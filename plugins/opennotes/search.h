@@ -21,10 +21,16 @@ struct on_search {
     struct on_answer answer;
     struct on_summary summary;
     int64_t offset, total;
+    const struct ng_str *words; /* of a fuzzy query, folded; none: it is looked for whole */
+    size_t word_count;
+    sqlite3_stmt *body; /* of on_search_hit(): NULL until it is needed */
 };
 
 /* Counts a note, and writes it where it is of the page. An SQLite code. */
 int on_search_take(struct on_search *search, int64_t note);
+
+/* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */
+int on_search_hit(struct on_search *search, int64_t note, struct on_buf *item);
 
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
 

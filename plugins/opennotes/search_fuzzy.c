@@ -75,9 +75,13 @@ int on_search_fuzzy(struct on_search *search, bool *ret_done)
     if (rc == SQLITE_OK) {
         qsort(ranked, count, sizeof(*ranked), compare);
     }
+    search->words = words;
+    search->word_count = word_count;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         rc = on_search_take(search, ranked[i].note);
     }
+    search->words = NULL;
+    search->word_count = 0;
     free(ranked);
     on_fuzzy_done(&fuzzy);
     return rc;

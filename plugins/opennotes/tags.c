@@ -4,8 +4,10 @@
 #include "index.h"
 
 const char on_tags_summary[] =
-    "List the tags of a notebook with how many notes have each, most used first. A tag "
-    "'a/b' counts for 'a' too. 'prefix' keeps the tags that begin with it.";
+    "List the tags of a notebook with how many notes have each, most used first: those of the "
+    "frontmatter ('tag', 'tags') and the #tags in the text together. A tag 'a/b' counts for "
+    "'a' "
+    "too. 'prefix' keeps the tags that begin with it.";
 
 const char on_tags_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"

@@ -121,8 +121,8 @@ static void sorting_and_patterns(void **state)
         {"{\"sortBy\":\"created\"}", "a", "t/u/c", "t/b"},
         {"{\"sortBy\":\"path\"}", "a", "t/b", "t/u/c"},
         {"{\"sortBy\":\"path\",\"sortOrder\":\"desc\"}", "t/u/c", "t/b", "a"},
-        {"{\"sortBy\":\"title\"}", "t/b", "a", "t/u/c"},
-        {"{\"sortBy\":\"title\",\"sortOrder\":\"desc\"}", "a", "t/b", "t/u/c"},
+        {"{\"sortBy\":\"title\"}", "t/b", "t/u/c", "a"},
+        {"{\"sortBy\":\"title\",\"sortOrder\":\"desc\"}", "a", "t/u/c", "t/b"},
     };
     for (size_t i = 0; i < NG_COUNT(orders); i++) {
         char paths[3][64];
@@ -179,7 +179,8 @@ static void getting(void **state)
     has(test, "get", "{\"path\":\"a.md\",\"startLine\":10,\"startByte\":1}",
         "\"content\":\"nd\"");
     fails(test, "get", "{\"path\":\"a.md\",\"startLine\":11}", "INVALID_PARAMS", "1 to 10");
-    fails(test, "get", "{\"path\":\"a.md\",\"section\":\"Four\"}", "SECTION_NOT_FOUND", "a.md");
+    fails(test, "get", "{\"path\":\"a.md\",\"section\":\"Four\"}", "SECTION_NOT_FOUND",
+          "'One', 'Two'");
     fails(test, "get", "{\"path\":\"b.md\"}", "NOTE_NOT_FOUND", "a.md");
     fails(test, "get", "{\"path\":\"\"}", "NOTE_NOT_FOUND", "");
     static const char *const tricks[] = {"../a.md", "/etc/passwd", "x/../../a.md",

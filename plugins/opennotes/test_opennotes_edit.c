@@ -4,6 +4,7 @@
 #include "test_notebook.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "revision.h"
 
@@ -73,7 +74,6 @@ static void append_prepend(void **state)
           "b\na\n");
     makes(fixture, "---\nt: [broken\n---\na\n", PREPEND("b"), "---\nt: [broken\n---\nb\na\n");
     makes(fixture, "---\nt: 1\n---", PREPEND("b"), "---\nt: 1\n---\nb\n");
-    makes(fixture, "bad \xff\n", APPEND("b"), "bad \xff\nb\n");
 }
 
 static void sections(void **state)
@@ -100,7 +100,7 @@ static void sections(void **state)
     makes(fixture, "# A\n\n# B\n", SECTION("A", "n"), "# A\n\nn\n# B\n");
     makes(fixture, "# A", SECTION("A", "n"), "# A\nn\n");
     makes(fixture, "```\n# A\n```\n# A\nx\n", SECTION("A", "n"), "```\n# A\n```\n# A\nn\n");
-    makes(fixture, "---\nt: 1\n---\n# Caf\xc3\xa9 *b*\nx\xff\n", SECTION("cafe\\u0301 b", "n"),
+    makes(fixture, "---\nt: 1\n---\n# Caf\xc3\xa9 *b*\nx\n", SECTION("cafe\\u0301 b", "n"),
           "---\nt: 1\n---\n# Caf\xc3\xa9 *b*\nn\n");
     makes(fixture, "# A\n1\n# A\n2\n", SECTION("#a-1", "n"), "# A\n1\n# A\nn\n");
     fixture_fails(fixture, EDIT, "{\"path\":\"n.md\"," SECTION("A", "n") "}", "INVALID_PARAMS",
@@ -108,6 +108,96 @@ static void sections(void **state)
     fixture_fails(fixture, EDIT, "{\"path\":\"n.md\"," SECTION("none", "n") "}",
                   "SECTION_NOT_FOUND", "The note has the headings 'A', 'A'");
     fixture_has(fixture, "n.md", "# A\n1\n# A\nn\n");
+}
+
+/* The operation on a note with this text is refused in such words, and the text stays. */
+static void refuses(struct fixture *fixture, const char *text, const char *members,
+                    const char *code, const char *said)
+{
+    char args[2000];
+    fixture_put(fixture, "n.md", text);
+    (void)snprintf(args, sizeof(args), "{\"path\":\"n.md\",%s}", members);
+    fixture_fails(fixture, EDIT, args, code, said);
+    fixture_has(fixture, "n.md", text);
+}
+
+/* Sections that a reader might not see: behind a table, behind what looks like a fence. */
+static void sections_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    makes(fixture, "## A\n\n| x |\n|---|\n| 1 |\n## B\nkeep me\n", SECTION("A", "new"),
+          "## A\n\nnew\n## B\nkeep me\n");
+    makes(fixture, "## A\n\ntext\n    ```\n\n## B\nkeep me\n", SECTION("A", "new"),
+          "## A\n\nnew\n\n## B\nkeep me\n");
+    makes(fixture, "## A\n```sh\n# c\n```\n~~~\n## d\n~~~\n## B\nb\n", SECTION("A", "new"),
+          "## A\nnew\n## B\nb\n");
+    makes(fixture, "## [[N|As shown]] *and* more\nold\n## B\n",
+          SECTION("As shown and more", "1"), "## [[N|As shown]] *and* more\n1\n## B\n");
+    makes(fixture, "## [[N|As shown]] *and* more\nold\n## B\n",
+          SECTION("## [[N|As shown]] *and* more", "1"),
+          "## [[N|As shown]] *and* more\n1\n## B\n");
+    refuses(fixture, "# A\nold\n- item\n  # L\n  x\n# B\n", SECTION("A", "new"), "TOOL_FAILED",
+            "'L' (line 4 of its content) would be a heading no longer, or another one");
+    refuses(fixture, "## A\nold\n```\n\n## B\nb\n", SECTION("A", "new"), "TOOL_FAILED",
+            "its line '## B' looks like the heading of the next section");
+    refuses(fixture, "# A\nold\n<div>\n# B\n</div>\n", SECTION("A", "new"), "TOOL_FAILED",
+            "its line '# B' looks like");
+    refuses(fixture, "# A\nold\n- item\n    # L\n\n10. i\n    # M\n# B\n", SECTION("A", "new"),
+            "TOOL_FAILED", "would be a heading no longer");
+}
+
+/* A heading in an item: neither both texts, nor one outside of it. */
+static void sections_nested(void **state)
+{
+    struct fixture *fixture = *state;
+    refuses(fixture, "- ## F\n\t- ### P\n\t- x\n- ## G\n", SECTION("F", "new"), "TOOL_FAILED",
+            "'F' (line 1 of its content) stands in a list item");
+    refuses(fixture, "> # Q\n> x\n\n# R\n", SECTION("Q", "new"), "TOOL_FAILED",
+            "a quote or a footnote");
+}
+
+/* Content that would swallow other sections, or make one. */
+static void swallowing(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = "# A\nold\n\n# B\nb\n";
+    refuses(fixture, text, SECTION("A", "```\\nopen"), "TOOL_FAILED",
+            "'B' (line 4 of its content) would be a heading no longer");
+    refuses(fixture, text, SECTION("A", "<!-- open"), "TOOL_FAILED", "no longer");
+    refuses(fixture, text, PREPEND("~~~"), "TOOL_FAILED", "no longer");
+    refuses(fixture, "# A\ntext\n", APPEND("---"), "TOOL_FAILED",
+            "this content would make 'text' (line 2 of its content) a heading");
+    makes(fixture, "# A\ntext\n", APPEND("\\n---\\n## C"), "# A\ntext\n\n---\n## C\n");
+    makes(fixture, text, SECTION("A", "## In\\n# A2\\nx"), "# A\n## In\n# A2\nx\n\n# B\nb\n");
+}
+
+static void not_text(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[300];
+    fixture_path(fixture, "n.md", path, sizeof(path));
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *said;
+    } cases[] = {
+        {"\xff\xfet\0i\0", 6, "it is UTF-16 text"},
+        {"a\0b\n", 4, "it holds NUL bytes"},
+        {"caf\xe9\n", 5, "bytes that are not UTF-8 text"},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(fwrite(cases[i].bytes, 1, cases[i].len, file), cases[i].len);
+        assert_int_equal(fclose(file), 0);
+        fixture_fails(fixture, EDIT, "{\"path\":\"n.md\"," APPEND("x") "}", "NOT_TEXT",
+                      cases[i].said);
+        fixture_fails(fixture, EDIT, "{\"path\":\"n.md\"," SET("{\"a\":1}") "}", "NOT_TEXT",
+                      cases[i].said);
+        struct stat stat_now;
+        assert_int_equal(stat(path, &stat_now), 0);
+        assert_int_equal(stat_now.st_size, cases[i].len);
+    }
 }
 
 static void set_front(void **state)
@@ -257,6 +347,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(append_prepend, setup, teardown),
         cmocka_unit_test_setup_teardown(sections, setup, teardown),
+        cmocka_unit_test_setup_teardown(sections_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(sections_nested, setup, teardown),
+        cmocka_unit_test_setup_teardown(swallowing, setup, teardown),
+        cmocka_unit_test_setup_teardown(not_text, setup, teardown),
         cmocka_unit_test_setup_teardown(set_front, setup, teardown),
         cmocka_unit_test_setup_teardown(arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(expected_revision, setup, teardown),

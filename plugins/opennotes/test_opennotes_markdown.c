@@ -42,7 +42,15 @@ static int dump_task(void *user, const struct on_task *task)
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
-static const struct on_markdown_events dump_events = {dump_heading, dump_link, dump_task};
+static int dump_tag(void *user, const struct on_inline_tag *tag)
+{
+    struct dump *dump = user;
+    on_buf_printf(&dump->buf, "# %u %.*s\n", tag->line, (int)tag->name.len, tag->name.data);
+    return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
+}
+
+static const struct on_markdown_events dump_events = {dump_heading, dump_link, dump_task,
+                                                      dump_tag};
 
 static void expect_bytes(struct ng_str text, const char *wanted)
 {
@@ -81,7 +89,7 @@ static void test_headings(void **state)
                                                     "H 5 2 [Two] #two\n"
                                                     "H 6 3 [Three] #three\n");
     expect("\n\n   # Indented\n    # code\n\n#none\n#\ttab\n",
-           "H 3 1 [Indented] #indented\nH 7 1 [tab] #tab\n");
+           "H 3 1 [Indented] #indented\n# 6 none\nH 7 1 [tab] #tab\n");
     expect("Title\n=====\n\nOther\n---\n\nof two\nlines\n--\n",
            "H 1 1 [Title] #title\nH 4 2 [Other] #other\nH 7 2 [of two lines] #of-two-lines\n");
     expect("> # Quoted\n>\n> > ## Deep\n\n- # In a list\n\n  ## Below\n1. x\n   # Third\n",
@@ -180,7 +188,7 @@ static void test_wiki_links(void **state)
     expect("| a | b |\n|---|---|\n| [[x\\|y]] | [[z]] |\n| [[p|q]] | |\n",
            "L 3 wiki [y] x\nL 3 wiki [z] z\nL 4 wiki [q] p\n");
     expect("[[r]] [[a|r]]\n\n[r]: x.md\n", "L 1 wiki [r] r\nL 1 wiki [r] a\n");
-    expect("# See [[x]]\n", "L 1 wiki [x] x\nH 1 1 [See [[x]]] #see-x\n");
+    expect("# See [[x]]\n", "L 1 wiki [x] x\nH 1 1 [See x] #see-x\n");
 }
 
 static void test_addresses(void **state)
@@ -208,6 +216,100 @@ static void test_tasks(void **state)
            "T 1 - [a]\nT 2 x [b goes on]\nT 4 - [c]\nT 5 - [d]\nT 7 x [e]\n");
     expect("> - [ ] quoted [l](x.md)\n\n```\n- [ ] code\n```\n",
            "L 1 inline [l] x.md\nT 1 - [quoted l]\n");
+}
+
+/* ---- what a reader that is not exact takes for something else ---- */
+
+static void test_ends_of_blocks(void **state)
+{
+    (void)state;
+    /* A heading ends a table; a fence that is indented too far is a text. */
+    expect("## A\n\n| x |\n|---|\n| 1 |\n## B\nkeep me\n", "H 1 2 [A] #a\nH 6 2 [B] #b\n");
+    expect("## A\n\ntext\n    ```\n\n## B\nkeep me\n", "H 1 2 [A] #a\nH 6 2 [B] #b\n");
+    expect("para\n| a | b |\n|--|--|\n| [x](1.md) | 2 |\n[y](2.md)\n\n[z](3.md)\n",
+           "L 4 inline [x] 1.md\nL 5 inline [y] 2.md\nL 7 inline [z] 3.md\n");
+    expect("[a]: b\n[c]: d\ntext\n[a]\nTitle\n===\n[c]\n",
+           "L 4 reference [a] b\nH 3 1 [text a Title] #text-a-title\nL 7 reference [c] d\n");
+    expect("[a](x.md\n\"t\") [b](y.md)\n`c\nd` [e](z.md)\n",
+           "L 1 inline [a] x.md\nL 2 inline [b] y.md\nL 4 inline [e] z.md\n");
+    expect("a\n\n\n\n\n\n# B\n\n\n\n\n[x](y)\n", "H 7 1 [B] #b\nL 12 inline [x] y\n");
+}
+
+static void test_footnotes(void **state)
+{
+    (void)state;
+    expect("a[^1] [^2] [b][^1]\n\n[^1]: word\n[^2]: see [x](y.md)\n    more [z](w.md)\n",
+           "L 4 inline [x] y.md\nL 5 inline [z] w.md\n");
+}
+
+static void test_comments(void **state)
+{
+    (void)state;
+    expect("%%[[x]]%% [[y]] %%\nnot over blocks\n\n[[z]] `%%` [[w]]\n",
+           "L 1 wiki [y] y\nL 4 wiki [z] z\nL 4 wiki [w] w\n");
+    expect("%%\n[[a]]\n\n- [[b]] #c\n\n# H [[d]]\n\n[[e]] %% [[f]]\n\n[[g]]\n",
+           "H 6 1 [H d] #h-d\nL 8 wiki [f] f\nL 10 wiki [g] g\n");
+    expect("%% alone [[a]]\n\n[[b]] 100% [[c]]\n",
+           "L 1 wiki [a] a\nL 3 wiki [b] b\nL 3 wiki [c] c\n");
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    expect("#one two #a/b-c_d #1984 #y1984 #2024-01 x#no \\#no `#no` #\n#\xc3\xa9t\xc3\xa9/ "
+           "#x. (#no)\n",
+           "# 1 one\n# 1 a/b-c_d\n# 1 y1984\n# 1 2024-01\n# 2 \xc3\xa9t\xc3\xa9\n# 2 x\n");
+    expect("[a #no](x.md) [[n #no]] http://x.y/ #yes\n## H #t\n\n    "
+           "#code\n\n<div>\n#no\n</div>\n",
+           "L 1 inline [a #no] x.md\nL 1 wiki [n #no] n #no\nL 1 auto [http://x.y/] "
+           "http://x.y/\n# 1 yes\n# 2 t\nH 2 2 [H #t] #h-t\n");
+    expect("| #a | b |\n|--|--|\n| x | #c |\n\n- #d\n> #e\n\n<!-- #no -->\n",
+           "# 1 a\n# 3 c\n# 5 d\n# 6 e\n");
+}
+
+static void test_plain(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"[[Some note|As shown]] and more", "As shown and more"},
+        {"*a **b** c* snake_case 2 * 3", "a b c snake_case 2 * 3"},
+        {"***a** b* ~~c~~ ~d~ ~~~e~~~", "a b c d ~~~e~~~"},
+        {"**a*b*** _c_d_ __e__", "ab c_d e"},
+        {"a ![b ![c](d) e](f) g", "a  g"},
+        {"[*a](b)* `` ` `` <b>c</b>", "*a* ` c"},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct on_buf buf;
+        on_buf_init(&buf, 1024);
+        assert_true(on_markdown_plain(ng_str_of(cases[i][0]), &buf));
+        on_buf_add_char(&buf, '\0');
+        assert_string_equal(buf.data, cases[i][1]);
+        on_buf_done(&buf);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct on_markdown_stats stats;
+    struct on_buf text;
+    on_buf_init(&text, (size_t)16 * 1024 * 1024);
+    for (size_t i = 0; i <= ON_BLOCKS_DEPTH_MAX; i++) {
+        on_buf_add_c(&text, "> ");
+    }
+    on_buf_add_c(&text, "x\n\n# H\n");
+    assert_int_equal(on_markdown_parse(on_buf_str(&text), NULL, NULL, &stats), NG_OK);
+    assert_false(stats.whole);
+    on_buf_clear(&text);
+    for (size_t i = 0; i < 2000000; i++) {
+        on_buf_add_c(&text, "- a\n");
+    }
+    assert_int_equal(on_markdown_parse(on_buf_str(&text), NULL, NULL, &stats), NG_OK);
+    assert_false(stats.whole);
+    assert_int_equal(stats.lines, 2000000);
+    on_buf_done(&text);
+    assert_int_equal(on_markdown_parse(ng_str_of("# a\n> > b\n"), NULL, NULL, &stats), NG_OK);
+    assert_true(stats.whole);
 }
 
 /* ---- counts, ends ---- */
@@ -272,7 +374,7 @@ static void test_entities(void **state)
     }
 }
 
-/* Texts on which md4c, or a simple reader of links, takes quadratic time: they end. A quadratic
+/* Texts on which a simple reader takes quadratic time, cmark-gfm among them: they end. Such a
  * reader would not within the test's time limit. */
 static void test_hostile(void **state)
 {
@@ -289,7 +391,13 @@ static void test_hostile(void **state)
         "&a",         "<div\n",      "- [ ] a\n",
         "[](a)",      "## x\n",      "a\n",
         "[[a|",       "~~a",         "    - ](\n[",
-        "\xc3\xa9",   "\r",
+        "\xc3\xa9",   "\r",          "%%",
+        "%% a\n\n",   "#a ",         "*a_ ",
+        "a**b",       "[^1]: ",      "[^1]:\n  ",
+        "|-|-\n",     "a|b\n-|-\n",  "<a b='",
+        "<![CDATA[",  "a\n===\n",    "1. ",
+        "`a``b```c ", "![a](b \"",   "[a](<b",
+        "* * ",       "- - a\n",
     };
     const size_t size = (size_t)512 * 1024;
     char *text = malloc(size);
@@ -308,6 +416,41 @@ static void test_hostile(void **state)
         }
     }
     free(text);
+}
+
+static void add_times(struct on_buf *text, const char *unit, size_t times)
+{
+    for (size_t i = 0; i < times; i++) {
+        on_buf_add_c(text, unit);
+    }
+}
+
+/* The same for texts of several parts: what is open, or wide, and then many lines of it. */
+static void test_hostile_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *parts[3];
+        size_t times[3];
+    } cases[] = {
+        {{"- ", "a\n", "\n"}, {99, 1, 500000}}, {{"> ", "a\n", "a\n"}, {99, 1, 250000}},
+        {{"a|", "\n", ""}, {100000, 1, 0}},     {{"[", "]", ""}, {250000, 250000, 0}},
+        {{"*", "a", "*"}, {250000, 1, 250000}}, {{"- ", "\n", ""}, {250000, 1, 0}},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct on_buf text;
+        struct on_markdown_stats stats;
+        on_buf_init(&text, (size_t)16 * 1024 * 1024);
+        for (size_t k = 0; k < 3; k++) {
+            add_times(&text, cases[i].parts[k], cases[i].times[k]);
+        }
+        if (i == 2) {
+            add_times(&text, "-|", cases[i].times[0]);
+            add_times(&text, "\n|a", 100000);
+        }
+        assert_int_equal(on_markdown_parse(on_buf_str(&text), NULL, NULL, &stats), NG_OK);
+        on_buf_done(&text);
+    }
 }
 
 /* Many short references to one long target: what is told ends, the text is read in time. */
@@ -335,13 +478,17 @@ static void test_long_target(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headings),   cmocka_unit_test(test_empty_headings),
-        cmocka_unit_test(test_slugs),      cmocka_unit_test(test_inline_links),
-        cmocka_unit_test(test_no_links),   cmocka_unit_test(test_reference_links),
-        cmocka_unit_test(test_wiki_links), cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_tasks),      cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_stops),      cmocka_unit_test(test_entities),
-        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_long_target),
+        cmocka_unit_test(test_headings),       cmocka_unit_test(test_empty_headings),
+        cmocka_unit_test(test_slugs),          cmocka_unit_test(test_inline_links),
+        cmocka_unit_test(test_no_links),       cmocka_unit_test(test_reference_links),
+        cmocka_unit_test(test_wiki_links),     cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_tasks),          cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_ends_of_blocks), cmocka_unit_test(test_footnotes),
+        cmocka_unit_test(test_comments),       cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_plain),          cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_stops),          cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_hostile),        cmocka_unit_test(test_long_target),
+        cmocka_unit_test(test_hostile_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

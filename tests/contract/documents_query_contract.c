@@ -290,6 +290,7 @@ static void expect_hits(struct fixture *f, const char *text, const char *ids)
 static void test_search(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "a", "Gateway", "The quick brown fox jumps over the lazy dog");
     put_words(f, "b", "Caf\xC3\xA9", "quick thinking, brown paper");
     put_words(f, "c", "", "nothing to see: foxes only");
@@ -329,6 +330,7 @@ static void test_search(void **state)
 static void test_search_follows(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "a", "first", "apple");
     expect_hits(f, "apple", "a");
     struct change change = {.id = ng_str_of("a"),
@@ -349,6 +351,7 @@ static void test_search_follows(void **state)
 static void test_search_rank(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "low", "other", "long text in which somewhere the word lantern stands once");
     put_words(f, "high", "lantern", "short");
     for (int i = 0; i < 20; i++) {

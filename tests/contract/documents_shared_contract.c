@@ -156,5 +156,5 @@ int documents_shared_contract(void)
         TEST(shared_failed),
         TEST(test_built_on_one_that_was_made),
     };
-    return cmocka_run_group_tests(shared, NULL, NULL);
+    return cmocka_run_group_tests_name("documents: shared", shared, NULL, NULL);
 }

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from cli_support import BINARY, SOURCE, Gateway, environment, notegate, wait_for
+from cli_support import BINARY, BUILD, SOURCE, Gateway, environment, notegate, wait_for
 
 
 @pytest.fixture(name="data")
@@ -349,6 +349,56 @@ def test_help_config():
     done = notegate("check", "--help-config")
     assert done.returncode == 0
     assert "limits.body" in done.stdout and "notebook.max_size" in done.stdout
+    # Also of backends that are there and were not chosen.
+    backends = BUILD / "modules" / "backends"
+    for name, key in (("mongo", "mongo.uri = "), ("redis", "redis.uri = "), ("sqlite", "sqlite.memory = ")):
+        assert not (backends / f"{name}.so").exists() or f"\n{key}" in done.stdout, name
+
+
+@pytest.mark.parametrize("key,builtin", [("documents", "memory"), ("journal", "documents")])
+def test_a_wrong_backend(data, tmp_path, key, builtin):
+    config = tmp_path / "some.yaml"
+    config.write_text(f"limits.body: 1MiB\n{key}: oracle\n")
+    for words in (["call", "notebook", "mode=list"], ["serve", "--listen", "127.0.0.1:0"]):
+        done = notegate(*words, "--config", config, "--data-dir", data)
+        assert done.returncode == 1
+        assert f"{config}:2: `{key}`: module `oracle` is not there" in done.stderr, done.stderr
+        assert f"there are: {builtin}, " in done.stderr
+        known = {"documents": "sqlite", "journal": "redis"}[key]
+        assert not (BUILD / "modules" / "backends" / f"{known}.so").exists() or known in done.stderr
+    done = notegate("call", "notebook", "mode=list", "--set", f"{key}=oracle", "--data-dir", data)
+    assert f"flag {key}: `{key}`: module `oracle`" in done.stderr
+
+
+def test_views_written_as_a_mapping(data, tmp_path):
+    if not (BUILD / "modules" / "plugins" / "opennotes.so").exists():
+        pytest.skip("there is no opennotes")
+    config = tmp_path / "some.yaml"
+    config.write_text('plugins: [opennotes]\nopennotes.views:\n  due: {"description": "d", "query": {}}\n')
+    words = ("tools", "--config", config)
+    known = environment()
+    known.pop("NOTEGATE_PLUGINS")
+    done = notegate(*words, env=known)
+    assert done.returncode == 1
+    assert f"{config}:3: `opennotes.views` is one text, not a mapping" in done.stderr
+    assert "`opennotes.views: '{\"name\": {...}}'`" in done.stderr
+    config.write_text("plugins: [opennotes]\nopennotes.views: '{\"due\": {\"description\": \"d\", \"query\": {}}}'\n")
+    assert notegate(*words, env=known).returncode == 0
+
+
+def test_a_plugin_that_is_named_twice(data, tmp_path):
+    module = BUILD / "modules" / "plugins" / "notebook.so"
+    link = tmp_path / "same.so"
+    link.symlink_to(module)
+    for plugins in ("notebook,notebook", f"notebook,{module}", f"{module},notebook,{link}", "+notebook"):
+        done = notegate("check", "--set", f"plugins={plugins}", "--data-dir", data, "--listen", "127.0.0.1:0")
+        assert done.returncode == 0, (plugins, done.stdout, done.stderr)
+        assert done.stdout.count("plugin: notebook ") == 1
+    with Gateway(data, "--set", f"plugins=notebook,{module}") as gateway:
+        gateway.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: call(data, "mode=list").returncode == 0, "it answers")
+        code, errors = gateway.stop()
+        assert code == 0 and "two plugins" not in errors
 
 
 # ---- backup, restore, verify ----

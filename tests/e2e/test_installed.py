@@ -72,6 +72,16 @@ def refused(machine, user, cwd, command):
     assert "sudo -u notegate notegate ..." in done.stderr or "sudo -u 'notegate' notegate ..." in done.stderr, f"{command}\n{done}"
 
 
+def restore_refused(machine, running):
+    """The store is in use, another user's, or not empty: in each case its directory is named."""
+    machine.command("notegate", "notegate backup /tmp/for-restore --force")
+    for user in ("notegate", "root"):
+        done = machine.command(user, "cat /tmp/for-restore >/tmp/as-$USER; notegate restore /tmp/as-$USER", status=1)
+        why = f"{DATA} is in use by process" if running else "store is not empty" if user == "notegate" else "sudo -u 'notegate' notegate ..."
+        assert why in done.stderr, done
+    machine.command("root", "rm /tmp/as-*")
+
+
 def test_documented_commands_meet_the_service(installed):
     commands = documented()
     assert {"notegate check", "notegate verify", "notegate key list"} <= set(commands), commands
@@ -93,6 +103,13 @@ def test_documented_commands_meet_the_service(installed):
             refused(installed, "bob", cwd if cwd != "/root" else "/", command)
             if not running and command != "notegate tools":
                 refused(installed, "root", cwd, command)
+        for user in ("notegate", "root") if running else ("notegate",):
+            name = f"key{next(number)}"
+            assert "ng_" in installed.command(user, f"notegate key add {name}", "/root").stdout
+            assert name in installed.command("notegate", "notegate key list").stdout
+            assert "1 key revoked" in installed.command(user, f"notegate key revoke {name}").stdout
+        refused(installed, "bob", "/home/bob", "notegate key add bob")
+        restore_refused(installed, running)
         for command in commands:
             meets(installed, "ada", "/home/ada", command.replace("notegate", "sudo -u notegate notegate", 1), next(number))
     assert installed.stores() == [DATA], "no command made a store of its own"

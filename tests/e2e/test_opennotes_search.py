@@ -54,7 +54,8 @@ class Note:
 
     def __init__(self, rng, number):
         self.path = rng.choice(["", "a/", "a/b/", "c_d/"]) + f"n{number:03}.md"
-        self.title = " ".join(rng.choices(WORDS, k=2)) if rng.random() < 0.6 else None
+        self.front_title = " ".join(rng.choices(WORDS, k=2)) if rng.random() < 0.6 else None
+        self.title = self.front_title or f"n{number:03}"  # else the file's name
         self.heading = " ".join(rng.choices(WORDS, k=2)) if rng.random() < 0.5 else None
         self.text = " ".join(rng.choices(WORDS, k=rng.randrange(1, 12))) + f" item{number}code{number % 7}"
         if number % 10 == 3:
@@ -68,7 +69,7 @@ class Note:
     def write(self, folder, target):
         """Makes the file; some of them link to another note."""
         self.links = [target] if target else []
-        front = [f"title: {json.dumps(self.title, ensure_ascii=False)}"] if self.title else []
+        front = [f"title: {json.dumps(self.title, ensure_ascii=False)}"] if self.front_title else []
         front += [f"status: {self.status}"] if self.status else []
         front += [f"rank: {self.rank}"] if self.rank is not None else []
         front += [f"tags: [{', '.join(self.tags)}]"] if self.tags else []
@@ -85,7 +86,7 @@ class Note:
 
     def text_rank(self, query):
         """0 title, 1 heading, 2 body, None: not found."""
-        if self.title and query in fold(self.title):
+        if query in fold(self.title):
             return 0
         if query not in fold(self.body):
             return None
@@ -97,7 +98,7 @@ class Note:
         for word in words_of(query):
             edits = 0 if len(word) < 3 else 1 if len(word) < 6 else 2
             best = None
-            for place, text in ((0, self.title or ""), (3, self.body)):
+            for place, text in ((0, self.title), (3, self.body)):
                 for other in words_of(fold(text)):
                     kind = (0 if other == word else 1 if other.startswith(word)
                             else 2 if edits and distance(word, other) <= edits else None)
@@ -159,7 +160,7 @@ def ranked(notes, rank):
 QUERIES = ["alpha", "ALPHA", "plan", "ab", "x", "é", "ÉTÉ", "strasse", "Straße", "100%", "%", "_", "a_c", "snake_c",
            "会議", "会", "メモ", "ПРОЕКТ", "alpha beta", " ", "zzz", "note2", "e-m", "\"", "'", "*", "\\", "# ", "](",
            "resume", "naïve", "planning project", "a" * 300,
-           "item", "item1", "tem17c", "code3", "qalphaq", "q" * 64, "q" * 65, "lph", "lpha al"]
+           "n123", "N04", "item", "item1", "tem17c", "code3", "qalphaq", "q" * 64, "q" * 65, "lph", "lpha al"]
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -167,6 +168,21 @@ def test_text(notebook, query):
     gateway, notes = notebook
     wanted = ranked(notes, lambda note: note.text_rank(fold(query)))
     assert [row["path"] for row in every(gateway, query=query, limit=37)] == wanted
+
+
+@pytest.mark.parametrize("query", [query for query in QUERIES if query.strip()])
+def test_text_line_and_excerpt(notebook, query):
+    """Each hit tells its first line, and at most 200 bytes around it that are in the text."""
+    gateway, notes = notebook
+    by_path = {note.path: note for note in notes}
+    for row in every(gateway, query=query, limit=50):
+        note = by_path[row["path"]]
+        body, wanted = fold(note.body), fold(query)
+        line = body[:body.index(wanted)].count("\n") + 1 if wanted in body else 1
+        assert row["line"] == line
+        assert row["excerpt"] in note.body and len(row["excerpt"].encode()) <= 200
+        if wanted in body and len(wanted.encode()) < 100:
+            assert wanted.strip() in fold(row["excerpt"])
 
 
 def test_decomposed_query(notebook):
@@ -191,7 +207,7 @@ def test_fuzzy(notebook, query):
 
 def test_two_swaps_share_no_trigram(notebook):
     gateway, notes = notebook
-    with_word = {note.path for note in notes if "bacdfe" in words_of(note.body + " " + (note.title or ""))}
+    with_word = {note.path for note in notes if "bacdfe" in words_of(note.body + " " + note.title)}
     assert with_word
     assert with_word <= {row["path"] for row in every(gateway, query="abcdef", fuzzy=True)}
 
@@ -223,7 +239,7 @@ CONDITIONS = {
     "path!=a/**": lambda n: not n.path.startswith("a/"),
     "path~C_D": lambda n: "c_d" in n.path,
     "path<a/n100.md": lambda n: n.path < "a/n100.md",
-    "title~ALPHA": lambda n: n.title is not None and "alpha" in n.title.lower(),
+    "title~ALPHA": lambda n: "alpha" in n.title.lower(),
     "title!=x": lambda n: n.title != "x",
 }
 

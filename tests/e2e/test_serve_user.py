@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from cells_support import Book, need
-from conftest import Gateway, binary, environment
+from conftest import SOURCE, Gateway, binary, environment
 
 NOBODY = 65534
 TIMEOUT = 120
@@ -113,6 +113,20 @@ def test_user_in_the_configuration(top):
 
 
 @needs_root
+def test_where_its_data_is_by_default(top):
+    """Root's place, for the user that serves as well; another user's own stays their own."""
+    def data_dir(user, *words):
+        done = subprocess.run(["setpriv", "--reuid", user, "--regid", user, "--clear-groups", binary(), "check",
+                               "--help-config", *words], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | {"HOME": str(top)}, cwd=top, check=False)
+        return next(line for line in done.stdout.splitlines() if line.startswith("data_dir = ")).split(" = ")[1]
+
+    assert data_dir("0") == "/var/lib/notegate"
+    assert data_dir(str(NOBODY), "--set", "user=nobody") == "/var/lib/notegate"
+    assert data_dir("1234", "--set", "user=nobody") == f"{top}/.local/share/notegate"
+
+
+@needs_root
 def test_who_cannot_become_whom(top):
     assert 'user is "no-such-one": there is no such user' in refused("--data-dir", top / "d", "--user", "no-such-one")
     os.chown(top, NOBODY, NOBODY)
@@ -141,6 +155,61 @@ def test_root_is_warned_once(start):
     running = start()
     assert running.stop() == 0
     assert len(running.logged("runs as root")) == (1 if os.geteuid() == 0 else 0)
+
+
+# ---- packaging/run ----
+
+
+@pytest.fixture
+def tree(top):
+    """A clone that is built, with nothing to install."""
+    packaging = top / "clone" / "packaging"
+    packaging.mkdir(parents=True, mode=0o755)
+    for name in ("run", "packages.sh"):
+        shutil.copy(SOURCE / "packaging" / name, packaging / name)
+    with open(packaging / "packages.sh", "a", encoding="utf-8") as script:
+        script.write("need_packages() { :; }\nbuild() { :; }\n")
+    built = pathlib.Path(binary()).parents[1]
+    for name in ("bin", "modules"):
+        shutil.copytree(built / name, top / "clone" / "build" / "release" / name)
+    return top / "clone"
+
+
+@needs_root
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_run_as_root_serves_as_a_user(top, tree, closed):
+    data, copy = top / "data", top / "copy"
+    if closed:
+        tree.chmod(0o700)
+    more = environment() | {"NOTEGATE_USER": "nobody", "NOTEGATE_DATA_DIR": str(data), "NOTEGATE_LISTEN": "127.0.0.1:0",
+                            "NOTEGATE_TEST_COPY": str(copy)}
+    # Data of an earlier gateway, which was root's, with a link that some agent made.
+    outside = top / "outside"
+    outside.write_text("root's\n")
+    subprocess.run([binary(), "call", "notebook", "mode=create", "name=old", "newStr=kept"], check=True, cwd=top,
+                   env=more, timeout=TIMEOUT, stdout=subprocess.DEVNULL)
+    (data / "files" / "link").symlink_to(outside)
+    with subprocess.Popen([str(tree / "packaging" / "run")], stdout=subprocess.PIPE, text=True, env=more, cwd=top) as process:
+        line = process.stdout.readline()
+        assert "listening" in line
+        assert os.readlink(f"/proc/{process.pid}/exe").startswith(str(copy if closed else tree))
+        assert f"Uid:\t{NOBODY}\t" in pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        asked = subprocess.run([binary(), "call", "notebook", "mode=read", "name=old"], capture_output=True, text=True,
+                               env=more, timeout=TIMEOUT, check=False)
+        assert "kept" in asked.stdout, asked.stderr
+        process.terminate()
+    assert process.returncode == 0
+    assert outside.stat().st_uid == 0 and data.stat().st_uid == NOBODY
+
+
+@needs_root
+def test_run_makes_the_user(top, tree):
+    """Asked of a shell of its own: users are the machine's."""
+    made = subprocess.run(["bash", "-c", f"cd {tree}/packaging && . ./packages.sh && getent() {{ return 1; }}\n"
+                           "useradd() { echo \"useradd ${*: -1} $1\"; }\nsetpriv() { :; }\nid() { echo 1; }\nprogram=/x\n"
+                           "serve_for notegate"], capture_output=True, text=True, timeout=TIMEOUT,
+                          env=environment() | {"NOTEGATE_DATA_DIR": str(top / "none")}, check=False)
+    assert made.returncode == 0 and "useradd notegate --system" in made.stdout, made.stdout + made.stderr
 
 
 # ---- the data directory ----

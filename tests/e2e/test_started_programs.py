@@ -3,8 +3,10 @@
 
 import os
 import signal
+import socket
 import subprocess
 import textwrap
+import threading
 
 import pytest
 from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
@@ -125,6 +127,34 @@ def test_nor_while_no_process_holds_it(cells, way):
     print(status(socket.socket(fileno=fds[0])))
     """
     assert ask(cells, code, name="flight.ipynb") == "401"
+
+
+def test_nor_on_a_connection_that_others_hold_too(cells, tmp_path):
+    """This test, which the gateway has not started, gets the cell's connection; both hold it."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "pass"))
+        listener.listen()
+        kept = []
+
+        def take():
+            taken = listener.accept()[0]
+            kept.extend((taken, *socket.recv_fds(taken, 10, 1)[1]))
+            taken.sendall(b"x")
+
+        taker = threading.Thread(target=take, daemon=True)
+        taker.start()
+        code = f"""
+        plain = connect("tcp")
+        other = socket.socket(socket.AF_UNIX)
+        other.connect({str(tmp_path / "pass")!r})
+        socket.send_fds(other, [b"x"], [plain.fileno()])
+        other.recv(1)
+        print(status(send(plain)))
+        """
+        assert ask(cells, code, name="shared.ipynb") == "401"
+        taker.join()
+        os.close(kept[1])
+        kept[0].close()
 
 
 def test_nor_with_auth_off(start):

@@ -2,12 +2,14 @@
 """Configuration and modules that others can write are not believed."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
 
 import pytest
 
+from cells_support import Book, need
 from conftest import binary, environment
 
 NOBODY = 65534
@@ -88,6 +90,20 @@ def test_a_file_that_others_can_write(place):
 
 
 @needs_root
+def test_a_file_on_a_disk_for_reading(place):
+    """As orchestrators mount configuration: anybody's to write by its modes, and nobody's."""
+    path = place.file("limits.workers: 2\n", 0o666)
+    os.chmod(path.parent, 0o777)
+    script = f"mount --bind {path.parent} {path.parent} && mount -o remount,bind,ro {path.parent} && exec \"$@\""
+    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], check=False, timeout=TIMEOUT).returncode:
+        pytest.skip("mounting is not allowed here")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", binary(), "tools", "--config", str(path)],
+                          capture_output=True, text=True, timeout=TIMEOUT, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert place.run("tools", "--config", path).returncode == 1
+
+
+@needs_root
 def test_a_file_of_another_user(place):
     path = place.file("limits.workers: 2\n")
     words = ("tools", "--config", path)
@@ -121,6 +137,31 @@ def test_a_module_that_others_can_write(place, way):
         os.chown(place.module, NOBODY, NOBODY)
         done = place.run(*words, **more)
         assert done.returncode == 1 and f"`chown root {place.module}`" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("way", ["mode", "owner"])
+def test_the_program_that_holds_kernels(place, start, way):
+    need("python3")
+    here = pathlib.Path(binary()).parents[1] / "modules" / "plugins"
+    for name in ("cells.so", "notegate-kernels"):
+        shutil.copy(here / name, place.module.parent / name)
+    program = place.module.parent / "notegate-kernels"
+    running = start(["plugins=cells", f"plugin_path={place.module.parent}"])
+    if way == "mode":
+        program.chmod(0o777)
+    elif os.geteuid() == 0:
+        os.chown(program, NOBODY, NOBODY)
+    else:
+        pytest.skip("needs root to have files of another user")
+    book = Book(running, "n.ipynb", [("a", "print(1)")])
+    answer = book.call("runNotebookCells", cellIds=["a"])
+    command = f"chown root {program} && chmod go-w {program}"
+    assert answer.status_code != 200 and f"`{command}`" in answer.json()["message"], answer.text
+    if os.geteuid() == 0:
+        subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
+    else:
+        program.chmod(0o755)
+    book.run("a")
 
 
 def test_the_log_says_which_file_was_read(start, tmp_path):

@@ -12,15 +12,6 @@
 #define ARCHIVE_BYTES_MAX ((size_t)1024 * 1024)
 #define ERROR_BYTES_MAX 65536
 
-static int take_file(void *user, const struct archive_file *file, struct buf *error)
-{
-    (void)user;
-    (void)error;
-    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == ARCHIVE_ROOT));
-    must(file->mode <= 0777);
-    return NG_OK;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool holds)

@@ -31,6 +31,7 @@ static int take_heading(void *user, const struct on_heading *heading)
     struct seen *seen = user;
     must(heading->line >= 1 && heading->line <= seen->lines);
     must(heading->line >= seen->last_heading);
+    must(heading->last_line >= heading->line && heading->last_line <= seen->lines);
     must(heading->level >= 1 && heading->level <= 6);
     check_text(heading->text);
     check_text(heading->slug);
@@ -62,9 +63,19 @@ static int take_task(void *user, const struct on_task *task)
     return 0;
 }
 
+static int take_tag(void *user, const struct on_inline_tag *tag)
+{
+    struct seen *seen = user;
+    must(tag->line >= 1 && tag->line <= seen->lines);
+    must(tag->name.len > 0 && tag->name.len <= ON_MARKDOWN_TEXT_MAX);
+    must(memchr(tag->name.data, '#', tag->name.len) == NULL);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct on_markdown_events events = {take_heading, take_link, take_task};
+    static const struct on_markdown_events events = {take_heading, take_link, take_task,
+                                                     take_tag};
     struct on_markdown_stats stats;
     struct on_arena arena;
     on_arena_init(&arena, 0);

@@ -75,7 +75,7 @@ static void harness_start(struct harness *harness)
     struct config *config = NULL;
     struct buf error;
     buf_init(&error, 65536);
-    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 1);
+    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 0);
     if (config_load(&input, &config, &error) != NG_OK ||
         gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
         fail_msg("the gateway did not open: %s", buf_cstr(&error));

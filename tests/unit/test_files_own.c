@@ -5,17 +5,43 @@
 #include "test_files_rig.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "files_state.h"
 #include "str.h"
 
 #define VIEW "\"command\":\"view\""
+
+/* ---- the moment before a save gets its name: this stands before libc's own */
+
+static struct {
+    atomic_bool armed;
+    char root[PATH_SIZE], old[PATH_SIZE];
+} swap;
+
+#pragma GCC visibility push(default)
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+    size_t ending = strlen(FILES_TEMP_COMPLETE);
+    bool saves =
+        strlen(from) > ending && strcmp(from + strlen(from) - ending, FILES_TEMP_COMPLETE) == 0;
+    if (saves && atomic_exchange(&swap.armed, false)) {
+        (void)rename(swap.root, swap.old);
+        (void)mkdir(swap.root, S_IRWXU);
+    }
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+#pragma GCC visibility pop
 
 /* A path beside the data directory; what is there goes with a folder of its own. */
 static struct ng_str beside(struct harness *harness, char *path, const char *name)
@@ -329,6 +355,111 @@ static void test_root_that_is_mounted_over(void **state)
     edit_fails(harness, VIEW, "above", "NOT_FOUND", "does not exist");
 }
 
+/* What went into the folder before is not acknowledged, but made again. */
+static void test_root_that_is_replaced_in_a_save(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    put(harness, "f", "a\n");
+    (void)in_data(harness, swap.root, "files");
+    (void)in_data(harness, swap.old, "files.old");
+    atomic_store(&swap.armed, true);
+    edit_works(harness, CREATE, "new");
+    assert_false(atomic_load(&swap.armed));
+    has(harness, "new", "new");
+    assert_int_equal(count_intents(harness), 0);
+    put(harness, "g", "a\n");
+    (void)in_data(harness, swap.old, "files.older");
+    atomic_store(&swap.armed, true);
+    edit_fails(harness, APPEND, "g", "NOT_FOUND", "does not exist");
+    assert_false(atomic_load(&swap.armed));
+    assert_null(get(harness, "g"));
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    (void)in_data(harness, path, "files.old/f");
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+#define SWAPS 40
+#define SAVERS 4
+
+struct swapping {
+    struct harness *harness;
+    atomic_uint begun, done; /* swaps of the folder */
+    atomic_uint saver;
+    atomic_bool lost;
+    char folder[PATH_SIZE];
+};
+
+static void folder_of(const struct swapping *swapping, unsigned number, char *path)
+{
+    (void)snprintf(path, PATH_SIZE, "%s/swap/%u", swapping->harness->dir, number);
+}
+
+/* In the folder that is the root just now, or in one that was. */
+static bool is_in(const struct swapping *swapping, unsigned from, unsigned to, const char *name)
+{
+    char folder[PATH_SIZE];
+    char path[PATH_SIZE + 80];
+    (void)snprintf(path, sizeof(path), "%s/%s", swapping->folder, name);
+    bool found = access(path, F_OK) == 0;
+    for (unsigned number = from; number <= to && !found; number++) {
+        folder_of(swapping, number, folder);
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+        found = access(path, F_OK) == 0;
+    }
+    return found;
+}
+
+/* Each file that was acknowledged lies in a folder that was the root while it was saved. */
+static void *save_files(void *user)
+{
+    struct swapping *swapping = user;
+    unsigned saver = atomic_fetch_add(&swapping->saver, 1);
+    for (unsigned i = 0; atomic_load(&swapping->done) < SWAPS; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "f%u-%u", saver, i);
+        unsigned from = atomic_load(&swapping->done);
+        struct answer answer = edit(swapping->harness, CREATE, name);
+        unsigned to = atomic_load(&swapping->begun);
+        /* Twice: the folder may get its number between the looks. */
+        bool found = answer.rc != NG_OK || is_in(swapping, from, to, name) ||
+                     is_in(swapping, from, to, name);
+        if (!found) {
+            atomic_store(&swapping->lost, true);
+        }
+        answer_free(&answer);
+    }
+    return NULL;
+}
+
+static void test_saves_while_a_root_is_replaced(void **state)
+{
+    struct harness *harness = *state;
+    struct swapping swapping = {.harness = harness};
+    pthread_t threads[SAVERS];
+    char old[PATH_SIZE];
+    (void)in_data(harness, old, "swap");
+    assert_int_equal(mkdir(old, 0700), 0);
+    (void)in_data(harness, swapping.folder, "files");
+    for (size_t i = 0; i < SAVERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, save_files, &swapping), 0);
+    }
+    for (unsigned number = 0; number < SWAPS; number++) {
+        pause_us(3000);
+        folder_of(&swapping, number, old);
+        atomic_store(&swapping.begun, number + 1);
+        assert_int_equal(rename(swapping.folder, old), 0);
+        assert_int_equal(mkdir(swapping.folder, 0700), 0);
+        atomic_store(&swapping.done, number + 1);
+    }
+    for (size_t i = 0; i < SAVERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_false(atomic_load(&swapping.lost));
+    assert_int_equal(count_intents(harness), 0);
+}
+
 /* A folder that becomes a root only now is looked at as at the start. */
 static void test_replaced_by_what_is_closed(void **state)
 {
@@ -363,6 +494,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_root_whose_link_is_turned, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_that_is_mounted_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replaced_by_what_is_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_root_that_is_replaced_in_a_save, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saves_while_a_root_is_replaced, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

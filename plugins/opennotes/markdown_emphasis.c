@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_emphasis.c - which runs of '*', '_' and '~' are marks and not text, by CommonMark's
+ * rules; marks go out of the plain text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "markdown_parts.h"
+
+#define KINDS 13 /* '*' and '_' by length modulo 3 and whether they open, '~' */
+
+static int32_t char_before(struct ng_str text, size_t at)
+{
+    if (at == 0) {
+        return '\n';
+    }
+    do {
+        at--;
+    } while (at > 0 && ((unsigned char)text.data[at] & 0xc0) == 0x80);
+    return on_utf8_next(text, &at);
+}
+
+static bool is_space(int32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0 || c == 0x3000 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x202f || c == 0x205f;
+}
+
+static bool is_mark(int32_t c)
+{
+    return c == '_' || (!is_space(c) && !on_is_word(c));
+}
+
+bool on_emphasis_add(struct on_scan *scan, struct ng_str text, size_t begin, size_t end)
+{
+    struct on_delimiters *all = &scan->delimiters;
+    size_t behind = end;
+    int32_t before = char_before(text, begin);
+    int32_t after = end < text.len ? on_utf8_next(text, &behind) : '\n';
+    bool left = !is_space(after) && (!is_mark(after) || is_space(before) || is_mark(before));
+    bool right = !is_space(before) && (!is_mark(before) || is_space(after) || is_mark(after));
+    char c = text.data[begin];
+    if (all->count == all->room) {
+        size_t room = all->room == 0 ? 32 : all->room * 2;
+        struct on_delimiter *items = realloc(all->items, room * sizeof(*items));
+        if (items == NULL) {
+            return false;
+        }
+        all->items = items;
+        all->room = room;
+    }
+    struct on_delimiter *item = &all->items[all->count];
+    *item = (struct on_delimiter){.at = scan->plain.len,
+                                  .len = end - begin,
+                                  .whole = end - begin,
+                                  .c = c,
+                                  .older = all->newest,
+                                  .newer = SIZE_MAX};
+    item->opens = c == '_' ? left && (!right || is_mark(before)) : left;
+    item->closes = c == '_' ? right && (!left || is_mark(after)) : right;
+    if (c == '~' && end - begin > 2) {
+        item->opens = item->closes = false;
+    }
+    if (all->newest != SIZE_MAX) {
+        all->items[all->newest].newer = all->count;
+    }
+    all->newest = all->count++;
+    return true;
+}
+
+static void take_out(struct on_delimiters *all, size_t i)
+{
+    const struct on_delimiter *item = &all->items[i];
+    if (item->older != SIZE_MAX) {
+        all->items[item->older].newer = item->newer;
+    }
+    if (item->newer != SIZE_MAX) {
+        all->items[item->newer].older = item->older;
+    } else {
+        all->newest = item->older;
+    }
+}
+
+static size_t kind_of(const struct on_delimiter *item)
+{
+    size_t base = item->c == '*' ? 0 : 6;
+    return item->c == '~' ? 12 : base + (item->opens ? 3 : 0) + item->whole % 3;
+}
+
+static bool pairs(const struct on_delimiter *opener, const struct on_delimiter *closer)
+{
+    if (!opener->opens || opener->c != closer->c) {
+        return false;
+    }
+    if (opener->c == '~') {
+        return opener->len == closer->len;
+    }
+    bool both = opener->closes || closer->opens;
+    return !both || (opener->whole + closer->whole) % 3 != 0 ||
+           (opener->whole % 3 == 0 && closer->whole % 3 == 0);
+}
+
+/* Takes the inner marks of a pair away; runs between them are text. */
+static void use_pair(struct on_scan *scan, size_t opener, size_t closer)
+{
+    struct on_delimiters *all = &scan->delimiters;
+    struct on_delimiter *open = &all->items[opener];
+    struct on_delimiter *close = &all->items[closer];
+    size_t count = open->c == '~' ? open->len : open->len >= 2 && close->len >= 2 ? 2 : 1;
+    while (all->items[closer].older != opener) {
+        take_out(all, all->items[closer].older);
+    }
+    memset(scan->plain.data + open->at + open->len - count, ON_MARK_GONE, count);
+    memset(scan->plain.data + close->at, ON_MARK_GONE, count);
+    open->len -= count;
+    close->len -= count;
+    close->at += count;
+    if (open->len == 0) {
+        take_out(all, opener);
+    }
+}
+
+void on_emphasis_pair(struct on_scan *scan, size_t bottom)
+{
+    struct on_delimiters *all = &scan->delimiters;
+    size_t bottoms[KINDS]; /* below which no opener of this kind is left */
+    size_t closer = bottom == SIZE_MAX ? all->newest : bottom;
+    for (size_t i = 0; i < KINDS; i++) {
+        bottoms[i] = bottom;
+    }
+    if (bottom == SIZE_MAX) {
+        while (closer != SIZE_MAX && all->items[closer].older != SIZE_MAX) {
+            closer = all->items[closer].older;
+        }
+    } else {
+        closer = all->items[bottom].newer;
+    }
+    while (closer != SIZE_MAX) {
+        const struct on_delimiter *item = &all->items[closer];
+        size_t newer = item->newer;
+        if (item->closes) {
+            size_t opener = item->older;
+            while (opener != SIZE_MAX && opener != bottoms[kind_of(item)] && opener != bottom &&
+                   !pairs(&all->items[opener], item)) {
+                opener = all->items[opener].older;
+            }
+            bool found =
+                opener != SIZE_MAX && opener != bottoms[kind_of(item)] && opener != bottom;
+            if (found) {
+                use_pair(scan, opener, closer);
+                newer = all->items[closer].len > 0 ? closer : all->items[closer].newer;
+                if (all->items[closer].len == 0) {
+                    take_out(all, closer);
+                }
+            } else {
+                bottoms[kind_of(item)] = item->older;
+                if (!item->opens) {
+                    take_out(all, closer);
+                }
+            }
+        }
+        closer = newer;
+    }
+    while (all->newest != SIZE_MAX && all->newest != bottom) {
+        take_out(all, all->newest);
+    }
+    all->count = bottom == SIZE_MAX ? 0 : bottom + 1;
+}
