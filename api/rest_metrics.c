@@ -17,6 +17,7 @@
 #define STATUS_OK 200
 #define METRICS_TEXT_MAX ((size_t)4 * 1024 * 1024)
 #define METRICS_NAME_MAX 128
+#define METRICS_PATH_MAX ((size_t)8192)
 
 /* A number; a counter where its name ends so, as Prometheus has it. */
 static void print_number(struct buf *out, const char *name, const char *help, double value)
@@ -96,7 +97,32 @@ static void print_counts(struct gateway *gateway, struct buf *out)
     }
 }
 
-static void print_disk(struct gateway *gateway, struct buf *out)
+/* By the path of one root on each; only for who may know all spaces. */
+static void print_roots(struct disk *disk, struct buf *out, bool total)
+{
+    struct disk_room room;
+    struct buf path;
+    bool more = true;
+    buf_init(&path, METRICS_PATH_MAX);
+    for (unsigned i = 0; more; i++) {
+        buf_clear(&path);
+        more = disk_root(disk, i, &path, &room);
+        if (more && i == 0) {
+            metrics_head(out, total ? "notegate_root_total_bytes" : "notegate_root_free_bytes",
+                         "gauge",
+                         total ? "Bytes of the file system of roots that lie elsewhere."
+                               : "Free bytes of the file system of roots that lie elsewhere.");
+        }
+        if (more) {
+            (void)buf_printf(out, "notegate_root_%s_bytes{root=", total ? "total" : "free");
+            (void)buf_add_json(out, buf_str(&path));
+            (void)buf_printf(out, "} %.17g\n", (double)(total ? room.total : room.free));
+        }
+    }
+    buf_done(&path);
+}
+
+static void print_disk(struct gateway *gateway, struct buf *out, bool admin)
 {
     struct disk_room room;
     uint64_t size = 0;
@@ -115,6 +141,10 @@ static void print_disk(struct gateway *gateway, struct buf *out)
                  "Bytes on disk of the files right in the data directory: the database and "
                  "its log.",
                  (double)size);
+    if (admin) {
+        print_roots(gateway->disk, out, false);
+        print_roots(gateway->disk, out, true);
+    }
 }
 
 static bool sees_tool(void *user, const char *tool)
@@ -137,7 +167,7 @@ int rest_ops_metrics(struct http_request *request)
     print_number(&out, "notegate_mcp_sessions", "Open MCP sessions over HTTP.",
                  (double)mcp_http_sessions(request->server->mcp));
     metrics_print_process(&out);
-    print_disk(gateway, &out);
+    print_disk(gateway, &out, admin);
     if (gateway->store != NULL) {
         store_stats(gateway->store, print_stat, &out);
     }

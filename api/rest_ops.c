@@ -83,6 +83,7 @@ static int readyz_step(struct ng_call *pub, void *user)
     own->deadline_ns = call->deadline_ns;
     if (gateway->disk != NULL) {
         disk_look(gateway->disk);
+        disk_look_roots(gateway->disk, gateway->files);
     }
     if (gateway->store != NULL) {
         int rc = store_health(gateway->store, own);

@@ -16,6 +16,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "files.h"
 #include "log.h"
 #include "str.h"
 
@@ -27,20 +28,28 @@
 #define DISK_AGAIN_BYTES ((uint64_t)512 * 1024)
 /* Files of the data directory that are counted. */
 #define DISK_FILES_MAX 1000
+#define DISK_PATH_MAX ((size_t)8192)
 /* st_blocks counts these, whatever the file system's own blocks are. */
 #define STAT_BLOCK_BYTES 512
 
+/* A folder, for the file system that it is on. */
+struct place {
+    char *path;
+    struct disk_room room;
+    bool low;
+};
+
 struct disk {
     pthread_mutex_t lock;
-    struct disk_room room;
+    struct place data;
+    struct place *roots;
+    size_t root_count;
     uint64_t size;
-    bool low;
     atomic_bool refusing;   /* the last commit found no room */
     uint64_t refused_free;  /* what was free then */
     uint64_t refused_count; /* writes, since the last line about it */
     int64_t told_ms;        /* by the uptime; 0: not yet */
     char message[DISK_TEXT_MAX];
-    char path[];
 };
 
 bool disk_ask(const char *folder, struct disk_room *ret)
@@ -89,20 +98,29 @@ void disk_describe(const struct disk_room *room, struct buf *out)
 
 struct disk *disk_new(const char *data_dir)
 {
-    size_t len = strlen(data_dir);
-    struct disk *disk = alloc_zeroed(1, sizeof(*disk) + len + 1);
-    if (disk == NULL) {
+    struct disk *disk = alloc_zeroed(1, sizeof(*disk));
+    if (disk == NULL || (disk->data.path = strdup(data_dir)) == NULL) {
+        free(disk);
         return NULL;
     }
-    memcpy(disk->path, data_dir, len);
     pthread_mutex_init(&disk->lock, NULL);
     return disk;
+}
+
+static void places_free_all(struct place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(places[i].path);
+    }
+    free(places);
 }
 
 void disk_close(struct disk *disk)
 {
     if (disk != NULL) {
         pthread_mutex_destroy(&disk->lock);
+        places_free_all(disk->roots, disk->root_count);
+        free(disk->data.path);
         free(disk);
     }
 }
@@ -195,7 +213,7 @@ void disk_committed(struct disk *disk, int rc, const char *error)
         atomic_store(&disk->refusing, false);
     }
     if (rc == NG_EFULL) {
-        (void)disk_ask(disk->path, &room);
+        (void)disk_ask(disk->data.path, &room);
         pthread_mutex_lock(&disk->lock);
         atomic_store(&disk->refusing, true);
         disk->refused_free = room.free;
@@ -210,22 +228,28 @@ static void tell_low(const char *path, const struct disk_room *room)
     struct buf text;
     buf_init(&text, DISK_TEXT_MAX);
     disk_describe(room, &text);
-    log_write(NG_LOG_WARNING, "disk",
-              "%s where %s is, less than %d %%: free space there, or move the data directory",
+    log_write(NG_LOG_WARNING, "disk", "%s where %s is, less than %d %%: free space there",
               buf_cstr(&text), path, DISK_LOW_PERCENT);
     buf_done(&text);
+}
+
+/* True: it has become low. `was`: at the look before. */
+static bool take_room(struct place *place, bool was, const struct disk_room *room)
+{
+    bool becomes = !was && disk_is_low(room);
+    place->low = becomes || (was && is_below(room, DISK_ENOUGH_PERCENT));
+    place->room = *room;
+    return becomes;
 }
 
 void disk_look(struct disk *disk)
 {
     struct disk_room room;
     char message[DISK_TEXT_MAX];
-    (void)disk_ask(disk->path, &room);
-    uint64_t size = size_of(disk->path);
+    (void)disk_ask(disk->data.path, &room);
+    uint64_t size = size_of(disk->data.path);
     pthread_mutex_lock(&disk->lock);
-    bool becomes_low = !disk->low && disk_is_low(&room);
-    disk->low = becomes_low || (disk->low && is_below(&room, DISK_ENOUGH_PERCENT));
-    disk->room = room;
+    bool becomes_low = take_room(&disk->data, disk->data.low, &room);
     disk->size = size;
     if (disk->refusing && room.free >= disk->refused_free + DISK_AGAIN_BYTES) {
         disk->refusing = false;
@@ -238,7 +262,7 @@ void disk_look(struct disk *disk)
     }
     pthread_mutex_unlock(&disk->lock);
     if (becomes_low) {
-        tell_low(disk->path, &room);
+        tell_low(disk->data.path, &room);
     }
     if (refused) {
         tell_refused(count, message);
@@ -248,27 +272,104 @@ void disk_look(struct disk *disk)
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size)
 {
     pthread_mutex_lock(&disk->lock);
-    *ret = disk->room;
+    *ret = disk->data.room;
     *ret_size = disk->size;
     pthread_mutex_unlock(&disk->lock);
+}
+
+/* ---- the roots ---- */
+
+struct fresh {
+    struct place *places;
+    size_t count;
+};
+
+static void add_root(void *user, const char *path)
+{
+    struct fresh *fresh = user;
+    struct place *place = &fresh->places[fresh->count];
+    /* Without a word where memory is out: the next look is a minute away. */
+    if (fresh->count < DISK_ROOTS_MAX && disk_ask(path, &place->room) &&
+        (place->path = strdup(path)) != NULL) {
+        fresh->count++;
+    }
+}
+
+void disk_look_roots(struct disk *disk, struct files *files)
+{
+    struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
+    bool becomes_low[DISK_ROOTS_MAX] = {false};
+    if (fresh.places == NULL) {
+        return;
+    }
+    files_each_disk(files, disk->data.path, add_root, &fresh);
+    pthread_mutex_lock(&disk->lock);
+    for (size_t i = 0; i < fresh.count; i++) {
+        struct place *place = &fresh.places[i];
+        bool was = false;
+        for (size_t j = 0; j < disk->root_count; j++) {
+            was = was || (disk->roots[j].low && strcmp(disk->roots[j].path, place->path) == 0);
+        }
+        becomes_low[i] = take_room(place, was, &place->room);
+    }
+    struct fresh old = {disk->roots, disk->root_count};
+    disk->roots = fresh.places;
+    disk->root_count = fresh.count;
+    pthread_mutex_unlock(&disk->lock);
+    places_free_all(old.places, old.count);
+    for (unsigned i = 0; i < DISK_ROOTS_MAX; i++) {
+        struct disk_room room;
+        struct buf path;
+        buf_init(&path, DISK_PATH_MAX);
+        if (becomes_low[i] && disk_root(disk, i, &path, &room)) {
+            tell_low(buf_cstr(&path), &room);
+        }
+        buf_done(&path);
+    }
+}
+
+bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret)
+{
+    pthread_mutex_lock(&disk->lock);
+    bool found = index < disk->root_count;
+    if (found) {
+        (void)buf_add_c(path, disk->roots[index].path);
+        *ret = disk->roots[index].room;
+    }
+    pthread_mutex_unlock(&disk->lock);
+    return found;
+}
+
+/* ---- reasons ---- */
+
+static const struct place *low_place(const struct disk *disk, unsigned index)
+{
+    if (disk->data.low && index-- == 0) {
+        return &disk->data;
+    }
+    for (size_t i = 0; i < disk->root_count; i++) {
+        if (disk->roots[i].low && index-- == 0) {
+            return &disk->roots[i];
+        }
+    }
+    return NULL;
 }
 
 bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
 {
     pthread_mutex_lock(&disk->lock);
-    struct disk_room room = disk->room;
     bool refusing = disk->refusing;
     bool found = refusing && index == 0;
+    const struct place *low = NULL;
     if (found) {
         (void)buf_add_c(out, "writes are refused: ");
         (void)buf_add_c(out, disk->message);
-    }
-    bool low = disk->low && index == (refusing ? 1U : 0U);
-    pthread_mutex_unlock(&disk->lock);
-    if (low) {
+    } else if ((low = low_place(disk, index - (refusing ? 1 : 0))) != NULL) {
         (void)buf_add_c(out, "the disk is nearly full: ");
-        disk_describe(&room, out);
-        (void)buf_printf(out, " where %s is", disk->path);
+        disk_describe(&low->room, out);
+        (void)buf_printf(out, " where %s is", low->path);
+        found = true;
     }
-    return found || low;
+    pthread_mutex_unlock(&disk->lock);
+    return found;
 }

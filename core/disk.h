@@ -12,9 +12,12 @@
 #include "buf.h"
 
 struct disk;
+struct files;
 
 /* A file system with less of it free is told of. */
 #define DISK_LOW_PERCENT 10
+/* File systems of roots that are looked at. */
+#define DISK_ROOTS_MAX 16
 
 /* Bytes. */
 struct disk_room {
@@ -36,6 +39,13 @@ void disk_close(struct disk *disk);
 void disk_look(struct disk *disk);
 /* As it was at the last look; *ret_size: bytes of the files in the data directory. */
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size);
+
+/* The same for the file systems of the roots, but the data directory's. They may be far away:
+ * on workers only. */
+void disk_look_roots(struct disk *disk, struct files *files);
+/* The roots' file systems by the last look, from 0; a root's path is added to `path`. False:
+ * there are no more. */
+bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret);
 
 /* A commit of the store has ended. NULL is a no-op. */
 void disk_committed(struct disk *disk, int rc, const char *error);

@@ -295,3 +295,22 @@ size_t files_roots(struct files *files, struct call *call, const struct ng_str *
     *ret_roots = names;
     return count;
 }
+
+void files_each_disk(struct files *files, const char *data_dir,
+                     void (*each)(void *user, const char *path), void *user)
+{
+    struct stat own;
+    struct file_roots *roots = files_roots_ref(files);
+    bool known = stat(data_dir, &own) == 0;
+    for (size_t i = 0; i < roots->count; i++) {
+        const struct file_root *root = &roots->items[i];
+        bool is_new = root->fd >= 0 && !(known && root->dev == own.st_dev);
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = roots->items[j].dev != root->dev;
+        }
+        if (is_new) {
+            each(user, root->real);
+        }
+    }
+    files_roots_unref(roots);
+}

@@ -52,4 +52,8 @@ int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer);
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
 
+/* One root's folder for each file system that roots are on, but that of `data_dir`. */
+void files_each_disk(struct files *files, const char *data_dir,
+                     void (*each)(void *user, const char *path), void *user);
+
 #endif

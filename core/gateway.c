@@ -330,6 +330,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     (void)user;
     alloc_trim();
     disk_look(gateway->disk);
+    disk_look_roots(gateway->disk, gateway->files);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);

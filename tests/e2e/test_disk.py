@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from conftest import Gateway, binary, environment, eventually
 from disk_support import fill, free_bytes, mounted, remount
+from prometheus_support import metrics_are_right
 
 TIMEOUT = 120
 
@@ -40,7 +41,7 @@ def append(gateway, text, name="n"):
 
 
 def metric(gateway, name):
-    """The value of a series without labels."""
+    """The value of a series."""
     text = gateway.client.get("/metrics").text
     return next(float(row.split()[1]) for row in text.splitlines() if row.split()[0] == name)
 
@@ -228,6 +229,14 @@ def test_a_full_root_is_told_of(tmp_path):
             lines = eventually(lambda: gateway.logged('"disk"', '"error"'), what="a line about the refusal")
             assert len(lines) == 1 and str(disk) in lines[0]
             # The store's own disk has room.
+            told = ready(gateway)
+            assert told["status"] == "degraded" and len(told["reasons"]) == 1
+            assert "nearly full" in told["reasons"][0] and str(disk) in told["reasons"][0]
+            eventually(lambda: gateway.logged('"disk"', '"warning"', str(disk)), what="a warning")
+            assert metric(gateway, f'notegate_root_total_bytes{{root="{disk}"}}') == 6 * 1024 * 1024
+            assert metric(gateway, f'notegate_root_free_bytes{{root="{disk}"}}') < 65536
+            metrics_are_right(gateway)
+            (disk / "filler").unlink()
             assert ready(gateway) == {"status": "ready"}
 
 

@@ -16,8 +16,8 @@ FOLDER = SOURCE / "packaging" / "prometheus"
 ALERTS = FOLDER / "notegate.alerts.yaml"
 DASHBOARD = FOLDER / "notegate.dashboard.json"
 RULES = {rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]}
-# Of what Prometheus itself adds.
-OWN = {"up", "ALERTS"}
+# What Prometheus itself adds; and what is told of roots on other file systems (test_disk.py has one).
+OWN = {"up", "notegate_root_free_bytes", "notegate_root_total_bytes"}
 NAMES = re.compile(r"\b(?:notegate|process)_[a-z0-9_]+\b|\bup\b")
 TIMEOUT = 120
 
@@ -44,6 +44,7 @@ WELL = {
     **series("process_start_time_seconds", "1000+0x120"),
     **series("notegate_data_free_bytes", "600+0x120"),
     **series("notegate_data_total_bytes", "1000+0x120"),
+    **series("notegate_root_free_bytes", "600+0x120", root="/r"), **series("notegate_root_total_bytes", "1000+0x120", root="/r"),
     **series("notegate_store_needed_bytes", "0+0x120"),
     **series("notegate_store_commit_failures_total", "3+0x120"),
     **bucket("0.01", "0+60x120"), **bucket("2.5", "0+60x120"), **bucket("+Inf", "0+60x120"),
@@ -66,6 +67,7 @@ CASES = [
     ({"NotegateWritesRefused"}, calls("STORAGE_FULL", "0+0x57 1+0x60")),
     ({"NotegateWritesRefused"}, calls("STORAGE_FULL", "_x57 1+0x60")),
     ({"NotegateDiskNearlyFull"}, series("notegate_data_free_bytes", "99+0x120")),
+    ({"NotegateDiskNearlyFull"}, series("notegate_root_free_bytes", "99+0x120", root="/r")),
     ({"NotegateDiskFillsUp"}, series("notegate_data_free_bytes", "490-1x120")),
     ({"NotegateCommitsFail"}, series("notegate_store_commit_failures_total", "0+0x57 1+0x60")),
     ({"NotegateCommitsSlow"}, {**bucket("0.01", "0+30x120"), **bucket("2.5", "0+50x120")}),
