@@ -222,6 +222,7 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->key = key;
     ret->agent = key->agent;
     ret->role = key->role;
+    ret->run = key->run;
     ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
     ret->spaces = key->spaces;
     ret->space_count = key->space_count;
@@ -236,12 +237,24 @@ void auth_release(struct auth_caller *caller)
 
 /* ---- without ---- */
 
+static int refuse_unknown(struct auth_refusal *refusal)
+{
+    return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
+                  "The gateway could not ask the system which user is calling, as it is short "
+                  "of file descriptors or memory");
+}
+
 /* May this connection ask without a key? */
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
                             const struct auth_headers *headers, struct auth_refusal *refusal)
 {
+    if (connection->is_started) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The call came from a program that this gateway started, as cells of a "
+                      "notebook are; such a program needs a key");
+    }
     if (connection->is_socket) {
-        return NG_OK;
+        return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
     }
     if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
         return refuse_unread(refusal);
@@ -267,10 +280,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       headers->proxied);
     }
     if (connection->is_unknown) {
-        return refuse(
-            refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
-            "The gateway could not ask the system which user is calling, as it is short "
-            "of file descriptors or memory");
+        return refuse_unknown(refusal);
     }
     if (!connection->is_own_user) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
@@ -352,6 +362,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     }
     ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
     ret->role = NG_ROLE_ADMIN;
+    ret->run = true;
     ret->all_spaces = connection->is_socket; /* the owner */
     return NG_OK;
 }
@@ -380,7 +391,8 @@ void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
 
 int auth_apply(const struct auth_caller *caller, struct call *call)
 {
-    int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode);
+    int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode,
+                             caller->run);
     if (rc != NG_OK) {
         return rc;
     }
@@ -404,4 +416,18 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     }
     return NG_OK;
+}
+
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call)
+{
+    struct auth_caller *kept = arena_zalloc(&call->arena, sizeof(*kept));
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = *caller;
+    kept->agent = arena_copy(&call->arena, caller->agent);
+    kept->space = arena_copy(&call->arena, caller->space);
+    kept->request_id = arena_copy(&call->arena, caller->request_id);
+    kept->traceparent = arena_copy(&call->arena, caller->traceparent);
+    return call->arena.starved ? NULL : kept;
 }

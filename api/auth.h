@@ -19,6 +19,7 @@ struct auth_connection {
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
 };
 
 /* What of a request's headers decides. All lent; absent = {NULL, 0}. */
@@ -34,6 +35,7 @@ struct auth_caller {
     struct ng_str space; /* the one named, or absent */
     enum ng_role role;
     enum ng_mode mode;
+    bool run;                    /* code */
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;
@@ -82,5 +84,8 @@ void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
 /* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is
  * not of the form; the call's result says which. */
 int auth_apply(const struct auth_caller *caller, struct call *call);
+/* A copy that lives as long as `call`, to which it was applied before: the call has the key.
+ * NULL: out of memory. */
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call);
 
 #endif

@@ -84,7 +84,8 @@ static int ask(int fd, const struct end *peer, const struct end *local)
 }
 
 /* The kernel has answered by the time sendto() returns, so nothing is waited for. */
-static int answer(int fd, const struct end *peer, const struct end *local, uid_t *ret_uid)
+static int answer(int fd, const struct end *peer, const struct end *local,
+                  struct auth_peer *ret)
 {
     _Alignas(struct nlmsghdr) char data[ANSWER_MAX];
     struct nlmsghdr head;
@@ -107,12 +108,12 @@ static int answer(int fd, const struct end *peer, const struct end *local, uid_t
         found.idiag_inode == 0) {
         return NG_ENOTFOUND;
     }
-    *ret_uid = found.idiag_uid;
+    *ret = (struct auth_peer){found.idiag_uid, found.idiag_inode};
     return NG_OK;
 }
 
 int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_storage *local,
-                   uid_t *ret_uid)
+                   struct auth_peer *ret)
 {
     struct end from;
     struct end to;
@@ -125,7 +126,7 @@ int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_st
     }
     int rc = ask(fd, &from, &to);
     if (rc == NG_OK) {
-        rc = answer(fd, &from, &to, ret_uid);
+        rc = answer(fd, &from, &to, ret);
     }
     (void)close(fd);
     return rc;

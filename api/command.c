@@ -52,6 +52,11 @@ static bool option_data_dir(struct command_line *line, const char *value)
     return command_add_set(line, "data_dir", value);
 }
 
+static bool option_user(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "user", value);
+}
+
 static bool option_root(struct command_line *line, const char *value)
 {
     struct ng_str roots = arena_printf(&line->arena, "%s%s%s", line->roots ? line->roots : "",
@@ -114,10 +119,24 @@ static bool option_expires(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_run(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->run = true;
+    return true;
+}
+
 static bool option_all(struct command_line *line, const char *value)
 {
     (void)value;
     line->all = true;
+    return true;
+}
+
+static bool option_files(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->files = true;
     return true;
 }
 
@@ -162,6 +181,12 @@ static bool option_version(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_help_completion(struct command_line *line, const char *value)
+{
+    line->help_completion = value;
+    return true;
+}
+
 static bool option_help_man(struct command_line *line, const char *value)
 {
     (void)value;
@@ -181,6 +206,8 @@ const struct option_row option_table[] = {
      "reader, writer or admin (default: writer)"},
     {"mode", 0, "MODE", OPTION_KEY, false, option_mode,
      "the highest mode: ask, edit or agent (default: agent)"},
+    {"run", 0, NULL, OPTION_KEY, false, option_run,
+     "the key may run code: cells run as the gateway's user, and reach what that reaches"},
     {"tool", 0, "TOOL", OPTION_KEY, false, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
     {"rate", 0, "N/s", OPTION_KEY, false, option_rate,
@@ -194,7 +221,10 @@ const struct option_row option_table[] = {
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
      "print every configuration key with its type, default, present value and help"},
+    {"files", 0, NULL, OPTION_BACKUP, false, option_files, "with the files of the roots"},
     {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
+    {"user", 0, "NAME", OPTION_SERVE, false, option_user,
+     "started as root: the user to become before anything is opened"},
     {"config", 'c', "FILE", OPTION_CONFIG, false, option_config, "the configuration file"},
     {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, option_set,
      "set a configuration key, lists by commas (repeatable)"},
@@ -206,6 +236,8 @@ const struct option_row option_table[] = {
     {"help", 'h', NULL, OPTION_ALWAYS, false, option_help, "print this help"},
     {"version", 'V', NULL, OPTION_ALWAYS, false, option_version, "print the version"},
     {"help-man", 0, NULL, OPTION_ALWAYS, true, option_help_man, "print the man page's source"},
+    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, option_help_completion,
+     "print the completion for bash or zsh"},
 };
 const size_t option_count = NG_COUNT(option_table);
 
@@ -421,7 +453,7 @@ static int command_check_caller(const struct command_line *line)
 static int command_check_words(const struct command_line *line)
 {
     const struct command *command = line->command;
-    if (line->help || line->version || line->help_man) {
+    if (line->help || line->version || line->help_man || line->help_completion != NULL) {
         return COMMAND_OK;
     }
     if (command == NULL) {

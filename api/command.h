@@ -34,7 +34,9 @@ enum command_option {
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7     /* what describes a key */
+    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_SERVE = 1 << 8,  /* --user */
+    OPTION_BACKUP = 1 << 9  /* what a backup holds */
 };
 
 struct command;
@@ -54,8 +56,11 @@ struct command_line {
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
     const char *format;
-    bool all;        /* keys: also those that have ended */
-    bool needs_data; /* as of the command, by its words */
+    bool run;                    /* of a key: it may run code */
+    bool all;                    /* keys: also those that have ended */
+    bool needs_data;             /* as of the command, by its words */
+    bool files;                  /* backup: those of the roots as well */
+    const char *help_completion; /* the shell, or NULL */
     bool json, help_config, force, help, version, help_man;
     const char **words; /* what is neither command nor option */
     size_t word_count;
@@ -81,6 +86,8 @@ void command_line_done(struct command_line *line);
 
 /* Help on stdout: the whole (NULL) or one command; the man page as troff source. */
 void command_print_help(const struct command *command);
+/* For "bash" or "zsh". enum command_exit. */
+int command_print_completion(const char *shell);
 void command_print_man(void);
 
 /* "notegate: ..." on stderr, in one piece. */

@@ -3,18 +3,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive.h"
-#include "clock.h"
+#include "backup_check.h"
 #include "commands.h"
+#include "private_file.h"
 #include "str.h"
 #include "target.h"
 
-#define BACKUP_PATH_MAX 4096
 #define BACKUP_ERROR_MAX ((size_t)64 * 1024)
 #define BACKUP_REASON_MAX 128
 
@@ -22,11 +23,13 @@ struct backup {
     struct command_line *line;
     struct target target;
     const char *path;
-    char temporary[BACKUP_PATH_MAX];
-    int fd;
-    int failed_errno;   /* of writing */
-    struct buf refusal; /* what the running gateway said instead */
+    bool to_stdout;                /* FILE is `-` */
+    struct private_file temporary; /* else */
+    struct backup_check check;     /* of what went to stdout */
+    int failed_errno;              /* of writing */
+    struct buf refusal;            /* what the running gateway said instead */
     struct archive_counts counts;
+    char data_dir[PATH_MAX]; /* what was copied */
 };
 
 static const char *backup_reason(int number, char *text)
@@ -37,8 +40,12 @@ static const char *backup_reason(int number, char *text)
 static int backup_put(void *user, struct ng_str bytes)
 {
     struct backup *backup = user;
+    int fd = backup->to_stdout ? STDOUT_FILENO : backup->temporary.fd;
+    if (backup->to_stdout) {
+        backup_check_put(&backup->check, bytes);
+    }
     while (bytes.len > 0) {
-        ssize_t written = write(backup->fd, bytes.data, bytes.len);
+        ssize_t written = write(fd, bytes.data, bytes.len);
         if (written < 0 && errno == EINTR) {
             continue;
         }
@@ -66,8 +73,9 @@ static int backup_here(struct backup *backup)
         command_error("out of memory");
         return NG_EINTERNAL;
     }
-    int rc = archive_write_store(backup->target.gateway->store, call, clock_unix_ms(),
-                                 backup_put, backup, &backup->counts);
+    struct gateway *gateway = backup->target.gateway;
+    int rc = archive_write_store(gateway->store, backup->line->files ? gateway->files : NULL,
+                                 call, backup_put, backup, &backup->counts);
     if (rc != NG_OK && backup->failed_errno == 0) {
         struct ng_str why = command_call_message(call);
         command_error("%.*s", (int)why.len, why.data);
@@ -83,7 +91,7 @@ static int backup_there(struct backup *backup)
     struct client_request request = {
         .socket_path = backup->target.socket_path,
         .method = "POST",
-        .path = "/v1/admin/backup",
+        .path = backup->line->files ? "/v1/admin/backup?files=true" : "/v1/admin/backup",
         .body = {"", 0},
         .on_body = backup_take,
         .user = backup,
@@ -110,24 +118,31 @@ static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
     struct backup *backup = user;
     ssize_t len;
     do {
-        len = read(backup->fd, to, room);
+        len = read(backup->temporary.fd, to, room);
     } while (len < 0 && errno == EINTR);
     *ret_len = len > 0 ? (size_t)len : 0;
     return len < 0 ? NG_EFAILED : NG_OK;
 }
 
+static int backup_refuse(const char *where, const struct buf *error)
+{
+    command_error("what was written to %s is not whole: %s", where,
+                  error->len > 0 ? error->data : "it cannot be read");
+    return NG_EFAILED;
+}
+
 /* Reads back what was written: a backup that cannot be restored is none. */
-static int backup_check(struct backup *backup)
+static int backup_read_back(struct backup *backup)
 {
     struct buf error;
     buf_init(&error, BACKUP_ERROR_MAX);
-    int rc = lseek(backup->fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    int rc = lseek(backup->temporary.fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
     if (rc == NG_OK) {
         rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
     }
     if (rc != NG_OK) {
-        command_error("what was written to %s is not whole: %s", backup->temporary,
-                      error.len > 0 ? buf_cstr(&error) : "it cannot be read");
+        (void)buf_cstr(&error);
+        rc = backup_refuse(backup->temporary.path, &error);
     }
     buf_done(&error);
     return rc;
@@ -136,7 +151,7 @@ static int backup_check(struct backup *backup)
 /* The name is on disk as well. */
 static void backup_sync_folder(const char *path)
 {
-    char copy[BACKUP_PATH_MAX];
+    char copy[PRIVATE_PATH_MAX];
     (void)snprintf(copy, sizeof(copy), "%s", path);
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
@@ -148,19 +163,19 @@ static void backup_sync_folder(const char *path)
 static int backup_name(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    if (fsync(backup->fd) != 0) {
-        command_error("%s cannot be written: %s", backup->temporary,
+    if (fsync(backup->temporary.fd) != 0) {
+        command_error("%s cannot be written: %s", backup->temporary.path,
                       backup_reason(errno, reason));
         return NG_EFAILED;
     }
-    int rc = backup->line->force ? rename(backup->temporary, backup->path)
-                                 : renameat2(AT_FDCWD, backup->temporary, AT_FDCWD,
+    int rc = backup->line->force ? rename(backup->temporary.path, backup->path)
+                                 : renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD,
                                              backup->path, RENAME_NOREPLACE);
     if (rc != 0 && errno == EINVAL && !backup->line->force) {
         /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
-        rc = link(backup->temporary, backup->path);
+        rc = link(backup->temporary.path, backup->path);
         if (rc == 0) {
-            (void)unlink(backup->temporary);
+            (void)unlink(backup->temporary.path);
         }
     }
     if (rc != 0) {
@@ -175,88 +190,161 @@ static int backup_name(struct backup *backup)
 static int backup_open_file(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    int len = snprintf(backup->temporary, sizeof(backup->temporary), "%s.tmp", backup->path);
-    if (len < 0 || (size_t)len >= sizeof(backup->temporary)) {
-        command_error("the file's name is too long");
-        return NG_EFAILED;
-    }
     if (!backup->line->force && access(backup->path, F_OK) == 0) {
         command_error("%s exists; choose another name, or write over it with --force",
                       backup->path);
         return NG_EFAILED;
     }
-    /* What a killed backup left is ours to write over; what another one is writing is not. */
-    backup->fd = open(backup->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (backup->fd < 0) {
-        command_error("%s cannot be made: %s", backup->temporary, backup_reason(errno, reason));
+    int rc = private_file_make(backup->path, &backup->temporary);
+    if (rc == NG_EBUSY) {
+        command_error("%s is being written by another process", backup->temporary.path);
+    } else if (rc != NG_OK) {
+        command_error("%s cannot be made: %s", backup->temporary.path,
+                      backup_reason(errno, reason));
+    }
+    return rc;
+}
+
+static int backup_copy(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
+    if (rc != NG_OK && backup->failed_errno != 0) {
+        command_error("%s cannot be written: %s",
+                      backup->to_stdout ? "the standard output" : backup->temporary.path,
+                      backup_reason(backup->failed_errno, reason));
+    }
+    return rc;
+}
+
+static int backup_to_file(struct backup *backup)
+{
+    int rc = backup_copy(backup);
+    rc = rc == NG_OK ? backup_read_back(backup) : rc;
+    return rc == NG_OK ? backup_name(backup) : rc;
+}
+
+static int backup_to_stdout(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    if (backup_check_begin(&backup->check) != NG_OK) {
+        command_error("the backup cannot be begun: %s", backup_reason(errno, reason));
         return NG_EFAILED;
     }
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(backup->fd, F_SETLK, &lock) != 0 || ftruncate(backup->fd, 0) != 0) {
-        command_error("%s is being written by another process", backup->temporary);
-        (void)close(backup->fd);
-        backup->fd = -1;
+    int rc = backup_copy(backup);
+    int checked = backup_check_end(&backup->check);
+    if (rc == NG_OK && checked != NG_OK) {
+        (void)buf_cstr(&backup->check.error);
+        rc = backup_refuse("the standard output", &backup->check.error);
+    }
+    backup->counts = backup->check.counts;
+    backup_check_done(&backup->check);
+    return rc;
+}
+
+static void backup_report_json(const struct backup *backup, struct buf *text)
+{
+    const struct archive_counts *counts = &backup->counts;
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"documents", counts->documents}, {"revisions", counts->revisions},
+        {"events", counts->events},       {"answers", counts->answers},
+        {"bytes", counts->bytes},         {"files", counts->files},
+        {"left_out", counts->left_out},   {"changed", counts->changed},
+    };
+    size_t shown = NG_COUNT(numbers) - (backup->line->files ? 0 : 3);
+    buf_add_c(text, "{\"file\":");
+    buf_add_json(text, ng_str_of(backup->path));
+    buf_add_c(text, ",\"data_dir\":");
+    buf_add_json(text, ng_str_of(backup->data_dir));
+    for (size_t i = 0; i < shown; i++) {
+        buf_printf(text, ",\"%s\":%llu", numbers[i].name,
+                   (unsigned long long)numbers[i].number);
+    }
+    buf_add_c(text, "}\n");
+}
+
+static void backup_report_text(const struct backup *backup, struct buf *text)
+{
+    const struct archive_counts *counts = &backup->counts;
+    buf_printf(text, "%s: %llu documents, %llu revisions, %llu events, ", backup->path,
+               (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
+               (unsigned long long)counts->events);
+    if (backup->line->files) {
+        buf_printf(text, "%llu files, ", (unsigned long long)counts->files);
+    }
+    buf_printf(text, "%llu bytes, of %s\n", (unsigned long long)counts->bytes,
+               backup->data_dir);
+    if (counts->left_out > 0) {
+        buf_printf(text,
+                   "%llu links, devices or unreadable files were left out: the lines with "
+                   "\"kind\":\"left_out\" name them\n",
+                   (unsigned long long)counts->left_out);
+    }
+    if (counts->changed > 0) {
+        buf_printf(text, "%llu files were changed by other programs while they were read\n",
+                   (unsigned long long)counts->changed);
+    }
+}
+
+/* On stderr where stdout has the archive. */
+static void backup_report(const struct backup *backup)
+{
+    struct buf text;
+    buf_init(&text, BACKUP_ERROR_MAX);
+    if (backup->line->json) {
+        backup_report_json(backup, &text);
+    } else {
+        backup_report_text(backup, &text);
+    }
+    (void)command_put(backup->to_stdout ? stderr : stdout, buf_str(&text));
+    buf_done(&text);
+}
+
+static int backup_begin(struct backup *backup)
+{
+    if (!backup->to_stdout) {
+        return backup_open_file(backup);
+    }
+    if (isatty(STDOUT_FILENO) == 1) {
+        command_error(
+            "the standard output is a terminal; send it to a file or another program: "
+            "notegate backup - | ...");
         return NG_EFAILED;
     }
     return NG_OK;
 }
 
-static int backup_write(struct backup *backup)
-{
-    char reason[BACKUP_REASON_MAX];
-    int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
-    if (rc != NG_OK && backup->failed_errno != 0) {
-        command_error("%s cannot be written: %s", backup->temporary,
-                      backup_reason(backup->failed_errno, reason));
-    }
-    if (rc == NG_OK) {
-        rc = backup_check(backup);
-    }
-    return rc == NG_OK ? backup_name(backup) : rc;
-}
-
-static void backup_report(const struct backup *backup)
-{
-    const struct archive_counts *counts = &backup->counts;
-    if (backup->line->json) {
-        struct buf text;
-        buf_init(&text, BACKUP_ERROR_MAX);
-        buf_add_c(&text, "{\"file\":");
-        buf_add_json(&text, ng_str_of(backup->path));
-        buf_printf(&text,
-                   ",\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"answers\":%llu,"
-                   "\"bytes\":%llu}\n",
-                   (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
-                   (unsigned long long)counts->events, (unsigned long long)counts->answers,
-                   (unsigned long long)counts->bytes);
-        (void)command_put(stdout, buf_str(&text));
-        buf_done(&text);
-        return;
-    }
-    printf("%s: %llu documents, %llu revisions, %llu events, %llu bytes\n", backup->path,
-           (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
-           (unsigned long long)counts->events, (unsigned long long)counts->bytes);
-}
-
 int command_backup(struct command_line *line)
 {
-    struct backup backup = {.line = line, .path = line->words[0], .fd = -1};
+    struct backup backup = {.line = line,
+                            .path = line->words[0],
+                            .to_stdout = strcmp(line->words[0], "-") == 0,
+                            .temporary = {.fd = -1}};
     /* Before anything is opened: a name that cannot be is not worth waiting for. */
-    if (backup_open_file(&backup) != NG_OK) {
+    if (backup_begin(&backup) != NG_OK) {
         return COMMAND_FAILED;
     }
     buf_init(&backup.refusal, BACKUP_ERROR_MAX);
     int rc = target_open(line, &backup.target);
     if (rc == COMMAND_OK) {
-        rc = backup_write(&backup) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        if (realpath(backup.target.data_dir, backup.data_dir) == NULL) {
+            backup.data_dir[0] = '\0';
+        }
+        int done = backup.to_stdout ? backup_to_stdout(&backup) : backup_to_file(&backup);
+        rc = done == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         target_done(&backup.target);
     }
     if (rc == COMMAND_OK) {
         backup_report(&backup);
-    } else {
-        (void)unlink(backup.temporary);
+    } else if (!backup.to_stdout) {
+        (void)unlink(backup.temporary.path);
     }
     buf_done(&backup.refusal);
-    (void)close(backup.fd);
+    if (!backup.to_stdout) {
+        (void)close(backup.temporary.fd);
+    }
     return rc;
 }

@@ -2,6 +2,7 @@
 /* command_check.c - notegate check: configuration, modules, backends, permissions, a line each.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,16 +10,23 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "disk.h"
 #include "faces.h"
+#include "gateway_modules.h"
 #include "http_tls.h"
 #include "journal.h"
 #include "json.h"
+#include "keys.h"
 #include "str.h"
 #include "target.h"
 
 #define CHECK_ERROR_MAX ((size_t)64 * 1024)
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
+#define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
 #define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
+#define CHECK_REASON_MAX 128
+/* A write of a few documents. */
+#define CHECK_WRITE_BYTES ((size_t)64 * 1024)
 
 struct check {
     struct command_line *line;
@@ -137,6 +145,19 @@ static void check_tls(struct check *check, struct gateway *gateway)
     buf_done(&warnings);
 }
 
+static void check_configuration(struct check *check, const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    check_line(check, true, "configuration", "%s",
+               file == NULL ? "no file; defaults, environment and flags" : file);
+    if (passed != NULL) {
+        check_line(check, true, "configuration",
+                   "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
+                   passed);
+    }
+}
+
 /* Loads the configuration and all modules. False: nothing else can be checked. */
 static bool check_describe(struct check *check)
 {
@@ -152,9 +173,7 @@ static bool check_describe(struct check *check)
         check_line(check, false, "configuration", "%s", buf_cstr(&error));
         config_free(config);
     } else {
-        const char *file = config_file(gateway->config);
-        check_line(check, true, "configuration", "%s",
-                   file == NULL ? "no file; defaults, environment and flags" : file);
+        check_configuration(check, gateway->config);
         check_modules(check, gateway);
         check_tls(check, gateway);
         check_files_limit(check, gateway);
@@ -180,7 +199,15 @@ static int check_help_config(struct command_line *line)
         command_error("%s", buf_cstr(&error));
         config_free(config);
     } else {
-        rc = config_help(gateway->config, &text);
+        /* Also of the backends that are not in use: who looks for one needs its keys. */
+        rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
+        rc = rc != NG_OK ? rc
+                         : gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL,
+                                                  true, &error);
+        rc = rc != NG_OK ? rc : config_help(gateway->config, &text);
+        if (error.len > 0) {
+            command_error("%s", buf_cstr(&error));
+        }
         (void)command_put(stdout, buf_str(&text));
     }
     gateway_close(gateway);
@@ -191,11 +218,19 @@ static int check_help_config(struct command_line *line)
 
 /* ---- the data directory and what lies in it ---- */
 
-static void check_permissions(struct check *check, const char *what, const char *path)
+/* made: the start makes it where it is missing. */
+static void check_permissions(struct check *check, const char *what, const char *path,
+                              bool made)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        check_line(check, errno == ENOENT, what, "%s is not there yet", path);
+    if (stat(path, &info) != 0 && errno == ENOENT) {
+        check_line(check, made, what,
+                   made ? "%s is not there yet"
+                        : "%s is not there: make the "
+                          "folder, or name another",
+                   path);
+    } else if (stat(path, &info) != 0) {
+        check_line(check, false, what, "%s: %s", path, strerrordesc_np(errno));
     } else if (!S_ISDIR(info.st_mode)) {
         check_line(check, false, what, "%s is no directory; choose another path", path);
     } else if (access(path, R_OK | W_OK | X_OK) != 0) {
@@ -207,18 +242,109 @@ static void check_permissions(struct check *check, const char *what, const char 
     }
 }
 
-/* Other users must not read what agents keep. */
+/* Other users must not read what agents keep. Of a gateway that serves it, only the mode
+ * counts: root may ask, too. */
 static void check_data_dir(struct check *check)
 {
     struct stat info;
+    struct buf error;
     const char *dir = check->target.data_dir;
-    if (stat(dir, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & 0077) != 0) {
-        check_line(check, false, "data directory",
-                   "%s has mode %04o: other users can get in; do `chmod 700 %s`", dir,
-                   (unsigned)(info.st_mode & 0777), dir);
+    bool there = stat(dir, &info) == 0;
+    bool others = there && info.st_uid != geteuid();
+    buf_init(&error, CHECK_ERROR_MAX);
+    if (others && check->running && (info.st_mode & 0077) == 0) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else if (gateway_check_data_dir(dir, &error) != NG_OK) {
+        check_line(check, false, "data directory", "%s", buf_cstr(&error));
+    } else if (there) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else {
+        check_line(check, true, "data directory", "%s is not there yet", dir);
+    }
+    buf_done(&error);
+}
+
+/* As the gateway that serves lists them. */
+static void check_served_runners(struct check *check)
+{
+    struct target_answer answer;
+    struct client_request request = {.method = "GET", .path = "/v1/keys?all=true"};
+    struct arena arena;
+    struct buf text;
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    arena_init(&arena, CHECK_KEYS_MAX);
+    buf_init(&text, CHECK_ERROR_MAX);
+    bool told =
+        target_request(&check->target, &request, &answer) == NG_OK && answer.status == 200 &&
+        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
+    check_line(check, told, "run code", "%s",
+               told ? buf_cstr(&text) : "the gateway does not tell its keys");
+    target_answer_done(&answer);
+    buf_done(&text);
+    arena_done(&arena);
+}
+
+static void check_runners(struct check *check, struct gateway *gateway, struct call *call)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (keys_run_matters(gateway)) {
+        int rc = keys_runners(gateway->keys, call, &text);
+        check_line(check, rc == NG_OK, "run code", "%s",
+                   rc == NG_OK ? buf_cstr(&text) : "out of memory for the keys");
+    }
+    buf_done(&text);
+}
+
+/* Can a file be written there? What the system says to that counts, not modes and quotas. */
+static int try_to_write(const char *dir)
+{
+    char block[CHECK_WRITE_BYTES];
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+    }
+    memset(block, 0, sizeof(block));
+    int number = 0;
+    if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
+        number = errno != 0 ? errno : ENOSPC;
+    } else if (fsync(fd) != 0) {
+        number = errno;
+    }
+    (void)close(fd);
+    return number;
+}
+
+static void check_space(struct check *check)
+{
+    char reason[CHECK_REASON_MAX];
+    const char *dir = check->target.data_dir;
+    struct disk_room room;
+    struct buf text;
+    if (access(dir, F_OK) != 0) {
+        return; /* it is made at the start */
+    }
+    errno = 0;
+    int number = try_to_write(dir);
+    if (number != 0) {
+        check_line(check, false, "space", "nothing can be written in %s: %s", dir,
+                   strerror_r(number, reason, sizeof(reason)));
         return;
     }
-    check_permissions(check, "data directory", dir);
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (disk_ask(dir, &room)) {
+        disk_describe(&room, &text);
+    } else {
+        (void)buf_add_c(&text, "it is not known how much is free");
+    }
+    check_line(check, true, "space", "%s%s where %s is",
+               disk_is_low(&room) ? "warning: the disk is nearly full: " : "", buf_cstr(&text),
+               dir);
+    buf_done(&text);
 }
 
 static void check_running(struct check *check)
@@ -238,20 +364,43 @@ static void check_running(struct check *check)
     target_answer_done(&answer);
 }
 
+/* Is it apart from what belongs to the gateway itself? What is not there yet is told of below.
+ */
+static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
+{
+    const struct files_own own = {
+        .data_dir = check->target.data_dir,
+        .config_file = ng_str_of(config_file(gateway->config)),
+        .tls_key = config_text(gateway->config, "tls.key"),
+    };
+    struct call *call = call_new(gateway);
+    int rc = call != NULL ? files_try_root(call, root, &own) : NG_EINTERNAL;
+    if (rc == NG_EINVAL) {
+        struct ng_str text = command_call_message(call);
+        check_line(check, false, "root", "%.*s", (int)text.len, text.data);
+    }
+    call_unref(call);
+    return rc != NG_EINVAL;
+}
+
 /* All of them, whatever space they belong to: so not by way of the file service. */
 static void check_roots(struct check *check, struct gateway *gateway)
 {
     const struct ng_str *roots = NULL;
     size_t count = config_list(gateway->config, "roots", &roots);
+    bool named = config_is_set(gateway->config, "roots");
     for (size_t i = 0; i < count; i++) {
         struct buf path;
+        if (!check_root(check, gateway, roots[i])) {
+            continue;
+        }
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
         /* SPACE:/PATH; a relative path has slashes, too. */
         bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
         size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
         buf_init(&path, CHECK_ERROR_MAX);
         if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
-            check_permissions(check, "root", buf_cstr(&path));
+            check_permissions(check, "root", buf_cstr(&path), !named);
         } else {
             check_line(check, false, "root", "out of memory for its path");
         }
@@ -311,12 +460,16 @@ static void check_open(struct check *check)
         check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
         struct call *call = call_new(gateway);
         if (call != NULL) {
+            check_runners(check, gateway, call);
+            call_reset_result(call);
             check_health(check, gateway, call);
         } else {
             check_line(check, false, "documents", "out of memory for asking them");
         }
         call_unref(call);
-        check_roots(check, gateway);
+        if (!config_is_set(gateway->config, "roots")) {
+            check_roots(check, gateway); /* the default was just made */
+        }
     }
     gateway_close(gateway);
     buf_done(&error);
@@ -334,15 +487,24 @@ static void check_all(struct check *check)
         return;
     }
     check_data_dir(check);
-    bool owned = check->running || target_check_owner(&check->target) == COMMAND_OK;
-    bool opens = !check->running && owned && !check->failed;
-    check->failed = check->failed || !owned;
+    check_space(check);
+    if (!check->running) {
+        (void)target_check_owner(&check->target); /* tells how it is run as the right user */
+    }
+    if (check->running || config_is_set(check->described->config, "roots")) {
+        check_roots(check, check->described);
+    }
+    bool opens = !check->running && !check->failed;
     if (!opens) {
         check_listen(check, check->described);
     }
+    bool runs = keys_run_matters(check->described);
     gateway_close(check->described);
     if (check->running) {
         check_running(check);
+        if (runs) {
+            check_served_runners(check);
+        }
     } else if (opens) {
         check_open(check);
     }

@@ -11,7 +11,7 @@
 #include "target.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
-#define KEY_COLUMNS 9
+#define KEY_COLUMNS 10
 #define KEY_NEAR 3
 #define KEY_PREFIX "ng_"
 #define STATUS_BAD_REQUEST 400
@@ -152,6 +152,10 @@ static int key_add_body(const struct command_line *line, struct buf *out)
     key_name_text(&writer, "agent", line->words[1]);
     key_name_text(&writer, "role", line->role);
     key_name_text(&writer, "mode", line->mode);
+    if (line->run) {
+        json_name(&writer, "run");
+        json_bool(&writer, true);
+    }
     key_name_list(&writer, "spaces", line->key_spaces, line->key_space_count);
     key_name_list(&writer, "tools", line->key_tools, line->key_tool_count);
     key_name_text(&writer, "rate", line->rate);
@@ -179,6 +183,13 @@ static void key_join(const struct ng_value *array, const char *none, const char 
     }
 }
 
+/* Absent in the answer of an earlier gateway, where every key did. */
+static bool key_runs(const struct ng_value *key)
+{
+    const struct ng_value *run = json_get(key, "run");
+    return run == NULL || run->type == NG_TYPE_TRUE;
+}
+
 /* The key alone on stdout, for scripts; what a person wants to know on stderr. */
 static int key_show_new(const struct ng_value *key)
 {
@@ -201,9 +212,10 @@ static int key_show_new(const struct ng_value *key)
     }
     (void)buf_printf(
         &about,
-        ", expires %.*s.\nSend it as `Authorization: Bearer KEY`. It is shown only "
-        "this once:\n",
-        expires.len == 0 ? 5 : (int)expires.len, expires.len == 0 ? "never" : expires.data);
+        ", expires %.*s, %s run code.\nSend it as `Authorization: Bearer KEY`. It is shown "
+        "only this once:\n",
+        expires.len == 0 ? 5 : (int)expires.len, expires.len == 0 ? "never" : expires.data,
+        key_runs(key) ? "may" : "may not");
     (void)command_put(stderr, buf_str(&about));
     (void)fflush(stderr);
     buf_done(&about);
@@ -248,16 +260,18 @@ static int key_add(struct key_command *command)
 /* ---- list ---- */
 
 static const char *const key_titles[KEY_COLUMNS] = {
-    "ID", "AGENT", "ROLE", "MODE", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"};
+    "ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"};
 
 static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
 {
     static const char *const names[KEY_COLUMNS] = {
-        "id", "agent", "role", "mode", "spaces", "tools", "rate", "expires", "state"};
+        "id", "agent", "role", "mode", "run", "spaces", "tools", "rate", "expires", "state"};
     const struct ng_value *value = json_get(key, names[column]);
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
         key_join(value, "", ",", out);
+    } else if (strcmp(names[column], "run") == 0) {
+        (void)buf_add_c(out, key_runs(key) ? "yes" : "no");
     } else if (value != NULL && strcmp(names[column], "rate") == 0) {
         double rate = json_double(value);
         (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
@@ -483,7 +497,8 @@ static int key_check(const struct command_line *line, const struct key_verb *ver
                              line->words[1 + verb->word_count], verb->name);
     }
     bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
-                     line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL;
+                     line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL ||
+                     line->run;
     if (describes && !verb->adds) {
         return command_usage(line, "\"key %s\" takes none of the options that describe a key",
                              verb->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* command_mcp.c - notegate mcp: MCP on stdin and stdout, here or through the running gateway.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -52,11 +53,32 @@ static int mcp_open_tasks(struct gateway *gateway)
     return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
+/* The standard output is the protocol's alone: what a module prints goes to the standard error.
+ * -1: no descriptor is left. */
+static int mcp_take_stdout(void)
+{
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        command_error(
+            "the standard output cannot be taken: it is closed, or too many files are "
+            "open");
+    }
+    return fd;
+}
+
 int command_mcp(struct command_line *line)
 {
     struct auth_caller caller;
     struct target target;
     mcp_caller(line, &caller);
+    int out_fd = mcp_take_stdout();
+    if (out_fd < 0) {
+        return COMMAND_FAILED;
+    }
     int stop_fd = mcp_stop_fd();
     int rc = target_open(line, &target);
     /* The client need not read what is logged. */
@@ -67,8 +89,7 @@ int command_mcp(struct command_line *line)
         rc = COMMAND_FAILED;
     }
     if (rc == COMMAND_OK && target.gateway != NULL) {
-        struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, STDOUT_FILENO, stop_fd,
-                                  &caller};
+        struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, out_fd, stop_fd, &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");
@@ -76,7 +97,7 @@ int command_mcp(struct command_line *line)
             target_done(&target);
         }
     } else if (rc == COMMAND_OK) {
-        rc = mcp_relay_run(line, &target, stop_fd);
+        rc = mcp_relay_run(line, &target, out_fd, stop_fd);
     }
     if (rc == COMMAND_OK) {
         if (target.gateway != NULL) {
@@ -87,6 +108,7 @@ int command_mcp(struct command_line *line)
     if (stop_fd >= 0) {
         (void)close(stop_fd);
     }
+    (void)close(out_fd);
     log_queue_stop();
     return rc;
 }

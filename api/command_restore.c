@@ -9,6 +9,7 @@
 
 #include "archive.h"
 #include "commands.h"
+#include "files_pack.h"
 #include "str.h"
 #include "target.h"
 
@@ -23,6 +24,7 @@ struct restore_job {
     const struct ng_documents *backend;
     void *db;
     struct archive_counts counts;
+    const char *own_root; /* `files` in the data directory: made where it is missing */
 };
 
 static int restore_get(void *user, char *to, size_t room, size_t *ret_len)
@@ -65,8 +67,14 @@ static int restore_into(struct restore_job *job, struct call *call)
     struct archive_origin into = {
         .backend = job->backend, .db = job->db, .collection = restore_known, .user = job};
     struct archive_source source = {restore_get, restore_rewind, job};
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(job->gateway->config, "roots", &roots);
     buf_init(&error, RESTORE_ERROR_MAX);
-    int rc = archive_restore(&into, call, &source, &job->counts, &error);
+    int rc = unpack_new(roots, count, ng_str_of(job->own_root), &into.unpack, &error);
+    if (rc == NG_OK) {
+        rc = archive_restore(&into, call, &source, &job->counts, &error);
+    }
+    unpack_free(into.unpack);
     if (rc != NG_OK) {
         command_error("nothing was restored from %s: %s", job->line->words[0],
                       buf_cstr(&error));
@@ -117,6 +125,8 @@ static int restore_locked(struct restore_job *job)
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
     } else {
+        struct ng_str own = arena_printf(&job->line->arena, "%s/files", dir);
+        job->own_root = own.data == NULL ? "" : own.data;
         rc = restore_open(job);
         (void)close(lock_fd);
     }
@@ -166,10 +176,11 @@ static void restore_refuse(const struct restore_job *job)
 static void restore_report(const struct restore_job *job)
 {
     const struct archive_counts *counts = &job->counts;
-    printf(job->line->json ? "{\"documents\":%llu,\"revisions\":%llu,\"events\":%llu}\n"
-                           : "restored %llu documents, %llu revisions, %llu events\n",
+    printf(job->line->json
+               ? "{\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"files\":%llu}\n"
+               : "restored %llu documents, %llu revisions, %llu events, %llu files\n",
            (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
-           (unsigned long long)counts->events);
+           (unsigned long long)counts->events, (unsigned long long)counts->files);
 }
 
 int command_restore(struct command_line *line)

@@ -6,14 +6,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "command_user.h"
 #include "commands.h"
+#include "disk.h"
 #include "faces.h"
+#include "keys.h"
 #include "log.h"
 #include "log_queue.h"
 #include "reload.h"
@@ -34,6 +38,7 @@ struct serve {
     struct reload *reload;
     struct config_input input;
     sigset_t signals;
+    bool dropped; /* root's rights */
 };
 
 static void serve_signals(sigset_t *set)
@@ -177,6 +182,20 @@ static void serve_print_example(const struct serve *serve)
     }
 }
 
+/* To the log, so that it is known later, too. */
+static void serve_tell_runners(const struct serve *serve)
+{
+    struct gateway *gateway = serve->gateway;
+    struct call *call = keys_run_matters(gateway) ? call_new(gateway) : NULL;
+    struct buf text;
+    buf_init(&text, SERVE_ERROR_MAX);
+    if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
+        log_write(NG_LOG_INFO, "serve", "%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+    call_unref(call);
+}
+
 static void serve_wait(struct serve *serve)
 {
     for (;;) {
@@ -189,14 +208,78 @@ static void serve_wait(struct serve *serve)
     }
 }
 
+/* People and logs shall know what the gateway goes by. */
+static void serve_log_configuration(const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    if (passed != NULL) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "user %ld may not read the configuration %s: it is passed over",
+                  (long)geteuid(), passed);
+    }
+    log_write(NG_LOG_INFO, "serve", "configuration: %s",
+              file != NULL ? file : "no file; defaults, environment and flags");
+}
+
+/* A reload reads what the start has read: not what another user's environment leads to. */
+static int serve_keep_input(struct command_line *line, struct config_input *input,
+                            const struct config *config)
+{
+    const char *file = config_file(config);
+    size_t count = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **kept = arena_alloc(&line->arena, (count + 1) * sizeof(*kept));
+    struct ng_str copy = arena_copy(&line->arena, ng_str_of(file));
+    if (kept == NULL || (file != NULL && copy.data == NULL)) {
+        command_error("out of memory");
+        return COMMAND_FAILED;
+    }
+    memcpy(kept, environ, (count + 1) * sizeof(*kept));
+    input->environ = kept;
+    input->file = file == NULL ? NULL : copy.data;
+    return COMMAND_OK;
+}
+
+/* The rights of the user it is to run as, and a data directory that no other user gets into. */
+static int serve_settle(struct serve *serve, const struct target *target)
+{
+    struct buf error;
+    int rc = command_user_become(target->config, target->data_dir, &serve->dropped);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    buf_init(&error, SERVE_ERROR_MAX);
+    rc = gateway_check_data_dir(target->data_dir, &error);
+    if (rc != NG_OK) {
+        command_error("the data directory %s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+static void serve_warn_root(void)
+{
+    if (geteuid() == 0) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "this gateway runs as root, and so does all that its tools and kernels do: "
+                  "let it become a user with --user NAME (or `user` in the configuration)");
+    }
+}
+
 static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
                        struct buf *error)
 {
+    serve_log_configuration(*config);
+    serve_warn_root();
     int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
     if (rc != NG_OK) {
         return rc;
     }
     *config = NULL;
+    serve->gateway->serves_root = serve->dropped;
     reload_fit_files(serve->gateway);
     rc = reload_new(serve->gateway, &serve->input, &serve->reload);
     if (rc == NG_OK) {
@@ -225,7 +308,14 @@ int command_serve(struct command_line *line)
     /* Before any thread is there: they all inherit it, so that only this thread sees them. */
     serve_signals(&serve.signals);
     (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
+    /* A program that loses its parents stays below us, where it is known for one of ours. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (target_find(line, &target, &running) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    if (serve_keep_input(line, &serve.input, target.config) != COMMAND_OK ||
+        serve_settle(&serve, &target) != COMMAND_OK) {
+        target_done(&target);
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
@@ -249,7 +339,9 @@ int command_serve(struct command_line *line)
         log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
         clearerr(stdout);
     }
+    serve_tell_runners(&serve);
     serve_print_example(&serve);
+    disk_look(serve.gateway->disk); /* from then on upkeep does */
     serve_notify("READY=1");
     serve_wait(&serve);
     serve_stop(&serve);

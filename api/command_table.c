@@ -20,7 +20,7 @@ const struct command command_table[] = {
             "not "
             "wait for calls. SIGHUP reads the configuration again, takes over what can be "
             "changed while running and reports what cannot.",
-        .options = OPTION_CONFIG,
+        .options = OPTION_CONFIG | OPTION_SERVE,
         .run = command_serve,
     },
     {
@@ -97,26 +97,31 @@ const struct command command_table[] = {
         .name = "verify",
         .words = "",
         .summary = "Verify the integrity of the data",
-        .details = "Computes every revision again and compares it, its events and its "
-                   "references. One line for each fault; exit code 1 if there is one.",
+        .details =
+            "Computes every revision again and compares it, its events and its "
+            "references. One line for each fault; exit code 1 if there is one. Prints the "
+            "data directory that it read, and how much is in it. A directory without a "
+            "store is refused.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .run = command_verify,
         .needs_data = true,
     },
     {
         .name = "backup",
-        .words = "FILE",
+        .words = "FILE | -",
         .summary = "Write an online copy of all documents",
         .details =
             "One consistent state, taken while writes go on, in a format that every backend "
-            "can "
-            "restore: lines of JSON with hashes. It holds all documents with their history, "
-            "their "
-            "events and the journal where documents keep it; not the files in the roots, and "
-            "not "
-            "a journal in redis. FILE appears whole or not at all, and never in the place of a "
-            "file that exists, unless --force is given.",
-        .options = OPTION_CONFIG | OPTION_FORCE | OPTION_JSON,
+            "can restore: lines of JSON with hashes. It holds all documents with their "
+            "history, their events and the journal where documents keep it; not a journal in "
+            "redis. With --files it also holds the files below the configured roots, each as "
+            "it is when it is read; links and plugins' own folders are left out.\n\n"
+            "FILE appears whole or not at all, with mode 0600, and never in the place of a "
+            "file that exists, unless --force is given. With - the archive goes to stdout, "
+            "and what it holds is told on stderr; keep it only where the exit code is 0.\n\n"
+            "Prints the data directory that it read, and how much is in it. A directory "
+            "without a store is refused.",
+        .options = OPTION_CONFIG | OPTION_BACKUP | OPTION_FORCE | OPTION_JSON,
         .min_words = 1,
         .max_words = 1,
         .run = command_backup,
@@ -126,15 +131,34 @@ const struct command command_table[] = {
         .name = "restore",
         .words = "FILE",
         .summary = "Fill an empty store from a backup",
-        .details = "The whole file is verified (header, every line, hash and counts) before "
-                   "anything is "
-                   "kept. Refuses while a gateway serves the data directory and where the "
-                   "store is not "
-                   "empty.",
+        .details =
+            "The whole file is verified (header, every line, hash and counts) before "
+            "anything is kept. Refuses while a gateway serves the data directory and "
+            "where the store is not empty.\n\n"
+            "Files of a backup with --files go into the configured roots: the one of the "
+            "same space and path, else the one of the same place among its space's. A "
+            "file that is there with other content is never replaced: the restore is "
+            "refused and names it.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .min_words = 1,
         .max_words = 1,
         .run = command_restore,
+    },
+    {
+        .name = "test-backend",
+        .words = "MODULE [KEY=VALUE...]",
+        .summary = "Run the contract suite on a documents backend",
+        .details =
+            "For authors of backends. MODULE is a path, or the name of an installed backend; "
+            "KEY=VALUE words are its configuration. Each store is made in a new temporary "
+            "folder, "
+            "as data_dir; `{store}` in a value is what no other store of the run is called.\n\n"
+            "One line for each case. Each runs in a process of its own, so one that crashes or "
+            "hangs fails alone. Cases of optional members that the module does not offer are "
+            "skipped, and name the member. Exit code 0 where none fails, else 1.",
+        .min_words = 1,
+        .max_words = 8,
+        .run = command_test_backend,
     },
 };
 const size_t command_count = NG_COUNT(command_table);

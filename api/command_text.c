@@ -15,8 +15,9 @@ static const char command_about[] =
     "file tools over REST and MCP. A write that was acknowledged is never lost.";
 
 static const char command_sources[] =
-    "Configuration comes from a YAML file (--config, else notegate.yaml in the current "
-    "directory, else /etc/notegate/notegate.yaml), from the environment (NOTEGATE_ and the key "
+    "Configuration comes from a YAML file (--config, else notegate/notegate.yaml in "
+    "$XDG_CONFIG_HOME or ~/.config, else /etc/notegate/notegate.yaml), from the environment "
+    "(NOTEGATE_ and the key "
     "in capitals, _ for .) and from flags; the flag beats the environment, which beats the "
     "file. `notegate check --help-config` lists every key.";
 
@@ -210,7 +211,7 @@ void command_print_man(void)
     printf(".SH EXIT STATUS\n");
     man_text(command_exits, strlen(command_exits));
     printf(
-        "\n.SH FILES\n.TP\n.I notegate.yaml\nThe configuration, in the current directory or in "
+        "\n.SH FILES\n.TP\n.I notegate.yaml\nThe configuration, in ~/.config/notegate or in "
         "/etc/notegate.\n.TP\n.I notegate.sock\nThe Unix socket of a serving gateway, in its "
         "data directory; its callers are the owner.\n");
 }

@@ -43,6 +43,32 @@ static int verify_there(struct target *target, struct buf *out)
     return rc;
 }
 
+static int64_t verify_number(const struct ng_value *value, const char *name)
+{
+    int64_t number = 0;
+    const struct ng_value *found = json_get(value, name);
+    return found != NULL && json_integer(found, &number) == NG_OK ? number : 0;
+}
+
+/* "/var/lib/notegate (sqlite): 2 documents, ..." */
+static void verify_show_store(const struct ng_value *value)
+{
+    const struct ng_value *dir = json_get(value, "data_dir");
+    const struct ng_value *backend = json_get(value, "backend");
+    if (dir == NULL || backend == NULL) {
+        return; /* a gateway of before */
+    }
+    printf("%.*s (%.*s)", (int)dir->text.len, dir->text.data, (int)backend->text.len,
+           backend->text.data);
+    if (json_get(value, "documents") != NULL) {
+        printf(": %lld documents, %lld revisions, %lld events",
+               (long long)verify_number(value, "documents"),
+               (long long)verify_number(value, "revisions"),
+               (long long)verify_number(value, "events"));
+    }
+    printf("\n");
+}
+
 /* The report for people: a line for each fault. */
 static int verify_show(const struct command_line *line, const struct buf *report)
 {
@@ -70,6 +96,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         if (count > shown) {
             printf("... and %lld more\n", (long long)(count - shown));
         }
+        verify_show_store(value);
         if (count == 0) {
             printf("everything is in order\n");
         } else {

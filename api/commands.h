@@ -14,5 +14,6 @@ int command_check(struct command_line *line);
 int command_verify(struct command_line *line);
 int command_backup(struct command_line *line);
 int command_restore(struct command_line *line);
+int command_test_backend(struct command_line *line);
 
 #endif

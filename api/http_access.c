@@ -159,6 +159,8 @@ void http_access_end(struct http_request *request, bool whole)
     char shown[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str path = shown_path(request, shown);
     int status = request->answered ? request->reply.status : 0;
+    char sentence_path[HTTP_ACCESS_PATH_MAX + 1];
+    log_record_shown(sentence_path, sizeof(sentence_path), path);
     log_record_begin(&record, LOG_ACCESS);
     log_record_text(&record, "remote", remote(request->connection, address));
     log_record_text(&record, "method", ng_str_of(method));
@@ -177,5 +179,5 @@ void http_access_end(struct http_request *request, bool whole)
     log_record_text(&record, "request_id", absent_if_empty(request->request_id));
     log_record_text(&record, "traceparent", absent_if_empty(access->traceparent));
     log_record_text(&record, "user_agent", absent_if_empty(access->user_agent));
-    log_record_end(&record, "%s %.*s %d", method, (int)path.len, path.data, status);
+    log_record_end(&record, "%s %s %d", method, sentence_path, status);
 }

@@ -180,6 +180,15 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
     ret->path = str_make(ret->memory, decoded);
     if (mark != NULL) {
         size_t query_len = len - path_len - 1;
+        size_t count = 1;
+        for (size_t i = 0; i < query_len; i++) {
+            count += mark[1 + i] == '&' ? 1 : 0;
+        }
+        if (count > HTTP_PARAMETERS_MAX) {
+            return fault_set(fault, NG_ETOOLARGE, false,
+                             "The query has %zu parameters, at most %d are taken", count,
+                             HTTP_PARAMETERS_MAX);
+        }
         memcpy(ret->memory + decoded, mark + 1, query_len);
         ret->query = str_make(ret->memory + decoded, query_len);
     }
@@ -211,9 +220,8 @@ bool http_query_next(struct ng_str *query, struct ng_str *ret_name, struct ng_st
 /* ---- headers ---- */
 
 enum header_flags {
-    HEADER_ONCE = 1,  /* a second one is refused */
-    HEADER_FATAL = 2, /* ... and the framing is in doubt */
-    HEADER_PROXY = 4  /* only a proxy adds it */
+    HEADER_ONCE = 1, /* a second one is refused */
+    HEADER_FATAL = 2 /* ... and the framing is in doubt */
 };
 
 struct header {
@@ -229,14 +237,11 @@ struct header {
     }
 
 static const struct header known[] = {
-    HEADER("via", proxied, HEADER_PROXY),
     HEADER("host", host, HEADER_ONCE | HEADER_FATAL),
     HEADER("accept", accept, 0),
     HEADER("expect", expect, HEADER_ONCE),
     HEADER("origin", origin, HEADER_ONCE),
     HEADER("mcp-name", mcp_name, HEADER_ONCE),
-    HEADER("forwarded", proxied, HEADER_PROXY),
-    HEADER("x-real-ip", proxied, HEADER_PROXY),
     HEADER("mcp-method", mcp_method, HEADER_ONCE),
     HEADER("user-agent", user_agent, 0),
     HEADER("traceparent", traceparent, 0),
@@ -256,8 +261,6 @@ static const struct header known[] = {
     HEADER("access-control-request-method", preflight_method, HEADER_ONCE),
     HEADER("access-control-request-headers", preflight_headers, HEADER_ONCE),
 };
-
-#define FORWARDED_PREFIX "x-forwarded-"
 
 static int header_chars(struct ng_str name, struct ng_str value, struct http_fault *fault)
 {
@@ -311,18 +314,11 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
     for (size_t i = 0; i < NG_COUNT(known); i++) {
         const struct header *header = &known[i];
         if (header->len == name.len && same_folded(name, str_make(header->name, header->len))) {
-            if ((header->flags & HEADER_PROXY) != 0) {
-                headers->proxied = header->name;
-                return NG_OK;
-            }
             return header_take(headers, header, value, fault);
         }
     }
-    size_t prefix = sizeof(FORWARDED_PREFIX) - 1;
-    if (name.len > prefix &&
-        same_folded(str_make(name.data, prefix), ng_str_of(FORWARDED_PREFIX))) {
-        headers->proxied = "x-forwarded-...";
-    }
+    const char *proxy = http_proxy_header(name);
+    headers->proxied = proxy == NULL ? headers->proxied : proxy;
     return NG_OK;
 }
 

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "auth_peer.h"
+#include "auth_started.h"
 #include "http_request.h"
 #include "http_server.h"
 #include "metrics.h"
+#include "trust.h"
 
 long long http_now_ms(void)
 {
@@ -66,6 +68,7 @@ struct http_connection *http_connection_new(struct http_server *server,
     connection->mhd = mhd;
     connection->fd = fd;
     connection->auth.is_socket = is_socket;
+    connection->since_ticks = auth_started_ticks();
     atomic_init(&connection->refs, 1);
     atomic_init(&connection->since_ms, http_now_ms());
     struct http_request *request = &connection->request;
@@ -85,6 +88,7 @@ void http_connection_unref(struct http_connection *connection)
         return;
     }
     struct http_server *server = connection->server;
+    http_watch_forget(&server->watch, connection);
     connection->request.abandoned = false;
     http_request_end(&connection->request);
     buf_done(&connection->request.reply.body);
@@ -92,11 +96,9 @@ void http_connection_unref(struct http_connection *connection)
     (void)atomic_fetch_sub(&server->held, 1); /* the server may be gone now */
 }
 
-void http_connection_identify(struct http_connection *connection)
+/* Which user is at the other end. */
+static void identify_user(struct http_connection *connection)
 {
-    if (connection->auth_known) {
-        return;
-    }
     connection->auth_known = true;
     if (connection->auth.is_socket) {
         return;
@@ -115,10 +117,45 @@ void http_connection_identify(struct http_connection *connection)
     if (!connection->auth.is_loopback) {
         return;
     }
-    uid_t uid = 0;
-    int rc = auth_peer_find(&connection->peer, &connection->local, &uid);
-    connection->auth.is_own_user = rc == NG_OK && uid == geteuid();
+    int rc = auth_peer_find(&connection->peer, &connection->local, &connection->at_peer);
+    uid_t uid = connection->at_peer.uid;
+    bool own = uid == geteuid() || (uid == 0 && connection->server->gateway->serves_root);
+    connection->auth.is_own_user = rc == NG_OK && own && trust_knows_user(uid);
     /* Then the next request asks again. */
     connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
     connection->auth_known = !connection->auth.is_unknown;
+}
+
+/* Whether it is a program that the gateway started: only where it would get in without a key,
+ * as this looks through processes. */
+static void identify_started(struct http_connection *connection)
+{
+    enum auth_started started = AUTH_STARTED_NO;
+    if (connection->auth.is_socket) {
+        struct ucred peer;
+        socklen_t size = sizeof(peer);
+        started = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0
+                      ? AUTH_STARTED_UNKNOWN
+                      : auth_started_process(peer.pid, connection->since_ticks);
+    } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
+        return;
+    } else if (connection->at_peer.inode != 0 &&
+               (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
+        /* A program of ours cannot become another user unless we are root. */
+        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
+                                      &connection->server->recent_peers);
+    }
+    connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;
+    connection->auth.is_started = started == AUTH_STARTED_YES;
+    connection->started_known = started != AUTH_STARTED_UNKNOWN;
+}
+
+void http_connection_identify(struct http_connection *connection)
+{
+    if (!connection->auth_known) {
+        identify_user(connection);
+    }
+    if (connection->auth_known && !connection->started_known) {
+        identify_started(connection);
+    }
 }

@@ -160,3 +160,12 @@ int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct
     *ret_fd = fd;
     return rc;
 }
+
+void http_listen_end(const char *data_dir, const char *name)
+{
+    int dir = open(data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0) {
+        (void)unlinkat(dir, name, 0);
+        (void)close(dir);
+    }
+}

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "http_server.h"
 #include "http_stream_face.h"
@@ -33,9 +32,6 @@ void http_reply_clear(struct http_request *request)
     struct http_reply *reply = &request->reply;
     struct buf body = reply->body;
     buf_clear(&body);
-    if (reply->has_file) {
-        (void)close(reply->file_fd);
-    }
     http_stream_drop(reply->stream);
     memset(reply, 0, sizeof(*reply));
     reply->body = body;
@@ -152,12 +148,6 @@ static struct MHD_Response *make_response(struct http_request *request)
         reply->stream = stream == NULL ? reply->stream : NULL;
         return stream;
     }
-    if (reply->has_file) {
-        struct MHD_Response *file =
-            MHD_create_response_from_fd64(reply->file_size, reply->file_fd);
-        reply->has_file = file == NULL; /* else the response closes it */
-        return file;
-    }
     if (reply->fixed.data != NULL) {
         void *data = (void *)(uintptr_t)reply->fixed.data; /* PERSISTENT: only read */
         return MHD_create_response_from_buffer(reply->fixed.len, data, MHD_RESPMEM_PERSISTENT);
@@ -213,7 +203,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
     }
-    if (reply->close || atomic_load(&request->gateway->stopping)) {
+    /* libmicrohttpd takes a bare LF for the end of a chunk's size line, where a proxy may read
+     * on: what follows a chunked body is never believed to be another request. */
+    if (reply->close || request->headers.chunked || atomic_load(&request->gateway->stopping)) {
         ok = ok && add(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
     return ok;
@@ -269,9 +261,10 @@ static bool add_cors(struct http_request *request, struct MHD_Response *response
 }
 
 /* Nothing on the way may keep events back. */
-static bool add_stream(struct MHD_Response *response)
+static bool add_stream(const struct http_reply *reply, struct MHD_Response *response)
 {
-    return add(response, MHD_HTTP_HEADER_CONTENT_TYPE, STREAM_TYPE) &&
+    const char *type = reply->content_type == NULL ? STREAM_TYPE : reply->content_type;
+    return add(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
            add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
            add(response, "X-Accel-Buffering", "no");
 }
@@ -283,7 +276,7 @@ static bool add_headers(struct http_request *request, struct MHD_Response *respo
     bool ok = add(response, "X-Request-Id", request->request_id) &&
               add(response, "X-Content-Type-Options", "nosniff");
     if (is_stream) {
-        ok = ok && add_stream(response);
+        ok = ok && add_stream(reply, response);
     } else if (reply->status != MHD_HTTP_NO_CONTENT && reply->status != MHD_HTTP_NOT_MODIFIED &&
                reply->status != MHD_HTTP_ACCEPTED) {
         ok = ok && add(response, MHD_HTTP_HEADER_CONTENT_TYPE,
@@ -317,9 +310,7 @@ bool http_reply_send(struct http_request *request)
             return false;
         }
     }
-    uint64_t body_bytes = reply->has_file             ? reply->file_size
-                          : reply->fixed.data != NULL ? reply->fixed.len
-                                                      : reply->body.len;
+    uint64_t body_bytes = reply->fixed.data != NULL ? reply->fixed.len : reply->body.len;
     bool is_stream = reply->stream != NULL;
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {

@@ -10,105 +10,12 @@
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
-#include "json.h"
 #include "keys.h"
-#include "places.h"
 #include "routes.h"
 #include "str.h"
 
 /* Of a wrong value that a sentence shows. */
 #define SHOWN_MAX 80
-/* First memory of a body. */
-#define BODY_FIRST 1024
-/* A body so short is not weighed: as a tree it is not large either. */
-#define BODY_UNWEIGHED 256
-
-/* ---- the body's memory ---- */
-
-static void body_unref(void *object)
-{
-    struct http_body *body = object;
-    if (body == NULL || atomic_fetch_sub(&body->refs, 1) != 1) {
-        return;
-    }
-    if (body->counted > 0) {
-        places_give_many(body->gateway->buffered, str_make(body->agent, body->agent_len),
-                         body->counted);
-        (void)metrics_use(body->gateway->metrics, METRICS_BUFFERED, -(int64_t)body->counted);
-    }
-    free(body);
-}
-
-/* Counts what a body of `cap` bytes takes of limits.buffered, of which one agent has half. */
-static int body_count(struct http_request *request, struct http_body *body, size_t cap)
-{
-    struct gateway *gateway = request->gateway;
-    size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
-    if (more == 0) {
-        return NG_OK;
-    }
-    if (body->counted == 0) {
-        struct ng_str agent =
-            request->authenticated ? request->caller.agent : str_make(NULL, 0);
-        body->agent_len = agent.len < sizeof(body->agent) ? agent.len : sizeof(body->agent);
-        if (body->agent_len > 0) {
-            memcpy(body->agent, agent.data, body->agent_len);
-        }
-    }
-    size_t limit = atomic_load(&gateway->limits.buffered);
-    int rc = places_take_many(gateway->buffered, str_make(body->agent, body->agent_len),
-                              body->counted, more, limit);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    int64_t used = metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)more);
-    body->counted += more;
-    return used > (int64_t)limit ? NG_EBUSY : NG_OK;
-}
-
-static int body_room(struct http_request *request, size_t need)
-{
-    struct http_body *old = request->body;
-    if (old != NULL && old->cap >= need) {
-        return NG_OK;
-    }
-    size_t cap = old == NULL ? BODY_FIRST : old->cap;
-    while (cap < need) {
-        cap *= 2; /* need is at most limits.body, far from overflow */
-    }
-    struct http_body *body = alloc_resize(old, sizeof(*body) + cap);
-    if (body == NULL) {
-        return NG_EINTERNAL;
-    }
-    if (old == NULL) {
-        atomic_init(&body->refs, 1);
-        body->len = 0;
-        body->counted = 0;
-        body->gateway = request->gateway;
-    }
-    body->cap = cap;
-    request->body = body;
-    return body_count(request, body, cap);
-}
-
-/* As a tree a body takes far more memory than as a text: `1,` becomes a value. That counts as
- * well, before it is parsed. */
-static int body_weigh(struct http_request *request)
-{
-    struct http_body *body = request->body;
-    if (body == NULL || body->len <= BODY_UNWEIGHED) {
-        return NG_OK;
-    }
-    size_t values = json_count_values(http_request_text(request));
-    return body_count(request, body, body->cap + values * sizeof(struct ng_value));
-}
-
-static void body_drop(struct http_request *request)
-{
-    body_unref(request->body);
-    request->body = NULL;
-}
-
 static void fault(struct http_request *request, int rc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -121,7 +28,7 @@ static void fault(struct http_request *request, int rc, const char *format, ...)
         (void)vsnprintf(request->fault.text, sizeof(request->fault.text), format, args);
         va_end(args);
     }
-    body_drop(request);
+    http_body_drop(request);
 }
 
 /* How many bytes of a wrong value a sentence shows. */
@@ -157,31 +64,11 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
         fault_too_large(request);
         return true;
     }
-    int rc = body_room(request, (size_t)request->received);
+    int rc = http_body_add(request, data, len);
     if (rc != NG_OK) {
         fault_no_room(request, rc);
-    } else {
-        memcpy(request->body->data + request->body->len, data, len);
-        request->body->len += len;
     }
     return true;
-}
-
-struct ng_str http_request_text(const struct http_request *request)
-{
-    if (request->body == NULL) {
-        return ng_str_of("");
-    }
-    return str_make(request->body->data, request->body->len);
-}
-
-int http_request_keep_body(struct http_request *request, struct call *call)
-{
-    if (request->body == NULL) {
-        return NG_OK;
-    }
-    atomic_fetch_add(&request->body->refs, 1);
-    return call_pin(call, body_unref, request->body); /* which releases it if it fails */
 }
 
 /* ---- the headers ---- */
@@ -208,9 +95,7 @@ void http_request_begin(struct http_request *request, const char *target)
     request->request_id[0] = '\0';
     atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
     http_reply_clear(request);
-    if (request->body != NULL) {
-        request->body->len = 0;
-    }
+    http_body_begin(request);
     (void)http_check_target(target, &request->target, &request->fault);
 }
 
@@ -222,7 +107,7 @@ static bool add_fault(struct http_request *request, const struct http_fault *fou
     bool fatal = request->fault.fatal || found->fatal;
     if (first) {
         request->fault = *found;
-        body_drop(request);
+        http_body_drop(request);
     }
     request->fault.fatal = fatal;
     return fatal;
@@ -323,6 +208,30 @@ static int check_names(struct http_request *request)
     return NG_EFORBIDDEN;
 }
 
+/* The connection counts for the agent whose key came on it. */
+static void count_connection(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    int rc = NG_OK;
+    if (request->caller.key != NULL && !connection->auth.is_socket) {
+        rc = http_watch_agent(&request->server->watch, connection, request->caller.agent);
+    }
+    if (rc == NG_OK) {
+        atomic_store_explicit(&connection->trusted, true, memory_order_relaxed);
+        return;
+    }
+    unsigned limit = atomic_load(&request->gateway->limits.connections);
+    request->fault.fatal = true;
+    if (rc == NG_EBUSY) {
+        fault(request, rc,
+              "This agent has %u connections open, its half of limits.connections; close some "
+              "of them, or send several requests over one",
+              limit - limit / 2);
+    } else {
+        fault(request, rc, "Out of memory");
+    }
+}
+
 static int check_caller(struct http_request *request)
 {
     struct auth_refusal refusal;
@@ -344,7 +253,7 @@ static int check_caller(struct http_request *request)
             request->caller.traceparent = request->headers.traceparent;
         }
         http_access_caller(request, NULL);
-        atomic_store_explicit(&request->connection->trusted, true, memory_order_relaxed);
+        count_connection(request);
         return NG_OK;
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
@@ -466,7 +375,7 @@ int http_request_run(struct http_request *request)
 {
     check_caller_again(request);
     if (request->fault.rc == NG_OK) {
-        int rc = body_weigh(request);
+        int rc = http_body_weigh(request);
         if (rc != NG_OK) {
             fault_no_room(request, rc);
         }
@@ -490,7 +399,9 @@ void http_request_finish(struct http_request *request)
 {
     if (request->abandoned) {
         request->reply.close = true;
-        (void)http_reply_error(request, NG_EBUSY, NULL, "The gateway is stopping");
+        bool stopping = atomic_load(&request->server->stopping);
+        (void)http_reply_error(request, stopping ? NG_EBUSY : NG_ECANCELLED, NULL, "%s",
+                               stopping ? "The gateway is stopping" : "The client left");
         return;
     }
     request->route->finish(request);
@@ -504,6 +415,16 @@ void http_request_done(struct http_request *request)
         http_server_resume(request);
     }
     http_connection_unref(connection);
+}
+
+bool http_request_abandon(struct http_request *request)
+{
+    int suspended = HTTP_SUSPENDED;
+    if (!atomic_compare_exchange_strong(&request->stage, &suspended, HTTP_ABANDONED)) {
+        return false;
+    }
+    http_server_resume(request);
+    return true;
 }
 
 void http_request_call_done(struct call *call, void *user)
@@ -533,14 +454,14 @@ void http_request_end(struct http_request *request)
     if (request->built.data != NULL) {
         buf_done(&request->built);
     }
-    if (request->reply.has_file || request->reply.stream != NULL) {
+    if (request->reply.stream != NULL) {
         http_reply_clear(request);
     }
     struct http_body *body = request->body;
     bool last = atomic_load(&request->connection->refs) == 0;
     if (body != NULL && (last || body->cap > HTTP_KEEP_BYTES || body->counted > 0 ||
                          atomic_load(&body->refs) != 1)) {
-        body_drop(request);
+        http_body_drop(request);
     }
     if (request->reply_counted > 0) {
         (void)metrics_use(request->gateway->metrics, METRICS_BUFFERED,

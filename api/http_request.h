@@ -12,8 +12,11 @@
 #include <netinet/in.h>
 
 #include "auth.h"
+#include "auth_peer.h"
 #include "http_access.h"
+#include "http_body.h"
 #include "http_check.h"
+#include "http_watch.h"
 #include "mcp_http.h"
 
 struct MHD_Connection;
@@ -21,28 +24,11 @@ struct http_server;
 struct http_request;
 struct route;
 
-/* A body up to this size keeps its memory for the connection's next request; answers too. */
-#define HTTP_KEEP_BYTES ((size_t)8 * 1024)
-/* Bodies and answers up to this size are not counted in limits.buffered: limits.connections
- * bounds them. */
-#define HTTP_UNCOUNTED_BYTES ((size_t)4 * 1024)
 /* A body over limits.body is read on and thrown away up to this, so that its sender can read
  * the answer; what is longer is cut off. */
 #define HTTP_DISCARD_BYTES ((uint64_t)64 * 1024 * 1024)
 /* Seconds in Retry-After where nobody knows better. */
 #define HTTP_RETRY_AFTER_S 1
-
-/* A body's memory: shared by the connection and the calls that still look at it. */
-struct http_body {
-    atomic_int refs;
-    size_t cap;
-    size_t len;
-    size_t counted; /* bytes of it in limits.buffered */
-    size_t agent_len;
-    char agent[64]; /* whose bytes they are */
-    struct gateway *gateway;
-    char data[];
-};
 
 /* Static memory in, except `body`. */
 struct http_reply {
@@ -60,17 +46,14 @@ struct http_reply {
     bool authenticate;          /* WWW-Authenticate */
     const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
     const char *session_id;     /* of MCP, or NULL */
-    struct http_stream *stream; /* instead of `body`: events (a reference) */
-    bool has_file;              /* instead of `body`: an open file, which the answer closes */
-    int file_fd;
-    uint64_t file_size;
+    struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
 };
 
 enum http_stage {
     HTTP_RUNNING = 0, /* on the event loop */
     HTTP_SUSPENDED,   /* the connection waits for http_request_done() */
     HTTP_DONE,        /* http_request_done() came */
-    HTTP_ABANDONED    /* the server stops and waits no longer */
+    HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
 };
 
 /* What a connection is at, for the watch. */
@@ -128,11 +111,18 @@ struct http_connection {
     atomic_bool trusted;        /* one of its requests was let in */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
     struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
-    struct call *watched;       /* under the watch's lock: cancelled when the client leaves */
+    struct http_wait waits;     /* under the watch's lock: with a reference of the call */
     long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
     bool half_closed, left;     /* the watch's */
+    bool is_behind;             /* the watch's: closed, but what it began still runs */
+    /* Whose key came on it last, and who it counts for; written under the watch's lock. "":
+     * nobody's. */
+    char agent[HTTP_AGENT_MAX];
+    size_t agent_len;
     struct auth_connection auth;
-    bool auth_known;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
     char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
     struct http_request request;
@@ -164,12 +154,12 @@ void http_request_end(struct http_request *request);
 /* The end of what was pending; any thread, exactly once, possibly before http_request_run()
  * returned. */
 void http_request_done(struct http_request *request);
+/* The connection waits no longer: it is answered and closed, its memory stays until
+ * http_request_done(). Any thread. False: it is not suspended, or done. */
+bool http_request_abandon(struct http_request *request);
 /* call->done of calls that a route dispatches; user: the request. */
 void http_request_call_done(struct call *call, void *user);
 
-struct ng_str http_request_text(const struct http_request *request); /* the body */
-/* The body lives as long as the call does. */
-int http_request_keep_body(struct http_request *request, struct call *call);
 /* A call made for this request, with its caller. NULL: the failure is in the reply. */
 struct call *http_request_call(struct http_request *request);
 

@@ -103,6 +103,19 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     }
 }
 
+/*
+ * libmicrohttpd makes a record of each parameter of a query in the connection's memory, and
+ * where that is used up the request hangs until it times out. Nothing here reads these records,
+ * so the library sees an empty query (the text is its own copy).
+ */
+static void hide_query(const char *uri)
+{
+    char *mark = (char *)(uintptr_t)strchr(uri, '?');
+    if (mark != NULL) {
+        mark[1] = '\0';
+    }
+}
+
 /* The request line, before libmicrohttpd decodes it. The result is the request's context. */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -112,6 +125,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         atomic_store_explicit(&connection->asked, true, memory_order_relaxed);
         http_connection_phase(connection, HTTP_PHASE_HEAD);
         http_request_begin(&connection->request, uri);
+        hide_query(uri);
     }
     return connection;
 }
@@ -156,11 +170,7 @@ static enum MHD_Result send_reply(struct http_request *request)
 /* Its call does not come back: the client gets an answer, the call keeps its memory. */
 static void abandon(struct http_connection *connection)
 {
-    int suspended = HTTP_SUSPENDED;
-    if (atomic_compare_exchange_strong(&connection->request.stage, &suspended,
-                                       HTTP_ABANDONED)) {
-        MHD_resume_connection(connection->mhd);
-    }
+    (void)http_request_abandon(&connection->request);
 }
 
 /*
@@ -171,8 +181,13 @@ static void abandon(struct http_connection *connection)
 static void suspend(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
-    http_watch_suspend(&connection->server->watch, connection,
-                       request->call != NULL ? request->call : request->mcp.call);
+    struct http_wait wait = {.call = request->call};
+    if (request->mcp_used) {
+        wait.call = request->mcp.call;
+        wait.left = request->mcp.left;
+        wait.user = request->mcp.left_user;
+    }
+    http_watch_suspend(&connection->server->watch, connection, &wait);
     http_connection_phase(connection, HTTP_PHASE_WORKING);
     MHD_suspend_connection(connection->mhd);
     int running = HTTP_RUNNING;
@@ -498,6 +513,9 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     quiesce(server->tcp);
     quiesce(server->local);
+    if (server->local != NULL) {
+        http_listen_end(server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
+    }
     if (server->watching) {
         mcp_tasks_stop(server->gateway, false);
         if (server->tcp != NULL) {
@@ -516,10 +534,10 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     end_daemon(server->tcp, server->tcp_fd);
     end_daemon(server->local, server->local_fd);
+    wait_released(server);
     if (server->watching) {
         http_watch_stop(&server->watch);
     }
-    wait_released(server);
     mcp_http_free(server->mcp);
     auth_free(server->auth);
     http_tls_free(server->tls);

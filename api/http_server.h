@@ -4,6 +4,7 @@
 #define NOTEGATE_API_HTTP_SERVER_H
 
 #include "auth.h"
+#include "auth_started.h"
 #include "faces.h"
 #include "http_check.h"
 #include "http_watch.h"
@@ -21,6 +22,7 @@ struct reload;
 struct http_server {
     struct gateway *gateway;
     struct auth *auth;
+    struct auth_started_recent recent_peers; /* of the thread that serves TCP */
     struct mcp_http *mcp;
     struct http_tls *tls;                     /* of the TCP listener; NULL: plain */
     _Atomic(const struct http_names *) names; /* whom it answers to; a reload changes it */

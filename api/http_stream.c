@@ -176,9 +176,12 @@ static bool stream_fill(struct http_stream *stream)
         return false;
     }
     int state = stream->source.fill(stream->user, &stream->pending);
-    stream->last = state == HTTP_STREAM_END || ending;
+    stream->last = state == HTTP_STREAM_END || (ending && !stream->source.plain);
     stream_count(stream, stream->pending.len);
-    return stream->pending.rc == NG_OK;
+    /* Half of what is no list of events must not pass for the whole. */
+    bool half = state == HTTP_STREAM_BROKEN ||
+                (ending && state != HTTP_STREAM_END && stream->source.plain);
+    return stream->pending.rc == NG_OK && !half;
 }
 
 /* The source has nothing. True: the connection is suspended. */
@@ -186,7 +189,7 @@ static bool stream_sleep(struct http_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     /* The first bytes go out at once: they bring the headers with them. */
-    bool comment = stream->comment_due || !stream->begun;
+    bool comment = !stream->source.plain && (stream->comment_due || !stream->begun);
     bool sleep = !comment && !stream->woken && !stream->ending && !stream->cut;
     stream->comment_due = false;
     if (sleep) {

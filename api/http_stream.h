@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http_stream.h - answers whose end is not known when they begin: server-sent events.
+ * http_stream.h - answers whose end is not known when they begin: server-sent events, a backup.
  *
  * A route (or MCP) makes a stream over a source of its own and gives it to the reply; the HTTP
  * face sends headers, asks the source for bytes whenever the client takes some, and sleeps when
@@ -26,8 +26,9 @@ struct key;
 #define HTTP_STREAM_SEND_BUFFER (48 * 1024)
 
 enum http_stream_state {
-    HTTP_STREAM_OPEN = 0, /* more may come; nothing added: asleep until http_stream_wake() */
-    HTTP_STREAM_END = 1   /* what was added is the last */
+    HTTP_STREAM_OPEN = 0,  /* more may come; nothing added: asleep until http_stream_wake() */
+    HTTP_STREAM_END = 1,   /* what was added is the last */
+    HTTP_STREAM_BROKEN = 2 /* it cannot go on: the connection ends before the answer does */
 };
 
 struct http_stream_source {
@@ -38,6 +39,8 @@ struct http_stream_source {
      * key was revoked, the gateway stops, or the end was sent. fill() is not called any more
      * when it begins. Any thread, no lock held. */
     void (*closed)(void *user);
+    /* Bytes of another type than events: nothing is put between them. */
+    bool plain;
 };
 
 /* With one reference. key: the caller's, or NULL; the stream ends when it is revoked or expires

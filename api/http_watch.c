@@ -12,7 +12,8 @@
 #include "http_request.h"
 #include "http_server.h"
 #include "http_stream_face.h"
-#include "registry.h"
+#include "places.h"
+#include "str.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
@@ -22,15 +23,45 @@
 #define PROBE_INTERVAL_S 5
 #define PROBE_COUNT 3
 
+static struct ng_str agent_of(const struct http_connection *connection)
+{
+    return str_make(connection->agent, connection->agent_len);
+}
+
+static void list_add(struct http_connection **first, struct http_connection *connection)
+{
+    connection->prev = NULL;
+    connection->next = *first;
+    if (*first != NULL) {
+        (*first)->prev = connection;
+    }
+    *first = connection;
+}
+
+static void list_remove(struct http_connection **first, struct http_connection *connection)
+{
+    if (connection->prev != NULL) {
+        connection->prev->next = connection->next;
+    } else {
+        *first = connection->next;
+    }
+    if (connection->next != NULL) {
+        connection->next->prev = connection->prev;
+    }
+}
+
+static void give_place(struct http_watch *watch, struct http_connection *connection)
+{
+    if (connection->agent_len > 0) {
+        places_give(watch->agents, agent_of(connection));
+        connection->agent_len = 0;
+    }
+}
+
 void http_watch_add(struct http_watch *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
-    connection->prev = NULL;
-    connection->next = watch->first;
-    if (watch->first != NULL) {
-        watch->first->prev = connection;
-    }
-    watch->first = connection;
+    list_add(&watch->first, connection);
     connection->turn = watch->added++;
     if (watch->count++ == 0) {
         pthread_cond_signal(&watch->wake);
@@ -38,29 +69,61 @@ void http_watch_add(struct http_watch *watch, struct http_connection *connection
     pthread_mutex_unlock(&watch->lock);
 }
 
+/* What it left behind keeps its agent's place: else leaving would be a way to run more. */
 void http_watch_remove(struct http_watch *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
-    if (connection->prev != NULL) {
-        connection->prev->next = connection->next;
-    } else {
-        watch->first = connection->next;
-    }
-    if (connection->next != NULL) {
-        connection->next->prev = connection->prev;
-    }
+    list_remove(&watch->first, connection);
     watch->count--;
+    if (connection->is_behind) {
+        list_add(&watch->behind, connection);
+    } else {
+        give_place(watch, connection);
+    }
     pthread_mutex_unlock(&watch->lock);
 }
 
-void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
-                        struct call *call)
+void http_watch_forget(struct http_watch *watch, struct http_connection *connection)
 {
-    if (call != NULL) {
-        call_ref(call);
+    if (!connection->is_behind) {
+        return;
     }
     pthread_mutex_lock(&watch->lock);
-    connection->watched = call;
+    list_remove(&watch->behind, connection);
+    give_place(watch, connection);
+    pthread_mutex_unlock(&watch->lock);
+    call_unref(connection->waits.call);
+}
+
+int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
+                     struct ng_str agent)
+{
+    if (str_equal(agent, agent_of(connection)) || agent.len > sizeof(connection->agent)) {
+        return NG_OK; /* only this thread writes it */
+    }
+    size_t limit = atomic_load(&connection->request.gateway->limits.connections);
+    int rc = places_take(watch->agents, agent, limit);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&watch->lock);
+    if (connection->agent_len > 0) {
+        places_give(watch->agents, agent_of(connection));
+    }
+    memcpy(connection->agent, agent.data, agent.len);
+    connection->agent_len = agent.len;
+    pthread_mutex_unlock(&watch->lock);
+    return NG_OK;
+}
+
+void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
+                        const struct http_wait *wait)
+{
+    if (wait->call != NULL) {
+        call_ref(wait->call);
+    }
+    pthread_mutex_lock(&watch->lock);
+    connection->waits = *wait;
     connection->left = false;
     pthread_mutex_unlock(&watch->lock);
 }
@@ -68,8 +131,10 @@ void http_watch_suspend(struct http_watch *watch, struct http_connection *connec
 void http_watch_resume(struct http_watch *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
-    struct call *call = connection->watched;
-    connection->watched = NULL;
+    struct call *call = connection->is_behind ? NULL : connection->waits.call;
+    if (!connection->is_behind) {
+        connection->waits.call = NULL;
+    }
     pthread_mutex_unlock(&watch->lock);
     call_unref(call);
 }
@@ -104,8 +169,8 @@ void http_watch_unstream(struct http_watch *watch, struct http_connection *conne
 static bool half_closed_has_left(struct http_connection *connection)
 {
     if (connection->auth.is_loopback) {
-        uid_t uid = 0;
-        return auth_peer_find(&connection->peer, &connection->local, &uid) == NG_ENOTFOUND;
+        struct auth_peer found;
+        return auth_peer_find(&connection->peer, &connection->local, &found) == NG_ENOTFOUND;
     }
     if (!connection->half_closed && !connection->auth.is_socket) {
         static const int on = 1;
@@ -165,14 +230,15 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
 }
 
-/* Are so many connections open that those of strangers keep others out? */
-static bool is_crowded(const struct http_watch *watch)
+/* How many more connections are open than leave room for others. */
+static size_t crowd(const struct http_watch *watch)
 {
     if (watch->first == NULL) {
-        return false;
+        return 0;
     }
     size_t limit = atomic_load(&watch->first->request.gateway->limits.connections);
-    return watch->count > limit - limit / 8;
+    size_t most = limit - limit / 8;
+    return watch->count > most ? watch->count - most : 0;
 }
 
 static bool dawdles(struct http_connection *connection, long long now)
@@ -198,12 +264,62 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
-/* Nobody has shown a right on it, and it has had its time. */
-static bool is_stranger(struct http_connection *connection, long long now)
+/* Nobody has shown a right on it. */
+static bool is_stranger(struct http_connection *connection)
 {
-    return now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS &&
-           !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
+    return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
            !connection->auth.is_socket;
+}
+
+/* From whom a crowded look takes connections that wait: the agent that has the most, or all
+ * strangers together if they have more. */
+struct crowding {
+    bool of_strangers;
+    char agent[HTTP_AGENT_MAX];
+    size_t agent_len;
+    size_t excess; /* connections of it that may go */
+};
+
+static void crowding_begin(struct http_watch *watch, size_t excess, struct crowding *ret)
+{
+    size_t strangers = 0;
+    ret->excess = 0;
+    if (excess == 0) {
+        return;
+    }
+    for (struct http_connection *at = watch->first; at != NULL; at = at->next) {
+        strangers += is_stranger(at) ? 1 : 0;
+    }
+    size_t has = places_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    ret->of_strangers = strangers >= has;
+    has = ret->of_strangers ? strangers : has;
+    if (has > 1) {
+        ret->excess = excess < has - 1 ? excess : has - 1;
+    }
+}
+
+static bool gives_way(struct http_connection *connection, long long now,
+                      struct crowding *crowding)
+{
+    struct ng_str agent = str_make(crowding->agent, crowding->agent_len);
+    bool is_meant = crowding->of_strangers
+                        ? is_stranger(connection) && atomic_load(&connection->asked)
+                        : str_equal(agent_of(connection), agent);
+    if (crowding->excess == 0 || !is_meant ||
+        now - atomic_load(&connection->since_ms) < HTTP_CROWDED_IDLE_MS) {
+        return false;
+    }
+    crowding->excess--;
+    return true;
+}
+
+/* Between requests, or over one that is not whole. */
+static bool must_go(struct http_connection *connection, int phase, long long now, bool has_turn,
+                    bool crowded)
+{
+    return ((phase != HTTP_PHASE_WAITING || has_turn) && dawdles(connection, now)) ||
+           (crowded && is_stranger(connection) &&
+            now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS);
 }
 
 /* A stream may be open for days; its client, its key and what lies between are looked after. */
@@ -222,17 +338,38 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
     }
 }
 
-static bool stays(const struct call *call)
+/*
+ * A request under way whose client left. What is cancelled by that comes back soon; else the
+ * connection waits no longer. False: there is nothing to do.
+ */
+static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {
-    return call->tool != NULL && (call->tool->desc.flags & NG_TOOL_STAYS) != 0;
+    struct call *call = connection->waits.call;
+    bool goes_on = call == NULL || connection->waits.left != NULL || atomic_load(&call->stays);
+    if (connection->left || !has_left(connection)) {
+        return false;
+    }
+    if (goes_on && !http_request_abandon(&connection->request)) {
+        return false; /* not asleep yet, or over: the next look sees it again */
+    }
+    connection->left = true;
+    connection->is_behind = goes_on;
+    if (goes_on && connection->waits.left == NULL) {
+        return false;
+    }
+    *ret = connection->waits;
+    call_ref(call);
+    return true;
 }
 
-/* One look at all connections; the lock is held. Fills `calls` with what is to be cancelled. */
-static size_t look(struct http_watch *watch, struct call **calls)
+/* One look at all connections; the lock is held. Fills `left` with what is to be told. */
+static size_t look(struct http_watch *watch, struct http_wait *left)
 {
     size_t count = 0;
     long long now = http_now_ms();
-    bool crowded = is_crowded(watch);
+    struct crowding crowding;
+    size_t excess = crowd(watch);
+    crowding_begin(watch, excess, &crowding);
     unsigned looks = watch->looks++;
     for (struct http_connection *connection = watch->first; connection != NULL;
          connection = connection->next) {
@@ -241,32 +378,35 @@ static size_t look(struct http_watch *watch, struct call **calls)
         if (phase == HTTP_PHASE_STREAMING) {
             look_at_stream(connection, now, turn % HTTP_WATCH_STREAM_TURNS == 0);
         } else if (phase == HTTP_PHASE_WORKING) {
-            if (connection->watched != NULL && !connection->left && count < ROUND_CALLS &&
-                !stays(connection->watched) && has_left(connection)) {
-                connection->left = true;
-                call_ref(connection->watched);
-                calls[count++] = connection->watched;
+            if (count < ROUND_CALLS && take_left(connection, &left[count])) {
+                count++;
             }
-        } else if ((phase != HTTP_PHASE_WAITING || turn % HTTP_WATCH_WAITING_TURNS == 0) &&
-                   (dawdles(connection, now) || (crowded && is_stranger(connection, now)))) {
+        } else if (must_go(connection, phase, now, turn % HTTP_WATCH_WAITING_TURNS == 0,
+                           excess > 0) ||
+                   (phase == HTTP_PHASE_WAITING && gives_way(connection, now, &crowding))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
         }
     }
     return count;
 }
 
-static void cancel(struct call **calls, size_t count)
+/* Without the lock. */
+static void tell_left(struct http_wait *left, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        call_cancel(calls[i]);
-        call_unref(calls[i]);
+        if (left[i].left != NULL) {
+            left[i].left(left[i].user);
+        } else {
+            call_cancel(left[i].call);
+        }
+        call_unref(left[i].call);
     }
 }
 
 static void *watch_run(void *user)
 {
     struct http_watch *watch = user;
-    struct call *calls[ROUND_CALLS];
+    struct http_wait left[ROUND_CALLS];
     pthread_mutex_lock(&watch->lock);
     while (!watch->stopping) {
         if (watch->count == 0) {
@@ -283,10 +423,10 @@ static void *watch_run(void *user)
         if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) != ETIMEDOUT) {
             continue;
         }
-        size_t count = look(watch, calls);
+        size_t count = look(watch, left);
         if (count > 0) {
             pthread_mutex_unlock(&watch->lock);
-            cancel(calls, count);
+            tell_left(left, count);
             pthread_mutex_lock(&watch->lock);
         }
     }
@@ -298,12 +438,15 @@ int http_watch_start(struct http_watch *watch)
 {
     pthread_condattr_t attributes;
     watch->first = NULL;
+    watch->behind = NULL;
     watch->count = 0;
     watch->looks = 0;
     watch->added = 0;
     watch->ending = false;
     watch->stopping = false;
-    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
+    watch->agents = places_new();
+    if (watch->agents == NULL || pthread_mutex_init(&watch->lock, NULL) != 0) {
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     int failed = pthread_condattr_init(&attributes);
@@ -314,11 +457,13 @@ int http_watch_start(struct http_watch *watch)
     }
     if (failed != 0) {
         (void)pthread_mutex_destroy(&watch->lock);
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     if (pthread_create(&watch->thread, NULL, watch_run, watch) != 0) {
         (void)pthread_cond_destroy(&watch->wake);
         (void)pthread_mutex_destroy(&watch->lock);
+        places_free(watch->agents);
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -333,25 +478,33 @@ void http_watch_stop(struct http_watch *watch)
     (void)pthread_join(watch->thread, NULL);
     (void)pthread_cond_destroy(&watch->wake);
     (void)pthread_mutex_destroy(&watch->lock);
+    places_free(watch->agents);
+}
+
+/* Up to ROUND_CALLS calls of the list that were not cancelled yet. */
+static size_t uncancelled(struct http_connection *first, struct http_wait *ret, size_t count)
+{
+    for (struct http_connection *at = first; at != NULL && count < ROUND_CALLS; at = at->next) {
+        struct call *call = at->waits.call;
+        if (call != NULL && !atomic_load(&call->cancelled)) {
+            call_ref(call);
+            ret[count].left = NULL;
+            ret[count++].call = call;
+        }
+    }
+    return count;
 }
 
 void http_watch_cancel_all(struct http_watch *watch)
 {
-    struct call *calls[ROUND_CALLS];
+    struct http_wait calls[ROUND_CALLS];
     size_t count;
     do {
-        count = 0;
         pthread_mutex_lock(&watch->lock);
-        for (struct http_connection *connection = watch->first;
-             connection != NULL && count < ROUND_CALLS; connection = connection->next) {
-            if (connection->watched != NULL && !connection->left) {
-                connection->left = true;
-                call_ref(connection->watched);
-                calls[count++] = connection->watched;
-            }
-        }
+        count = uncancelled(watch->first, calls, 0);
+        count = uncancelled(watch->behind, calls, count);
         pthread_mutex_unlock(&watch->lock);
-        cancel(calls, count);
+        tell_left(calls, count);
     } while (count == ROUND_CALLS);
 }
 

@@ -32,6 +32,9 @@ struct call;
 /* When few places are left (an eighth of limits.connections), so long for whatever it does is
  * what a connection has that nobody with a right has used yet. */
 #define HTTP_STRANGER_MAX_MS 2000
+/* Then, too, connections that wait for their next request for so long are closed, of the agent
+ * that has the most, or of strangers if they have more. */
+#define HTTP_CROWDED_IDLE_MS 200
 /* An answer must be taken within this; a stream may take longer, a client that takes nothing is
  * cut by libmicrohttpd. */
 #define HTTP_SEND_MAX_MS 300000
@@ -40,22 +43,39 @@ struct http_watch {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t thread;
-    struct http_connection *first; /* all connections */
+    struct http_connection *first;  /* all connections */
+    struct http_connection *behind; /* closed ones whose requests still run */
     size_t count;
-    unsigned looks; /* so far */
-    unsigned added; /* connections so far */
-    bool ending;    /* streams end */
+    struct places *agents; /* whose connections they are, as far as a key came on them */
+    unsigned looks;        /* so far */
+    unsigned added;        /* connections so far */
+    bool ending;           /* streams end */
     bool stopping;
 };
 
+/* What a suspended connection waits for. */
+struct http_wait {
+    struct call *call; /* cancelled when the client leaves; NULL: it cannot be */
+    /* Instead: the client left, and what runs goes on without it. No lock is held, `call` is
+     * there. NULL: cancel. */
+    void (*left)(void *user);
+    void *user;
+};
+
 int http_watch_start(struct http_watch *watch);
-/* Joins the thread. No connection may be left. */
+/* Joins the thread. No connection may be left, nor anything that one left behind. */
 void http_watch_stop(struct http_watch *watch);
 void http_watch_add(struct http_watch *watch, struct http_connection *connection);
 void http_watch_remove(struct http_watch *watch, struct http_connection *connection);
-/* The connection waits for this call (NULL: for something that cannot be cancelled). */
+/* The last that is heard of a removed connection: what it began has ended. */
+void http_watch_forget(struct http_watch *watch, struct http_connection *connection);
+/* A key of this agent came on the connection, which counts for it from now on: an agent has at
+ * most half of limits.connections. NG_OK, NG_EBUSY, NG_EINTERNAL. On the event loop. */
+int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
+                     struct ng_str agent);
+/* A reference of the call is taken. */
 void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
-                        struct call *call);
+                        const struct http_wait *wait);
 void http_watch_resume(struct http_watch *watch, struct http_connection *connection);
 
 /* The connection is answered with this stream, until http_watch_unstream(). */
@@ -65,7 +85,7 @@ void http_watch_unstream(struct http_watch *watch, struct http_connection *conne
 
 /* For the end of the server. All streams end, also those that begin later. */
 void http_watch_end_streams(struct http_watch *watch);
-/* Cancels the calls of all suspended connections. */
+/* Cancels the calls of all suspended connections, and what others left behind. */
 void http_watch_cancel_all(struct http_watch *watch);
 /* Connections whose request is being worked on or answered; streams count from when they end.
  */

@@ -132,6 +132,13 @@ static int add(struct call *call)
                          "mode or a lower one",
                          key_mode_name(call->caller.mode), key_mode_name(spec.mode));
     }
+    if (rc == NG_OK && spec.run && !call->caller.run) {
+        call_fail(call, NG_ERUN,
+                  "a caller without the right to run code cannot add a key that has it");
+        call->work.hint = ng_str_of("Add it on the gateway's machine: "
+                                    "notegate key add NAME --run");
+        return NG_ERUN;
+    }
     rc = rc == NG_OK ? keys_add(call->gateway->keys, call, &spec, text, &key) : rc;
     if (rc == NG_OK) {
         reply(call, key, text);

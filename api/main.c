@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "crash.h"
 
 int main(int argc, char **argv)
 {
@@ -13,10 +14,13 @@ int main(int argc, char **argv)
     /* So is a file that has reached the process's limit: errno says EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);
     alloc_settle();
+    crash_install();
     int rc = command_parse(argc, argv, &line);
     if (rc == COMMAND_OK) {
         if (line.help_man) {
             command_print_man();
+        } else if (line.help_completion != NULL) {
+            rc = command_print_completion(line.help_completion);
         } else if (line.help) {
             command_print_help(line.command);
         } else if (line.version) {

@@ -252,9 +252,7 @@ static void answer_complete(struct mcp_exchange *exchange)
 {
     const struct result *result = &exchange->call->result;
     if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange,
-                          result->rc == NG_EINVAL ? MCP_INVALID_PARAMS : MCP_INTERNAL_ERROR,
-                          no_text);
+        mcp_answer_failed(exchange, no_text);
         return;
     }
     const struct completing *completing = exchange->call->step_user;

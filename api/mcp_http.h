@@ -74,6 +74,10 @@ struct mcp_http_response {
      * before dispatch(). When the client leaves, the face does call_cancel() on it; done() must
      * still be called. */
     struct call *call;
+    /* With `call`: it goes on when the client leaves. The face calls left(left_user) instead of
+     * call_cancel(), and may close the connection; the response stays until done(). */
+    void (*left)(void *user);
+    void *left_user;
     bool
         changed; /* something was changed: the answer is not to be held back for want of room */
 };

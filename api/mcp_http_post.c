@@ -5,14 +5,22 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "http_check.h"
 #include "str.h"
 
 enum http_phase {
     PHASE_PLAIN = 0, /* nothing was said: the answer can still be a plain body */
+    PHASE_LEFT,      /* the client left before that: what it is asked goes elsewhere */
     PHASE_STREAM,    /* the response was given: an event stream */
     PHASE_ENDED
+};
+
+/* A header that may be asked for when the request is gone. Memory of the call. */
+struct kept_header {
+    struct kept_header *next;
+    struct ng_str name, value;
 };
 
 /* A POST under way. Memory of its call. */
@@ -20,8 +28,9 @@ struct mcp_http_job {
     struct mcp_job job;
     struct mcp_http *mcp;
     struct mcp_headers headers;
-    const struct mcp_http_request *request; /* lent while mcp_http_handle() runs */
-    struct mcp_http_response *response;     /* the face's again once done() was called */
+    const struct mcp_http_request *request; /* lent while mcp_http_handle() runs; then NULL */
+    struct kept_header *kept;
+    struct mcp_http_response *response; /* the face's again once done() was called */
     mcp_http_done_fn *done;
     void *user;
     char owner[MCP_SESSION_OWNER_MAX];
@@ -184,7 +193,7 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
 static void started(struct mcp_job *job, struct call *call)
 {
     struct mcp_http_job *http = http_of(job);
-    if (!http->has_session) {
+    if (!http->has_session && http->response->call == NULL) {
         http->response->call = call;
         call_ref(call);
     }
@@ -199,7 +208,7 @@ static bool streams(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
     (void)pthread_mutex_lock(&http->lock);
-    bool plain = http->phase == PHASE_PLAIN;
+    bool plain = http->phase == PHASE_PLAIN || http->phase == PHASE_LEFT;
     (void)pthread_mutex_unlock(&http->lock);
     return !plain;
 }
@@ -215,7 +224,60 @@ static bool owes_answer(struct mcp_job *job)
     return streams || job->session == NULL || mcp_session_has_ended(job->session);
 }
 
+/* Of a request that is gone only those of MCP are known. */
+#define KEPT_PREFIX "Mcp-"
+
+static void keep_header(void *user, struct ng_str name, struct ng_str value)
+{
+    struct mcp_http_job *http = user;
+    struct arena *arena = &http->job.call->arena;
+    size_t prefix = sizeof(KEPT_PREFIX) - 1;
+    if (name.len < prefix || strncasecmp(name.data, KEPT_PREFIX, prefix) != 0) {
+        return;
+    }
+    struct kept_header *kept = arena_zalloc(arena, sizeof(*kept));
+    if (kept != NULL) {
+        kept->name = arena_copy(arena, name);
+        kept->value = arena_copy(arena, value);
+        kept->next = http->kept;
+        http->kept = kept;
+    }
+}
+
+/* The first of that name, as with a request that is still there: the list is in the other
+ * order. */
+static struct ng_str find_kept(const struct mcp_http_job *http, const char *name)
+{
+    struct ng_str found = no_text;
+    size_t len = strlen(name);
+    for (const struct kept_header *at = http->kept; at != NULL; at = at->next) {
+        if (at->name.len == len && strncasecmp(at->name.data, name, len) == 0) {
+            found = at->value;
+        }
+    }
+    return found;
+}
+
+static int keep(struct mcp_job *job)
+{
+    struct mcp_http_job *http = http_of(job);
+    const struct mcp_http_request *request = http->request;
+    struct arena *arena = &job->call->arena;
+    job->caller = auth_keep(job->caller, job->call);
+    http->headers.version = arena_copy(arena, http->headers.version);
+    http->headers.method = arena_copy(arena, http->headers.method);
+    http->headers.name = arena_copy(arena, http->headers.name);
+    if (http->headers.other != NULL) {
+        request->headers(request, keep_header, http);
+    }
+    http->request = NULL;
+    started(job, job->call); /* leaving ends it before it has begun */
+    return arena->starved || job->caller == NULL ? NG_EINTERNAL
+                                                 : request->keep(request, job->call);
+}
+
 static const struct mcp_face http_face = {
+    .keep = keep,
     .started = started,
     .notify = notify,
     .can_notify = can_notify,
@@ -319,7 +381,8 @@ static struct ng_str find_header(const struct mcp_headers *headers, const char *
 {
     const char *start = (const char *)headers - offsetof(struct mcp_http_job, headers);
     const struct mcp_http_job *http = (const struct mcp_http_job *)(const void *)start;
-    return http->request->header(http->request, name);
+    return http->request == NULL ? find_kept(http, name)
+                                 : http->request->header(http->request, name);
 }
 
 static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request,
@@ -357,6 +420,18 @@ static void destroy_job(void *object)
     struct mcp_http_job *http = object;
     buf_done(&http->out);
     (void)pthread_mutex_destroy(&http->lock);
+}
+
+/* The client of a session's request left before anything was said. It may come back for the
+ * session's stream, where questions go now; the answer is nobody's any more. */
+static void session_left(void *user)
+{
+    struct mcp_http_job *http = user;
+    (void)pthread_mutex_lock(&http->lock);
+    if (http->phase == PHASE_PLAIN) {
+        http->phase = PHASE_LEFT;
+    }
+    (void)pthread_mutex_unlock(&http->lock);
 }
 
 /* In memory of the call, of which the job has the reference. */
@@ -405,6 +480,12 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     http->takes_events = (accepts & MCP_HTTP_EVENTS) != 0;
     http->key = call->key;
     http->response = response;
+    if (http->has_session) {
+        response->call = call;
+        call_ref(call);
+        response->left = session_left;
+        response->left_user = http;
+    }
     http->done = done;
     http->user = user;
     http->job.out = &http->out;

@@ -143,6 +143,10 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
     }
     json_end(writer);
     if (rc == NG_EBUSY) {
+        exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+        return refuse(exchange, 503, 503, MCP_WATCH_NO_ROOM);
+    }
+    if (rc == NG_ETOOLARGE) {
         return refuse(exchange, 200, MCP_INVALID_PARAMS,
                       "`resourceSubscriptions` may have 1000 URIs, of 1 MiB together");
     }

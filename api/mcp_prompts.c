@@ -284,8 +284,7 @@ static void answer_get(struct mcp_exchange *exchange)
 {
     const struct result *result = &exchange->call->result;
     if (result->rc != NG_OK) {
-        bool wrong = result->rc == NG_EINVAL || result->rc == NG_ENOTFOUND;
-        mcp_answer_failed(exchange, wrong ? MCP_INVALID_PARAMS : MCP_INTERNAL_ERROR, no_text);
+        mcp_answer_failed(exchange, no_text);
         return;
     }
     const struct prompting *prompting = exchange->call->step_user;

@@ -281,7 +281,7 @@ static void relay_end(struct relay *relay)
     }
 }
 
-int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd)
+int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, int stop_fd)
 {
     struct relay *relay = alloc_zeroed(1, sizeof(*relay));
     if (relay == NULL) {
@@ -295,6 +295,7 @@ int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd)
         return COMMAND_USAGE;
     }
     relay->target = target;
+    relay->out_fd = out_fd;
     (void)pthread_mutex_init(&relay->lock, NULL);
     (void)pthread_mutex_init(&relay->opening, NULL);
     pthread_condattr_t monotonic; /* the time of day may be set back by hours */

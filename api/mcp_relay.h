@@ -5,7 +5,8 @@
 
 #include "target.h"
 
-/* Until the end of input, or until stop_fd (-1: none) is readable. enum command_exit. */
-int mcp_relay_run(struct command_line *line, struct target *target, int stop_fd);
+/* Answers go to out_fd. Until the end of input, or until stop_fd (-1: none) is readable. enum
+ * command_exit. */
+int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, int stop_fd);
 
 #endif

@@ -32,7 +32,7 @@ static void relay_write(struct relay *relay, struct ng_str line)
     for (size_t i = 0; i < NG_COUNT(parts) && !relay->broken; i++) {
         struct ng_str left = parts[i];
         while (left.len > 0) {
-            ssize_t written = write(STDOUT_FILENO, left.data, left.len);
+            ssize_t written = write(relay->out_fd, left.data, left.len);
             if (written < 0 && errno == EINTR) {
                 continue;
             }

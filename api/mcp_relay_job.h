@@ -27,6 +27,7 @@ struct relay_setting;
 
 struct relay {
     struct target *target;
+    int out_fd;
     struct client_request base; /* the caller's headers */
     pthread_mutex_t lock;       /* the members below, and stdout */
     pthread_cond_t changed;

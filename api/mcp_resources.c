@@ -157,36 +157,37 @@ void mcp_print_cache(struct mcp_exchange *exchange, struct buf *out, int ttl_ms)
     }
 }
 
-void mcp_answer_failed(struct mcp_exchange *exchange, int code, struct ng_str data)
+/* As HTTP tells it: what another request would not fail at is the request's own fault. */
+static int code_of(const struct result *result)
 {
-    const struct result *result = &exchange->call->result;
-    struct buf both;
-    struct buf error;
-    int status = 200;
     switch (result->rc) {
     case NG_EUNAUTHENTICATED:
     case NG_ERATE:
     case NG_EBUSY:
-        code = result->status;
-        status = result->status;
-        if (!exchange->job->is_batch) {
-            exchange->job->retry_after_s = result->retry_after_s;
-        }
-        break;
+        return result->status;
+    case NG_ECANCELLED:
+        return MCP_INTERNAL_ERROR;
     default:
-        break;
+        return result->status >= 400 && result->status < 500 ? MCP_INVALID_PARAMS
+                                                             : MCP_INTERNAL_ERROR;
     }
-    buf_init(&both, result->message.len + result->hint.len + sizeof(". "));
+}
+
+void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
+{
+    const struct result *result = &exchange->call->result;
+    int code = code_of(result);
+    struct buf both;
+    struct buf error;
+    if (code > 0 && !exchange->job->is_batch) {
+        exchange->job->retry_after_s = result->retry_after_s;
+    }
     buf_init(&error, exchange->job->out->max);
-    buf_add_str(&both, result->message);
-    if (result->hint.len > 0) {
-        buf_add_c(&both, ". ");
-        buf_add_str(&both, result->hint);
-    }
+    mcp_join_hint(&both, result, ". ");
     if (data.data == NULL && call_print_error(exchange->call, &error) == NG_OK) {
         data = buf_str(&error);
     }
-    mcp_answer_error(exchange, status, code,
+    mcp_answer_error(exchange, code > 0 ? code : 200, code,
                      both.rc == NG_OK ? buf_str(&both) : result->message, data);
     buf_done(&both);
     buf_done(&error);
@@ -432,7 +433,7 @@ static void answer_read(struct mcp_exchange *exchange)
                                             (int)result->message.len, result->message.data));
         break;
     default:
-        mcp_answer_failed(exchange, MCP_INTERNAL_ERROR, no_text);
+        mcp_answer_failed(exchange, no_text);
         break;
     }
 }

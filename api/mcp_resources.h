@@ -48,8 +48,9 @@ int mcp_enter_plugin(struct call *call, struct plugin *plugin, ng_step_fn *step,
 
 /* ,"ttlMs":N,"cacheScope":"private" where the version has them. */
 void mcp_print_cache(struct mcp_exchange *exchange, struct buf *out, int ttl_ms);
-/* The failure of exchange->call as a JSON-RPC error; data: JSON, or absent. */
-void mcp_answer_failed(struct mcp_exchange *exchange, int code, struct ng_str data);
+/* The failure of exchange->call as a JSON-RPC error, whose code says whether the request was at
+ * fault; data: JSON, or absent. */
+void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data);
 /* {"uri":...} */
 void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
                             struct ng_str message);

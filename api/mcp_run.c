@@ -323,7 +323,8 @@ static struct call *call_again(struct mcp_exchange *exchange)
     if (caller->space_named) {
         space = caller->space;
     }
-    int rc = call_set_caller(call, caller->agent, space, caller->role, caller->mode);
+    int rc =
+        call_set_caller(call, caller->agent, space, caller->role, caller->mode, caller->run);
     if (rc == NG_OK && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }

@@ -3,35 +3,44 @@
  * transport it came by. */
 #include "mcp_server.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "http_check.h"
+#include "mcp_resources.h"
 #include "mcp_tasks.h"
+#include "pool.h"
 #include "str.h"
 
 /* Asked for most often first. */
 static const struct mcp_method mcp_methods[] = {
-    {"tools/call", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tools_call},
-    {"tools/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tools_list},
-    {"resources/read", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_resources_read},
-    {"resources/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_resources_list},
-    {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_templates_list},
-    {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_get},
-    {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_prompts_list},
-    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_complete},
-    {"resources/subscribe", MCP_ERA_HANDSHAKE, mcp_resources_subscribe},
-    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, mcp_resources_unsubscribe},
-    {"subscriptions/listen", MCP_ERA_STATELESS, mcp_subscriptions_listen},
-    {"server/discover", MCP_ERA_STATELESS, mcp_discover},
-    {"initialize", MCP_ERA_HANDSHAKE, mcp_initialize},
-    {"ping", MCP_ERA_HANDSHAKE, mcp_ping},
-    {"logging/setLevel", MCP_ERA_HANDSHAKE, mcp_set_level},
-    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_get},
-    {"tasks/update", MCP_ERA_STATELESS, mcp_tasks_update},
-    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, mcp_tasks_cancel},
-    {"tasks/result", MCP_ERA_HANDSHAKE, mcp_tasks_result},
-    {"tasks/list", MCP_ERA_HANDSHAKE, mcp_tasks_list},
+    {"tools/call", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_tools_call},
+    {"tools/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tools_list},
+    {"resources/read", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+     mcp_resources_read},
+    {"resources/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+     mcp_resources_list},
+    {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE,
+     mcp_templates_list},
+    {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_prompts_get},
+    {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_prompts_list},
+    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_complete},
+    {"resources/subscribe", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_ERA_STATELESS, MCP_COST_COUNTS, mcp_subscriptions_listen},
+    {"server/discover", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_discover},
+    {"initialize", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_initialize},
+    {"ping", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_ping},
+    {"logging/setLevel", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_set_level},
+    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_get},
+    {"tasks/update", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_update},
+    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_cancel},
+    {"tasks/result", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_tasks_result},
+    {"tasks/list", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
 };
+
+/* A message up to this size may be of those that are free. */
+#define MCP_FREE_BYTES ((size_t)4 * 1024)
 
 static const struct ng_str no_text = {NULL, 0};
 
@@ -177,6 +186,24 @@ static void run_notification(struct mcp_exchange *exchange)
     }
 }
 
+/* See enum mcp_cost. False: answered, there are too many. */
+static bool take_rate(struct mcp_exchange *exchange, const struct mcp_method *method)
+{
+    struct mcp_job *job = exchange->job;
+    bool alone = !job->is_batch && job->text.len <= MCP_FREE_BYTES;
+    if (job->is_prepaid) {
+        job->is_prepaid = false;
+        exchange->call->no_rate = true;
+        return true;
+    }
+    if (method->cost == MCP_COST_CALL || (method->cost == MCP_COST_FREE && alone) ||
+        dispatch_take_rate(exchange->call) == NG_OK) {
+        return true;
+    }
+    mcp_answer_failed(exchange, no_text);
+    return false;
+}
+
 static int run_request(struct mcp_exchange *exchange)
 {
     const struct mcp_message *message = &exchange->message;
@@ -205,7 +232,7 @@ static int run_request(struct mcp_exchange *exchange)
                          ng_str_of("`initialize` cannot be part of a batch"), no_text);
         return NG_OK;
     }
-    return method->handle(exchange);
+    return take_rate(exchange, method) ? method->handle(exchange) : NG_OK;
 }
 
 static void release_call(void *object)
@@ -455,16 +482,11 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     return NG_OK;
 }
 
-int mcp_job_run(struct mcp_job *job)
+/* NG_OK: job->out has the answers. */
+static int run_text(struct mcp_job *job)
 {
     const struct ng_value *value = NULL;
     struct json_error error;
-    job->status = 200;
-    job->retry_after_s = 0;
-    job->out_start = job->out->len;
-    job->is_batch = false;
-    job->has_items = false;
-    atomic_init(&job->left, 1);
     if (json_parse(&job->call->arena, job->text,
                    job->gateway->limits.depth + MCP_ENVELOPE_DEPTH, &value, &error) != NG_OK) {
         struct ng_str sentence = arena_printf(
@@ -483,4 +505,72 @@ int mcp_job_run(struct mcp_job *job)
     }
     close_job(job);
     return NG_OK;
+}
+
+static int refuse_busy(struct mcp_job *job, const char *sentence)
+{
+    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
+    job->status = 503;
+    job->retry_after_s = 1;
+    return NG_OK;
+}
+
+static void run_on_worker(struct task *task)
+{
+    struct mcp_job *job =
+        (struct mcp_job *)(void *)((char *)task - offsetof(struct mcp_job, task));
+    int rc;
+    job->on_loop = false;
+    if (atomic_load(&job->call->cancelled)) {
+        rc = refuse_busy(job, "the client left, or the gateway stopped, before the message was "
+                              "read");
+    } else {
+        rc = run_text(job);
+    }
+    if (rc != NG_PENDING) {
+        job->done(job);
+    }
+}
+
+/* A large text: counted now, parsed on a worker when it is its agent's turn. */
+static int run_later(struct mcp_job *job)
+{
+    struct call *call = job->call;
+    if (dispatch_take_rate(call) != NG_OK) {
+        job->status = call->result.status;
+        job->retry_after_s = call->result.retry_after_s;
+        mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
+        return NG_OK;
+    }
+    job->is_prepaid = true;
+    if (job->face->keep(job) != NG_OK) {
+        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+    }
+    job->task.run = run_on_worker;
+    switch (pool_submit(job->gateway->pool, call->caller.agent, &job->task)) {
+    case NG_OK:
+        return NG_PENDING; /* the job may be gone by now */
+    case NG_ERATE:
+        return refuse_busy(job, "as many calls of this agent are waiting as its half of "
+                                "limits.queue; try again when some are done");
+    case NG_EBUSY:
+        return refuse_busy(job, "as many calls are waiting as limits.queue allows; try again "
+                                "in a moment");
+    default:
+        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+    }
+}
+
+int mcp_job_run(struct mcp_job *job)
+{
+    job->status = 200;
+    job->retry_after_s = 0;
+    job->out_start = job->out->len;
+    job->is_batch = false;
+    job->has_items = false;
+    job->is_prepaid = false;
+    atomic_init(&job->left, 1);
+    bool later =
+        job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
+    return later ? run_later(job) : run_text(job);
 }

@@ -20,6 +20,9 @@ struct mcp_run;
 
 /* What a face can do beyond answering; members may be NULL. */
 struct mcp_face {
+    /* What is lent while mcp_job_run() runs is to stay until the answer. NULL: the face runs
+     * its jobs on no event loop. */
+    int (*keep)(struct mcp_job *job);
     /* A tool is about to run as `call`. For cancelling it when the client leaves. */
     void (*started)(struct mcp_job *job, struct call *call);
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
@@ -88,6 +91,8 @@ struct mcp_job {
     int retry_after_s;
 
     /* The job's own. */
+    struct task task; /* a large text is parsed on a worker */
+    bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
     size_t out_start; /* the face may have written before it */
     struct mcp_exchange one;
     struct mcp_exchange *many; /* a batch */
@@ -116,13 +121,29 @@ void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const cha
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
+/* A failure's sentence, and its hint behind `between`. buf_done(both) it. */
+void mcp_join_hint(struct buf *both, const struct result *result, const char *between);
 /* A handler that returned NG_PENDING has its answer printed. */
 void mcp_exchange_finish(struct mcp_exchange *exchange);
+
+/*
+ * What a request takes from the rate of its caller's key. Free is what every client sends to
+ * connect and to stay connected, however few calls its key allows (a key of one call a minute
+ * could not even initialize otherwise), and what belongs to a call that was counted when it
+ * began; but only in small messages that come alone. A text that is parsed on a worker counts
+ * before it is parsed, whatever it is. Notifications and the client's answers are free, too.
+ */
+enum mcp_cost {
+    MCP_COST_FREE = 0,
+    MCP_COST_COUNTS,
+    MCP_COST_CALL /* dispatch() or dispatch_step() takes it */
+};
 
 /* A method: NG_OK with an answer printed, or NG_PENDING. */
 struct mcp_method {
     const char *name;
     unsigned eras; /* enum mcp_era */
+    enum mcp_cost cost;
     int (*handle)(struct mcp_exchange *exchange);
 };
 

@@ -14,8 +14,10 @@
 #include "mcp_era.h"
 #include "mcp_stream.h"
 
-/* Sessions of all callers, and of one: who opens more loses the one that was silent longest. */
+/* Sessions of all callers, of one agent with all its keys, and of one caller: who opens more
+ * loses the one that was silent longest. */
 #define MCP_SESSIONS_MAX 4096
+#define MCP_SESSIONS_PER_AGENT_MAX (MCP_SESSIONS_MAX / 2)
 #define MCP_SESSIONS_PER_CALLER_MAX 256
 /* Bytes of randomness in an id; it is written as twice as many hexadecimal digits. */
 #define MCP_SESSION_ID_BYTES 32

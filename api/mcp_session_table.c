@@ -147,14 +147,45 @@ static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *own
     return at == NULL ? NULL : at->share;
 }
 
+/* An owner is an agent's name, which has no space, and a key behind one. */
+static bool same_agent(const char *a, const char *b)
+{
+    size_t len = strcspn(a, " ");
+    return len == strcspn(b, " ") && memcmp(a, b, len) == 0;
+}
+
+/* The agent has half of the table, with all its keys: its session that was silent longest, one
+ * that is busy only where all are. NULL: it has less. */
+static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *first = NULL;
+    size_t has = 0;
+    if (sessions->count < MCP_SESSIONS_PER_AGENT_MAX) {
+        return NULL;
+    }
+    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+        if (same_agent(at->owner, owner)) {
+            has++;
+            bool idle = atomic_load(&at->busy) == 0;
+            if (first == NULL || (idle && atomic_load(&first->busy) > 0)) {
+                first = at;
+            }
+        }
+    }
+    return has < MCP_SESSIONS_PER_AGENT_MAX ? NULL : first;
+}
+
 /* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
  * own if it has its full number, one of the caller with the most if the table is full. */
 static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
-                     struct mcp_session **ret)
+                     const char *owner, struct mcp_session **ret)
 {
     size_t has = own == NULL ? 0 : own->sessions;
     const struct mcp_share *most = own;
-    *ret = NULL;
+    *ret = over_of_agent(sessions, owner);
+    if (*ret != NULL) {
+        return NG_OK;
+    }
     if (has < MCP_SESSIONS_PER_CALLER_MAX) {
         if (sessions->count < MCP_SESSIONS_MAX) {
             return NG_OK;
@@ -271,7 +302,7 @@ static int add_session(struct mcp_sessions *sessions, struct mcp_session *sessio
     struct mcp_session *over = NULL;
     *gone = take_silent(sessions);
     struct mcp_share *own = share_of(sessions, session->owner);
-    int rc = find_over(sessions, own, &over);
+    int rc = find_over(sessions, own, session->owner, &over);
     if (rc != NG_OK) {
         return rc;
     }

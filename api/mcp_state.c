@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base64url.h"
+#include "private_file.h"
 #include "str.h"
 
 #define SEAL_VERSION 1
@@ -65,19 +66,14 @@ static bool write_whole(int fd, const unsigned char *key)
 /* Written aside and renamed: whoever reads sees a whole key. */
 static int store_key(const char *path, const unsigned char *key)
 {
-    char aside[PATH_MAX];
-    int len = snprintf(aside, sizeof(aside), "%s.new", path);
-    if (len < 0 || (size_t)len >= sizeof(aside)) {
+    struct private_file aside;
+    if (private_file_make(path, &aside) != NG_OK) {
         return NG_EINTERNAL;
     }
-    int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return NG_EINTERNAL;
-    }
-    bool written = write_whole(fd, key);
-    written = close(fd) == 0 && written;
-    if (!written || rename(aside, path) != 0) {
-        (void)unlink(aside);
+    bool written = write_whole(aside.fd, key);
+    written = close(aside.fd) == 0 && written;
+    if (!written || rename(aside.path, path) != 0) {
+        (void)unlink(aside.path);
         return NG_EINTERNAL;
     }
     return NG_OK;

@@ -182,13 +182,20 @@ static int subscription(struct mcp_exchange *exchange, bool on)
     if (rc == NG_OK) {
         return answer_done(exchange);
     }
-    mcp_answer_error(exchange, rc == NG_EBUSY ? 200 : 500,
-                     rc == NG_EBUSY ? MCP_INVALID_PARAMS : MCP_INTERNAL_ERROR,
-                     ng_str_of(rc == NG_EBUSY
-                                   ? "this session subscribes to as many resources as it may "
-                                     "(1000, or 1 MiB of URIs); unsubscribe from some first"
-                                   : "the gateway ran out of memory"),
-                     no_text);
+    if (rc == NG_EBUSY) {
+        if (!exchange->job->is_batch) {
+            exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+        }
+        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_WATCH_NO_ROOM), no_text);
+    } else if (rc == NG_ETOOLARGE) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("this session subscribes to as many resources as it may "
+                                   "(1000, or 1 MiB of URIs); unsubscribe from some first"),
+                         no_text);
+    } else {
+        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
+                         ng_str_of("the gateway ran out of memory"), no_text);
+    }
     return NG_OK;
 }
 

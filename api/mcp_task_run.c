@@ -242,7 +242,7 @@ static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
     struct run *run = clerk == NULL ? NULL : arena_zalloc(&clerk->arena, sizeof(*run));
     struct ng_str no_space = {NULL, 0};
     if (run == NULL || call_set_caller(clerk, call->caller.agent, no_space, call->caller.role,
-                                       call->caller.mode) != NG_OK) {
+                                       call->caller.mode, call->caller.run) != NG_OK) {
         call_unref(clerk);
         return NULL;
     }
@@ -273,13 +273,15 @@ struct call *mcp_task_prepare(const struct call *from)
     if (caller->space_named) {
         space = caller->space;
     }
-    int rc = call_set_caller(call, caller->agent, space, caller->role, caller->mode);
+    int rc =
+        call_set_caller(call, caller->agent, space, caller->role, caller->mode, caller->run);
     /* What dispatch_spaces() gives a caller without a key depends on the space it names. */
     if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
     call->caller.request_id = arena_copy(&call->arena, caller->request_id);
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call->no_rate = from->no_rate;
     call->key = from->key;
     if (call->key != NULL) {
         key_ref(call->key);
@@ -414,8 +416,8 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
                  ? call_fail(asker, NG_EINTERNAL, "out of memory")
                  : NG_OK;
     if (rc == NG_OK && task->space.data != NULL) {
-        (void)call_set_caller(call, no_agent, task->space, call->caller.role,
-                              call->caller.mode);
+        (void)call_set_caller(call, no_agent, task->space, call->caller.role, call->caller.mode,
+                              call->caller.run);
     }
     if (rc == NG_OK) {
         rc = mcp_tasks_hold(tasks, task->id, call, asker);

@@ -111,10 +111,15 @@ static void print_revision(struct buf *meta, const struct result *result)
 }
 
 /* Message and hint as one text. */
-static void join_hint(struct buf *both, const struct result *result, const char *between)
+void mcp_join_hint(struct buf *both, const struct result *result, const char *between)
 {
-    buf_init(both, result->message.len + result->hint.len + strlen(between));
-    buf_add_str(both, result->message);
+    struct ng_str message = result->message;
+    buf_init(both, message.len + result->hint.len + strlen(between));
+    if (result->hint.len > 0 && between[0] == '.' && message.len > 0 &&
+        message.data[message.len - 1] == '.') {
+        message.len--;
+    }
+    buf_add_str(both, message);
     if (result->hint.len > 0) {
         buf_add_c(both, between);
         buf_add_str(both, result->hint);
@@ -131,7 +136,7 @@ static void print_result(struct buf *out, struct buf *meta, const struct call *c
         return;
     }
     struct buf both;
-    join_hint(&both, result, "\n");
+    mcp_join_hint(&both, result, "\n");
     buf_add_c(meta, "\"notegate/error\":");
     (void)call_print_error(call, meta);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
@@ -206,7 +211,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
     struct buf both;
     buf_init(&data, exchange->job->out->max);
     (void)call_print_error(call, &data);
-    join_hint(&both, result, ". ");
+    mcp_join_hint(&both, result, ". ");
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }

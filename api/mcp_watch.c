@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "buffered.h"
 #include "feed.h"
 #include "keys.h"
 #include "str.h"
@@ -21,6 +22,7 @@ struct subscription {
     const char *collection; /* of the kind; NULL: nothing tells of its changes */
     struct ng_str name;     /* of the source, what keeps kinds of one collection apart */
     struct ng_str space, id, uri;
+    size_t size; /* in limits.buffered */
     char texts[];
 };
 
@@ -91,15 +93,35 @@ static struct ng_str space_of(const struct mcp_source *source, const struct mcp_
     return source->desc->kind == NULL ? ng_str_of("") : uri->space;
 }
 
+static void subscription_free(struct mcp_watch *watch, struct subscription *gone)
+{
+    if (gone != NULL) {
+        buffered_give(watch->gateway, watch->who->caller.agent, gone->size);
+        free(gone);
+    }
+}
+
 int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
                   const struct mcp_uri *uri, struct ng_str text)
 {
     struct ng_str space = space_of(source, uri);
-    struct subscription *made =
-        alloc_zeroed(1, sizeof(*made) + space.len + uri->id.len + text.len);
+    size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
+    (void)pthread_mutex_lock(&watch->table_lock);
+    bool known = *find(watch, mcp_source_name(source->desc), space, uri->id) != NULL;
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    if (known) {
+        return NG_OK;
+    }
+    int rc = buffered_take(watch->gateway, watch->who->caller.agent, 0, size);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct subscription *made = alloc_zeroed(1, size);
     if (made == NULL) {
+        buffered_give(watch->gateway, watch->who->caller.agent, size);
         return NG_EINTERNAL;
     }
+    made->size = size;
     char *at = made->texts;
     made->collection = source->desc->collection;
     made->name = mcp_source_name(source->desc);
@@ -107,13 +129,12 @@ int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
     made->id = put_text(&at, uri->id);
     made->uri = put_text(&at, text);
     made->hash = hash_of(made->space, made->id);
-    int rc = NG_OK;
     (void)pthread_mutex_lock(&watch->table_lock);
     struct subscription **place = find(watch, made->name, made->space, made->id);
-    bool known = *place != NULL;
+    known = *place != NULL;
     if (!known && (watch->count >= MCP_SUBSCRIPTIONS_MAX ||
                    text.len > MCP_SUBSCRIPTIONS_BYTES_MAX - watch->bytes)) {
-        rc = NG_EBUSY;
+        rc = NG_ETOOLARGE;
     } else if (!known) {
         *place = made;
         watch->count++;
@@ -121,7 +142,7 @@ int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
     }
     (void)pthread_mutex_unlock(&watch->table_lock);
     if (known || rc != NG_OK) {
-        free(made);
+        subscription_free(watch, made);
     }
     return rc;
 }
@@ -139,8 +160,9 @@ bool mcp_watch_remove(struct mcp_watch *watch, const struct mcp_source *source,
         watch->bytes -= gone->uri.len;
     }
     (void)pthread_mutex_unlock(&watch->table_lock);
-    free(gone);
-    return gone != NULL;
+    bool found = gone != NULL;
+    subscription_free(watch, gone);
+    return found;
 }
 
 /* Under table_lock: is the event a change of it? */
@@ -294,7 +316,7 @@ static void watch_free(struct mcp_watch *watch)
         while (watch->table[i] != NULL) {
             struct subscription *gone = watch->table[i];
             watch->table[i] = gone->next;
-            free(gone);
+            subscription_free(watch, gone);
         }
     }
     (void)pthread_mutex_destroy(&watch->lock);

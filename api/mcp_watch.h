@@ -39,8 +39,12 @@ void mcp_watch_close(struct mcp_watch *watch);
 void mcp_watch_ref(struct mcp_watch *watch);
 void mcp_watch_unref(struct mcp_watch *watch); /* NULL is a no-op */
 
-/* Subscribes. uri: as the client spells it, what it is told. Known already: NG_OK. NG_EBUSY:
- * as many are there as may be; NG_EINTERNAL. */
+/* Subscribes. uri: as the client spells it, what it is told. Known already: NG_OK.
+ * NG_ETOOLARGE: as many are there as may be; NG_EBUSY: limits.buffered; NG_EINTERNAL. */
+#define MCP_WATCH_RETRY_S 1
+#define MCP_WATCH_NO_ROOM                                                                      \
+    "bodies and subscriptions take as much memory as they may (limits.buffered, of which one " \
+    "agent has half); unsubscribe from some first"
 int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
                   const struct mcp_uri *uri, struct ng_str text);
 /* False: it was not subscribed to. */

@@ -197,22 +197,21 @@ void reload_log(const struct config *config)
     log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
 }
 
-/* No roots: the default, which is made at the start only. */
+/* No roots: the default, which is taken at the start only. */
 static bool reload_roots_hold(const struct gateway *gateway, const struct config *config)
 {
     const struct ng_str *roots = NULL;
     return gateway->files != NULL && config_list(config, "roots", &roots) > 0;
 }
 
+/* Also those that did not change: their folders may be others by now. */
 static int reload_roots(struct gateway *gateway, const struct config *config, struct buf *error)
 {
-    const struct ng_str *roots = NULL;
-    size_t count = config_list(config, "roots", &roots);
     struct call *call = call_new(gateway);
     if (call == NULL) {
         return NG_EINTERNAL;
     }
-    int rc = files_set_roots(gateway->files, call, roots, count);
+    int rc = gateway_set_files(gateway, call, config);
     if (rc != NG_OK) {
         struct ng_str why = call->work.message;
         buf_printf(error, "roots: %.*s", (int)why.len, why.data);
@@ -362,13 +361,13 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
         rc = gateway_make_new_plugins(gateway, config, added, error);
     }
     for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
-        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, error);
+        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, false, error);
     }
     if (rc == NG_OK) {
         rc = config_finish(config, error);
     }
-    if (rc == NG_OK && !reload_lists_equal(old, config, "roots") &&
-        reload_roots_hold(gateway, config)) {
+    if (rc == NG_OK && gateway->files != NULL &&
+        (reload_roots_hold(gateway, config) || reload_lists_equal(old, config, "roots"))) {
         rc = reload_roots(gateway, config, error);
     }
     if (rc != NG_OK) {

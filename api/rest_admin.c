@@ -1,74 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify (only on
  * the Unix socket); and a reload, for every admin. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#include "archive.h"
-#include "clock.h"
 #include "dispatch.h"
 #include "http_access.h"
 #include "http_reply.h"
 #include "http_server.h"
+#include "http_stream_face.h"
 #include "keys.h"
 #include "reload.h"
+#include "rest_backup.h"
 #include "routes.h"
 #include "str.h"
 #include "verify.h"
 
 #define STATUS_OK 200
 
-/* A copy on its way; memory of the call. */
-struct admin_copy {
-    int fd; /* a file without a name in the data directory; -1: none, or handed over */
-    uint64_t size;
+/* What the owner asked for; memory of the call. */
+struct admin_work {
+    bool files;                 /* a backup: with those of the roots */
+    struct http_stream *stream; /* of it, until the reply has it */
 };
 
-static void admin_copy_release(void *object)
+static void admin_work_release(void *object)
 {
-    struct admin_copy *copy = object;
-    if (copy->fd >= 0) {
-        (void)close(copy->fd);
-        copy->fd = -1;
-    }
+    struct admin_work *work = object;
+    http_stream_drop(work->stream);
+    work->stream = NULL;
 }
 
-static int admin_put(void *user, struct ng_str bytes)
-{
-    struct admin_copy *copy = user;
-    while (bytes.len > 0) {
-        ssize_t written = write(copy->fd, bytes.data, bytes.len);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return errno == ENOSPC || errno == EDQUOT ? NG_EFULL : NG_EUNAVAILABLE;
-        }
-        copy->size += (uint64_t)written;
-        bytes.data += written;
-        bytes.len -= (size_t)written;
-    }
-    return NG_OK;
-}
-
-/* The copy is made in one go into a file without a name: a slow reader then holds no snapshot
- * of the database open, and the answer has a length. */
 static int backup_step(struct ng_call *pub, void *user)
 {
-    struct call *call = call_of(pub);
-    struct admin_copy *copy = user;
-    struct archive_counts counts;
-    copy->fd = open(call->gateway->data_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (copy->fd < 0) {
-        return call_fail(call, NG_EUNAVAILABLE,
-                         "no temporary file can be made in the data directory %s",
-                         call->gateway->data_dir);
-    }
-    int rc = archive_write_store(call->gateway->store, call, clock_unix_ms(), admin_put, copy,
-                                 &counts);
-    return rc == NG_OK ? ng_reply(pub, ng_str_of("done")) : rc;
+    struct admin_work *work = user;
+    int rc = rest_backup_begin(call_of(pub), work->files, &work->stream);
+    return rc == NG_OK ? ng_reply(pub, ng_str_of("begun")) : rc;
 }
 
 static int verify_step(struct ng_call *pub, void *user)
@@ -93,9 +59,10 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
     return NG_OK;
 }
 
-static int admin_start(struct http_request *request, ng_step_fn *step)
+/* files: of the query. */
+static int admin_start(struct http_request *request, ng_step_fn *step, bool files)
 {
-    if (!request->connection->auth.is_socket) {
+    if (!request->connection->auth.is_socket || request->connection->auth.is_started) {
         return admin_refuse(request, NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");
@@ -104,22 +71,17 @@ static int admin_start(struct http_request *request, ng_step_fn *step)
     if (call == NULL) {
         return NG_OK;
     }
-    struct admin_copy *copy = arena_zalloc(&call->arena, sizeof(*copy));
-    if (copy == NULL) {
+    struct admin_work *work = arena_zalloc(&call->arena, sizeof(*work));
+    if (work == NULL || call_pin(call, admin_work_release, work) != NG_OK) {
         (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
         call_unref(call);
         return NG_OK;
     }
-    copy->fd = -1;
-    if (call_pin(call, admin_copy_release, copy) != NG_OK) {
-        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
-        call_unref(call);
-        return NG_OK;
-    }
+    work->files = files;
     call->no_deadline = true; /* large data take their time; the owner can leave */
-    call->on_user = copy;
+    call->on_user = work;
     request->call = call;
-    if (dispatch_step(call, step, copy) == NG_PENDING) {
+    if (dispatch_step(call, step, work) == NG_PENDING) {
         return NG_PENDING;
     }
     rest_admin_finish(request);
@@ -128,12 +90,12 @@ static int admin_start(struct http_request *request, ng_step_fn *step)
 
 int rest_admin_backup(struct http_request *request)
 {
-    return admin_start(request, backup_step);
+    return admin_start(request, backup_step, str_is(request->target.query, "files=true"));
 }
 
 int rest_admin_verify(struct http_request *request)
 {
-    return admin_start(request, verify_step);
+    return admin_start(request, verify_step, false);
 }
 
 /* ---- reload ---- */
@@ -189,16 +151,14 @@ void rest_admin_finish(struct http_request *request)
 {
     struct call *call = request->call;
     struct http_reply *reply = &request->reply;
-    struct admin_copy *copy = call->on_user;
+    struct admin_work *work = call->on_user;
     if (call->result.rc != NG_OK) {
         (void)http_reply_call_error(request, call);
-    } else if (copy->fd >= 0) {
+    } else if (work->stream != NULL) {
         reply->status = STATUS_OK;
         reply->content_type = "application/x-ndjson";
-        reply->has_file = true;
-        reply->file_fd = copy->fd;
-        reply->file_size = copy->size;
-        copy->fd = -1;
+        reply->stream = work->stream;
+        work->stream = NULL;
     } else {
         reply->status = STATUS_OK;
         (void)buf_add_str(&reply->body, call->result.text);

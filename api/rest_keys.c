@@ -97,7 +97,7 @@ int rest_keys_revoke(struct http_request *request)
 static void audit_failure(struct http_request *request, const struct key_job *job, int rc)
 {
     bool changes = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
-    bool refused = rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERATE;
+    bool refused = rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERUN || rc == NG_ERATE;
     if (changes && !refused) {
         /* The path and not the id: that may be a key's whole text, which the path hides. */
         http_access_refused(request, job->op == KEY_OP_ADD ? "key_add" : "key_revoke", rc,

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_ops.c - for those who run the gateway: health, readiness, metrics. */
+/* rest_ops.c - for those who run the gateway: health and readiness. */
+#include "disk.h"
 #include "dispatch.h"
 #include "gateway.h"
 #include "http_reply.h"
-#include "http_server.h"
 #include "journal.h"
+#include "json.h"
 #include "keys.h"
-#include "log_queue.h"
-#include "record.h"
 #include "registry.h"
 #include "routes.h"
 #include "str.h"
 
 #define STATUS_OK 200
 #define STATUS_UNAVAILABLE 503
-#define METRICS_TEXT_MAX ((size_t)4 * 1024 * 1024)
 
 int rest_ops_healthz(struct http_request *request)
 {
@@ -25,74 +23,169 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
-/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
- * may begin work in it. */
-static int readyz_plugins(struct call *call)
+/* Why it is not ready: all of it, so that who mends one thing learns of the others. */
+struct readyz {
+    struct call *call;
+    int rc; /* of the first */
+    struct ng_str first;
+    struct ng_writer *reasons; /* the call's details */
+};
+
+/* Sentences of the gateway about itself; a file's name may be long. */
+#define REASON_MAX ((size_t)16 * 1024)
+
+static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
 {
-    struct plugin *const *plugins = NULL;
-    size_t count = registry_plugins(call->gateway->registry, &plugins);
-    struct call *own = call_new(call->gateway);
-    int rc = own == NULL ? NG_EINTERNAL : NG_OK;
-    if (own != NULL) {
-        own->deadline_ns = call->deadline_ns;
+    struct ng_str text = message.len > 0 ? message : ng_str_of("out of memory");
+    if (rc == NG_OK) {
+        return;
     }
-    for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        if (plugins[i]->started && plugins[i]->desc.health != NULL) {
-            rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
+    if (ready->rc == NG_OK) {
+        ready->rc = rc;
+        ready->first = arena_copy(&ready->call->arena, text);
+        ready->reasons = ready->call->pub.host->details(&ready->call->pub);
+        if (ready->reasons != NULL) {
+            json_object(ready->reasons);
+            json_name(ready->reasons, "reasons");
+            json_array(ready->reasons);
         }
     }
-    if (rc != NG_OK) {
-        struct ng_str text = own == NULL ? ng_str_of("out of memory") : own->work.message;
-        rc = call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    if (ready->reasons != NULL) {
+        json_string(ready->reasons, text);
     }
-    call_unref(own);
-    return rc;
+}
+
+/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
+ * may begin work in it. */
+static void readyz_plugins(struct readyz *ready, struct call *own)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(own->gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        if (plugins[i]->started && plugins[i]->desc.health != NULL) {
+            call_reset_result(own);
+            int rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
+            readyz_failed(ready, rc, own->work.message);
+        }
+    }
 }
 
 static int readyz_step(struct ng_call *pub, void *user)
 {
     struct call *call = call_of(pub);
+    struct gateway *gateway = call->gateway;
+    struct readyz ready = {.call = call};
+    struct call *own = call_new(gateway);
     (void)user;
-    int rc = call->gateway->store == NULL ? NG_OK : store_health(call->gateway->store, call);
-    if (rc == NG_OK && keys_unread(call->gateway->keys)) {
-        rc = call_fail(call, NG_EUNAVAILABLE, "the keys have not been read yet");
+    if (own == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    rc = rc != NG_OK ? rc : readyz_plugins(call);
-    return rc == NG_OK ? ng_reply(pub, ng_str_of("ready")) : rc;
+    own->deadline_ns = call->deadline_ns;
+    if (gateway->disk != NULL) {
+        disk_look(gateway->disk);
+        disk_look_roots(gateway->disk, gateway->files);
+    }
+    if (gateway->store != NULL) {
+        int rc = store_health(gateway->store, own);
+        readyz_failed(&ready, rc, own->work.message);
+    }
+    if (keys_unread(gateway->keys)) {
+        readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
+    }
+    readyz_plugins(&ready, own);
+    call_unref(own);
+    if (ready.rc == NG_OK) {
+        return ng_reply(pub, ng_str_of("ready"));
+    }
+    if (ready.reasons != NULL) {
+        json_end(ready.reasons);
+        json_end(ready.reasons);
+    }
+    return call_fail(call, ready.rc, "%.*s", (int)ready.first.len,
+                     ready.first.data == NULL ? "" : ready.first.data);
+}
+
+/* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads
+ * on. `out`: emptied. False: nothing more. */
+static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
+{
+    bool journal = gateway->journal != NULL && journal_degraded(gateway->journal);
+    bool left_out = gateway->left_out.len > 0;
+    buf_clear(out);
+    if (journal && index == 0) {
+        (void)buf_printf(out, "the journal takes no events; %lld wait for it",
+                         (long long)journal_backlog(gateway->journal));
+        return true;
+    }
+    index -= journal ? 1 : 0;
+    if (left_out && index == 0) {
+        (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
+                         (int)gateway->left_out.len, gateway->left_out.data);
+        return true;
+    }
+    return gateway->disk != NULL && disk_reason(gateway->disk, index - (left_out ? 1 : 0), out);
+}
+
+static void print_degraded(struct http_request *request)
+{
+    struct buf *body = &request->reply.body;
+    struct buf reason;
+    buf_init(&reason, REASON_MAX);
+    for (unsigned i = 0; degraded_reason(request->gateway, i, &reason); i++) {
+        if (i == 0) {
+            (void)buf_add_c(body, ",\"message\":");
+            (void)buf_add_json(body, buf_str(&reason));
+        }
+        (void)buf_add_c(body, i == 0 ? ",\"reasons\":[" : ",");
+        (void)buf_add_json(body, buf_str(&reason));
+    }
+    (void)buf_add_char(body, ']');
+    buf_done(&reason);
+}
+
+static void print_not_ready(struct http_request *request, const struct call *call)
+{
+    struct buf *body = &request->reply.body;
+    const struct result *result = &call->result;
+    bool stopping = result->rc == NG_OK;
+    (void)buf_printf(body, ",\"code\":\"%s\",\"message\":",
+                     stopping || result->code == NULL ? error_name(NULL, NG_EBUSY)
+                                                      : result->code);
+    (void)buf_add_json(body, stopping ? ng_str_of("the gateway is stopping") : result->message);
+    /* The members of the details without their braces. */
+    if (!stopping && result->details.len > 2) {
+        (void)buf_add_char(body, ',');
+        (void)buf_add(body, result->details.data + 1, result->details.len - 2);
+    }
 }
 
 static void readyz_print(struct http_request *request, const struct call *call)
 {
     struct http_reply *reply = &request->reply;
-    bool ready = call->result.rc == NG_OK && !atomic_load(&request->gateway->stopping);
+    struct gateway *gateway = request->gateway;
+    struct buf reason;
+    bool ready = call->result.rc == NG_OK && !atomic_load(&gateway->stopping);
+    buf_init(&reason, REASON_MAX);
+    bool degraded = degraded_reason(gateway, 0, &reason);
+    buf_done(&reason);
     reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
     reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
-    /* A journal that is away loses nothing: calls are taken all the same. */
-    bool degraded =
-        request->gateway->journal != NULL && journal_degraded(request->gateway->journal);
     (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
                      !ready     ? "not ready"
                      : degraded ? "degraded"
                                 : "ready");
-    if (request->gateway->journal != NULL && request->authenticated) {
-        long long backlog = (long long)journal_backlog(request->gateway->journal);
-        if (degraded || backlog > 0) {
+    if (request->authenticated) { /* no details for strangers */
+        long long backlog =
+            gateway->journal == NULL ? 0 : (long long)journal_backlog(gateway->journal);
+        bool away = gateway->journal != NULL && journal_degraded(gateway->journal);
+        if (away || backlog > 0) {
             (void)buf_printf(&reply->body, ",\"backlog\":%lld", backlog);
         }
-        if (ready && degraded) {
-            (void)buf_printf(&reply->body,
-                             ",\"message\":\"the journal takes no events; %lld wait for it\"",
-                             backlog);
+        if (!ready) {
+            print_not_ready(request, call);
+        } else if (degraded) {
+            print_degraded(request);
         }
-    }
-    if (!ready && request->authenticated) { /* no details for strangers */
-        (void)buf_printf(&reply->body, ",\"code\":\"%s\",\"message\":",
-                         call->result.code == NULL || call->result.rc == NG_OK
-                             ? error_name(NULL, NG_EBUSY)
-                             : call->result.code);
-        (void)buf_add_json(&reply->body, call->result.rc == NG_OK
-                                             ? ng_str_of("the gateway is stopping")
-                                             : call->result.message);
     }
     (void)buf_add_char(&reply->body, '}');
 }
@@ -121,77 +214,6 @@ static int start_step(struct http_request *request, ng_step_fn *step)
 int rest_ops_readyz(struct http_request *request)
 {
     return start_step(request, readyz_step);
-}
-
-/* ---- metrics ---- */
-
-static void metrics_stat(void *user, const char *name, double value)
-{
-    struct buf *out = user;
-    (void)buf_printf(out, "# TYPE notegate_store_%s gauge\nnotegate_store_%s %.17g\n", name,
-                     name, value);
-}
-
-static bool sees_tool(void *user, const char *tool)
-{
-    return key_allows_tool(user, tool);
-}
-
-/* Right here and not on a worker: it has to be readable above all when these are all busy. It
- * only reads counters. */
-int rest_ops_metrics(struct http_request *request)
-{
-    struct gateway *gateway = request->gateway;
-    struct http_reply *reply = &request->reply;
-    struct buf out;
-    buf_init(&out, METRICS_TEXT_MAX);
-    struct metrics_reader reader = {request->caller.agent, sees_tool, request->caller.key};
-    bool admin = request->caller.role == NG_ROLE_ADMIN;
-    (void)metrics_print(gateway->metrics, admin ? NULL : &reader, &out);
-    (void)buf_printf(&out,
-                     "# HELP notegate_log_dropped_total Log lines that nobody read in time.\n"
-                     "# TYPE notegate_log_dropped_total counter\n"
-                     "notegate_log_dropped_total %llu\n",
-                     (unsigned long long)log_queue_dropped());
-    if (gateway->recorder != NULL) {
-        (void)buf_printf(&out,
-                         "# HELP notegate_calls_not_recorded_total Calls that "
-                         "journal.record_calls could not record.\n"
-                         "# TYPE notegate_calls_not_recorded_total counter\n"
-                         "notegate_calls_not_recorded_total %llu\n",
-                         (unsigned long long)record_lost(gateway->recorder));
-    }
-    if (gateway->journal != NULL) {
-        (void)buf_printf(&out,
-                         "# HELP notegate_outbox_backlog Events that wait for the journal.\n"
-                         "# TYPE notegate_outbox_backlog gauge\n"
-                         "notegate_outbox_backlog %lld\n",
-                         (long long)journal_backlog(gateway->journal));
-        metrics_head(&out, "notegate_journal_degraded", "gauge",
-                     "Whether the journal takes no events just now.");
-        (void)buf_printf(&out, "notegate_journal_degraded %d\n",
-                         journal_degraded(gateway->journal) ? 1 : 0);
-    }
-    metrics_head(&out, "notegate_mcp_sessions", "gauge", "Open MCP sessions over HTTP.");
-    (void)buf_printf(&out, "notegate_mcp_sessions %zu\n",
-                     mcp_http_sessions(request->server->mcp));
-    if (gateway->keys != NULL) {
-        metrics_head(&out, "notegate_keys", "gauge", "Keys that are good.");
-        (void)buf_printf(&out, "notegate_keys %zu\n", keys_count(gateway->keys));
-    }
-    metrics_print_process(&out);
-    if (gateway->store != NULL) {
-        store_stats(gateway->store, metrics_stat, &out);
-    }
-    if (out.rc == NG_OK) {
-        reply->status = STATUS_OK;
-        reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
-        (void)buf_add_str(&reply->body, buf_str(&out));
-    } else {
-        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
-    }
-    buf_done(&out);
-    return NG_OK;
 }
 
 void rest_ops_finish(struct http_request *request)

@@ -15,12 +15,15 @@
 
 #include "clock.h"
 #include "str.h"
+#include "trust.h"
 
 #define TARGET_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */
 #define TARGET_POLL_NS 20000000L
 #define TARGET_PATH_MAX 4096
 #define TARGET_PASSWD_MAX 4096
+/* As the backend calls it; a test compares. */
+#define TARGET_SQLITE_FILE "notegate.db"
 /* At the end: for a call that was answered before its tool came back. */
 #define TARGET_DRAIN_MS 5000
 
@@ -43,6 +46,15 @@ static int target_load_client(struct target *target)
         *last = '\0';
     }
     (void)snprintf(path, sizeof(path), "%s/%s", folder, CLIENT_MODULE_NAME);
+    struct buf error;
+    buf_init(&error, TARGET_ERROR_MAX);
+    int trusted = trust_check_path(path, TRUST_PROGRAM, &error);
+    if (trusted != NG_OK && trusted != NG_ENOTFOUND) {
+        command_error("%s", buf_cstr(&error));
+        buf_done(&error);
+        return NG_EUNAVAILABLE;
+    }
+    buf_done(&error);
     target->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (target->client_module == NULL) {
         command_error("cannot load what talks to the running gateway: %s", dlerror());
@@ -123,9 +135,38 @@ static int target_prepare(struct command_line *line, struct target *ret)
     return rc;
 }
 
+static bool target_has_file(const struct target *target, const char *name)
+{
+    char path[TARGET_PATH_MAX];
+    int len = snprintf(path, sizeof(path), "%s/%s", target->data_dir, name);
+    return len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+/*
+ * The machine's gateway is configured in a file that this user may not read. A command then
+ * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
+ * or a data directory that is named.
+ */
+static int target_check_passed(struct target *target)
+{
+    const char *passed = config_passed_over(target->config);
+    if (passed == NULL || config_is_set(target->config, "data_dir") ||
+        target_has_file(target, NOTEGATE_LOCK_NAME)) {
+        return COMMAND_OK;
+    }
+    command_error("this machine's gateway is configured in %s, which this user may not read; "
+                  "run this as its user: sudo -u notegate notegate ..., or name a data "
+                  "directory of your own with --data-dir, or a configuration with --config",
+                  passed);
+    target_done(target);
+    return COMMAND_FAILED;
+}
+
 int target_find(struct command_line *line, struct target *ret, bool *ret_running)
 {
     int rc = target_prepare(line, ret);
+    rc = rc == COMMAND_OK ? target_check_passed(ret) : rc;
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -137,12 +178,50 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
     return COMMAND_OK;
 }
 
-/* A mistyped directory must not become an empty store that is in order and backed up. Where
- * the documents are elsewhere, the directory is only a place for the lock. */
+/*
+ * A mistyped directory, or the one of another user, must not become an empty store that is in
+ * order and backed up: no store that this command itself would make is good enough for it.
+ * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
+ * is refused when it is open.
+ */
 static bool target_has_data(const struct target *target)
 {
-    return !str_is(config_text(target->config, "documents"), "sqlite") ||
-           access(target->data_dir, F_OK) == 0 || errno != ENOENT;
+    if (str_is(config_text(target->config, "documents"), "memory")) {
+        return false;
+    }
+    if (!str_is(config_text(target->config, "documents"), "sqlite")) {
+        return true;
+    }
+    return target_has_file(target, TARGET_SQLITE_FILE);
+}
+
+/* Every document is made with a sequence number. */
+static bool target_is_empty(struct gateway *gateway)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(gateway->store, &db);
+    return !str_is(config_text(gateway->config, "documents"), "sqlite") &&
+           backend->last_seq != NULL && backend->last_seq(db) == 0;
+}
+
+static int target_refuse_empty(struct target *target)
+{
+    struct stat info;
+    const struct config *config =
+        target->gateway != NULL ? target->gateway->config : target->config;
+    struct ng_str documents = config_text(config, "documents");
+    if (stat(target->data_dir, &info) != 0 && errno == ENOENT) {
+        command_error("the data directory %s does not exist; name the right one with "
+                      "--data-dir, or `data_dir` in the configuration",
+                      target->data_dir);
+    } else {
+        command_error("there is no store (documents: %.*s) in the data directory %s, and no "
+                      "gateway serves it; name the right one with --data-dir, or `data_dir` "
+                      "in the configuration",
+                      (int)documents.len, documents.data, target->data_dir);
+    }
+    target_done(target);
+    return COMMAND_FAILED;
 }
 
 int target_check_owner(const struct target *target)
@@ -158,9 +237,11 @@ int target_check_owner(const struct target *target)
         getpwuid_r(info.st_uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
     char number[16];
     (void)snprintf(number, sizeof(number), "#%lu", (unsigned long)info.st_uid);
-    command_error("the data directory %s belongs to user %s and no gateway serves it; run this "
-                  "as that user: sudo -u '%s' notegate ...",
+    bool enters = access(target->data_dir, X_OK) == 0;
+    command_error("the data directory %s belongs to user %s%s; run this as that user: "
+                  "sudo -u '%s' notegate ...",
                   target->data_dir, named ? found->pw_name : number,
+                  enters ? " and no gateway serves it" : ", who alone may enter it",
                   named ? found->pw_name : number);
     return COMMAND_FAILED;
 }
@@ -174,17 +255,14 @@ int target_open(struct command_line *line, struct target *ret)
     if (rc != COMMAND_OK || running) {
         return rc;
     }
-    if ((line->command->needs_data || line->needs_data) && !target_has_data(ret)) {
-        command_error("the data directory %s does not exist; name the right one with "
-                      "--data-dir",
-                      ret->data_dir);
-        target_done(ret);
-        return COMMAND_FAILED;
-    }
+    bool needs_data = line->command->needs_data || line->needs_data;
     rc = target_check_owner(ret);
     if (rc != COMMAND_OK) {
         target_done(ret);
         return rc;
+    }
+    if (needs_data && !target_has_data(ret)) {
+        return target_refuse_empty(ret);
     }
     buf_init(&error, TARGET_ERROR_MAX);
     for (;;) {
@@ -212,6 +290,9 @@ int target_open(struct command_line *line, struct target *ret)
         target_done(ret);
     }
     buf_done(&error);
+    if (rc == NG_OK && needs_data && ret->gateway != NULL && target_is_empty(ret->gateway)) {
+        return target_refuse_empty(ret);
+    }
     return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
@@ -341,5 +422,5 @@ int target_set_caller(const struct command_line *line, struct call *call)
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
     return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
-                           ng_str_of(line->space), NG_ROLE_ADMIN, mode);
+                           ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

@@ -3,7 +3,9 @@
 #include "verify.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "archive.h"
 #include "json.h"
 #include "str.h"
 
@@ -107,6 +109,30 @@ static int verify_events(struct verify *verify, struct gateway *gateway, struct 
     return rc;
 }
 
+/* Data directory, backend and counts: a report of the wrong store is worse than none. */
+static int verify_looked_at(struct verify *verify, struct gateway *gateway, struct call *call)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(gateway->store, &db);
+    struct archive_counts counts = {0};
+    int rc = archive_count_store(gateway->store, call, &counts);
+    char *real = realpath(gateway->data_dir, NULL);
+    json_name(&verify->writer, "data_dir");
+    json_cstring(&verify->writer, real == NULL ? gateway->data_dir : real);
+    json_name(&verify->writer, "backend");
+    json_cstring(&verify->writer, backend->name);
+    if (rc == NG_OK) {
+        json_name(&verify->writer, "documents");
+        json_int(&verify->writer, (int64_t)counts.documents);
+        json_name(&verify->writer, "revisions");
+        json_int(&verify->writer, (int64_t)counts.revisions);
+        json_name(&verify->writer, "events");
+        json_int(&verify->writer, (int64_t)counts.events);
+    }
+    free(real);
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
 int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
 {
     void *db = NULL;
@@ -129,6 +155,9 @@ int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
     json_int(&verify.writer, (int64_t)verify.count);
     json_name(&verify.writer, "ok");
     json_bool(&verify.writer, verify.count == 0);
+    if (rc == NG_OK) {
+        rc = verify_looked_at(&verify, gateway, call);
+    }
     json_end(&verify.writer);
     arena_done(&verify.arena);
     return rc;

@@ -9,8 +9,8 @@
 #define VERIFY_FAULTS_MAX 1000
 #define VERIFY_TEXT_MAX ((size_t)16 * 1024 * 1024)
 
-/* {"ok":bool,"count":N,"faults":["...", ...]}. Not NG_OK: it could not be verified, the call
- * says why. May block. */
+/* {"ok":bool,"count":N,"faults":["...", ...],"data_dir","backend","documents","revisions",
+ * "events"}. Not NG_OK: it could not be verified, the call says why. May block. */
 int verify_print(struct gateway *gateway, struct call *call, struct buf *out);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "archive.h"
 #include "archive_hash.h"
+#include "archive_in.h"
 #include "arena.h"
 #include "json.h"
 #include "str.h"
@@ -13,33 +14,15 @@
 /* Nesting of a line. */
 #define ARCHIVE_DEPTH 8
 #define ARCHIVE_FIELDS_MAX 64
+/* Lines of files come behind all records. */
+#define ARCHIVE_ORDER_ROOTS (NG_RECORD_SEQ + 1)
+#define ARCHIVE_ORDER_FILES (NG_RECORD_SEQ + 2)
+#define ARCHIVE_ORDER_END (NG_RECORD_SEQ + 3)
 /* `,"h":"0123456789abcdef"}` and the same with sha256. */
 #define ARCHIVE_LINE_TAIL (sizeof(",\"h\":\"\"}") - 1 + ARCHIVE_LINE_HASH_CHARS)
 #define ARCHIVE_LAST_TAIL (sizeof(",\"sha256\":\"\"}") - 1 + ARCHIVE_HASH_CHARS)
 
-struct archive_in {
-    archive_get_fn *get;
-    void *user;
-    const struct archive_sink *sink; /* or NULL */
-    struct buf *error;
-    struct archive_hash *hash;
-    struct arena arena; /* of one line */
-    struct buf pending; /* read, not looked at yet */
-    size_t taken;       /* of pending */
-    uint64_t line;      /* number of the present one, from 1 */
-    struct archive_counts counts;
-    int last_kind; /* NG_RECORD_... of the line before, to check the order; 0: none */
-    bool ended;
-    /* The document of the revision before. */
-    bool has_last, last_newest;
-    uint64_t last_revision, last_event;
-    struct buf collection, space, id, json, text;
-};
-
-static int in_fail(struct archive_in *in, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int in_fail(struct archive_in *in, const char *format, ...)
+int archive_in_fail(struct archive_in *in, const char *format, ...)
 {
     va_list args;
     buf_printf(in->error, "line %llu: ", (unsigned long long)in->line);
@@ -79,17 +62,18 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
         size_t len = 0;
         if (to == NULL) {
             in->line++;
-            return in_fail(in, in->pending.rc == NG_ETOOLARGE ? "the line is too long"
-                                                              : "out of memory");
+            return archive_in_fail(in, in->pending.rc == NG_ETOOLARGE ? "the line is too long"
+                                                                      : "out of memory");
         }
         int rc = in->get(in->user, to, ARCHIVE_READ_BYTES, &len);
         if (rc != NG_OK) {
             in->line++;
-            return in_fail(in, "the file cannot be read on");
+            return archive_in_fail(in, "the file cannot be read on");
         }
         if (len == 0) {
             in->line += rest > 0 ? 1 : 0;
-            return rest > 0 ? in_fail(in, "the line has no end; the file is cut off") : NG_OK;
+            return rest > 0 ? archive_in_fail(in, "the line has no end; the file is cut off")
+                            : NG_OK;
         }
         in->pending.len += len;
     }
@@ -108,47 +92,48 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
     const char *wanted = *ret_last ? last_mark : mark;
     if (line.len <= tail || memcmp(line.data + line.len - tail, wanted, strlen(wanted)) != 0 ||
         memcmp(line.data + line.len - 2, "\"}", 2) != 0) {
-        return in_fail(in, in->line == 1 ? "this is no notegate backup"
-                                         : "the line does not end in its hash");
+        return archive_in_fail(in, in->line == 1 ? "this is no notegate backup"
+                                                 : "the line does not end in its hash");
     }
     if (archive_hash_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
         archive_hash_hex(in->hash, hex) != NG_OK) {
-        return in_fail(in, "the hash could not be computed");
+        return archive_in_fail(in, "the hash could not be computed");
     }
     const char *found = line.data + line.len - tail + strlen(wanted);
     if (memcmp(found, hex, chars) != 0) {
-        return in_fail(in,
-                       "the hash is %.*s, the content's is %.*s: the line, or one before "
-                       "it, was changed or is missing",
-                       (int)chars, found, (int)chars, hex);
+        return archive_in_fail(
+            in,
+            "the hash is %.*s, the content's is %.*s: the line, or one before "
+            "it, was changed or is missing",
+            (int)chars, found, (int)chars, hex);
     }
     if (archive_hash_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
         archive_hash_add(in->hash, ng_str_of("\n")) != NG_OK) {
-        return in_fail(in, "the hash could not be computed");
+        return archive_in_fail(in, "the hash could not be computed");
     }
     return NG_OK;
 }
 
 /* ---- members ---- */
 
-static int take_number(struct archive_in *in, const struct ng_value *line, const char *name,
-                       uint64_t *ret)
+int archive_take_number(struct archive_in *in, const struct ng_value *line, const char *name,
+                        uint64_t *ret)
 {
     int64_t number = 0;
     const struct ng_value *value = json_get(line, name);
     if (value == NULL || json_integer(value, &number) != NG_OK || number < 0) {
-        return in_fail(in, "\"%s\" is missing or no number", name);
+        return archive_in_fail(in, "\"%s\" is missing or no number", name);
     }
     *ret = (uint64_t)number;
     return NG_OK;
 }
 
-static int take_time(struct archive_in *in, const struct ng_value *line, const char *name,
-                     int64_t *ret)
+int archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name,
+                      int64_t *ret)
 {
     const struct ng_value *value = json_get(line, name);
     if (value == NULL || json_integer(value, ret) != NG_OK) {
-        return in_fail(in, "\"%s\" is missing or no number", name);
+        return archive_in_fail(in, "\"%s\" is missing or no number", name);
     }
     return NG_OK;
 }
@@ -161,7 +146,7 @@ static int decode_base64(struct archive_in *in, const char *name, struct ng_str 
     size_t len = 0;
     size_t padding = 0;
     if (out == NULL) {
-        return in_fail(in, "out of memory");
+        return archive_in_fail(in, "out of memory");
     }
     while (padding < 2 && padding < text.len && text.data[text.len - 1 - padding] == '=') {
         padding++;
@@ -173,7 +158,7 @@ static int decode_base64(struct archive_in *in, const char *name, struct ng_str 
                       : EVP_DecodeBlock((unsigned char *)out + len,
                                         (const unsigned char *)text.data + i, (int)part);
         if (got < 0) {
-            return in_fail(in, "\"%s\" is not base64", name);
+            return archive_in_fail(in, "\"%s\" is not base64", name);
         }
         len += (size_t)got;
     }
@@ -190,16 +175,16 @@ static int bytes_of(struct archive_in *in, const char *name, const struct ng_val
         return NG_OK;
     }
     if (value->type != NG_TYPE_OBJECT || coded == NULL || coded->type != NG_TYPE_STRING) {
-        return in_fail(in, "\"%s\" is no text", name);
+        return archive_in_fail(in, "\"%s\" is no text", name);
     }
     return decode_base64(in, name, coded->text, ret);
 }
 
-static int take_bytes(struct archive_in *in, const struct ng_value *line, const char *name,
-                      struct ng_str *ret)
+int archive_take_bytes(struct archive_in *in, const struct ng_value *line, const char *name,
+                       struct ng_str *ret)
 {
     const struct ng_value *value = json_get(line, name);
-    return value == NULL ? in_fail(in, "\"%s\" is missing", name)
+    return value == NULL ? archive_in_fail(in, "\"%s\" is missing", name)
                          : bytes_of(in, name, value, ret);
 }
 
@@ -224,21 +209,24 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
         int rc = bytes_of(in, name, value, &put);
         buf_clear(body);
         buf_add_str(body, put);
-        return rc != NG_OK ? rc : body->rc == NG_OK ? NG_OK : in_fail(in, "out of memory");
+        return rc != NG_OK         ? rc
+               : body->rc == NG_OK ? NG_OK
+                                   : archive_in_fail(in, "out of memory");
     }
-    int rc = take_number(in, value, "at", &at);
-    rc = rc == NG_OK ? take_number(in, value, "cut", &cut) : rc;
-    rc = rc == NG_OK ? take_bytes(in, value, "put", &put) : rc;
+    int rc = archive_take_number(in, value, "at", &at);
+    rc = rc == NG_OK ? archive_take_number(in, value, "cut", &cut) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, value, "put", &put) : rc;
     if (rc != NG_OK) {
         return rc;
     }
     if (at > body->len || cut > body->len - at) {
-        return in_fail(in, "\"%s\" changes bytes that the revision before does not have", name);
+        return archive_in_fail(
+            in, "\"%s\" changes bytes that the revision before does not have", name);
     }
     size_t tail = body->len - (size_t)at - (size_t)cut;
     size_t old_len = body->len;
     if (put.len > cut && buf_reserve(body, put.len - (size_t)cut) == NULL) {
-        return in_fail(in, "out of memory");
+        return archive_in_fail(in, "out of memory");
     }
     if (body->data != NULL) {
         memmove(body->data + at + put.len, body->data + at + cut, tail);
@@ -257,26 +245,26 @@ static int check_json(struct archive_in *in)
     struct json_error error;
     int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
     if (rc != NG_OK && rc != NG_EJSON) {
-        return in_fail(in, "out of memory");
+        return archive_in_fail(in, "out of memory");
     }
     return rc == NG_OK && body->type == NG_TYPE_OBJECT
                ? NG_OK
-               : in_fail(in, "\"json\" is no JSON object");
+               : archive_in_fail(in, "\"json\" is no JSON object");
 }
 
 /* ---- kinds of lines ---- */
 
 static int read_header(struct archive_in *in, const struct ng_value *line)
 {
-    uint64_t format = 0;
     const struct ng_value *kind = json_get(line, "kind");
     if (kind == NULL || !str_is(kind->text, "notegate backup")) {
-        return in_fail(in, "this is no notegate backup");
+        return archive_in_fail(in, "this is no notegate backup");
     }
-    int rc = take_number(in, line, "format", &format);
-    if (rc == NG_OK && format != ARCHIVE_FORMAT) {
-        return in_fail(in, "the format is %llu, this notegate reads %d; use a newer one",
-                       (unsigned long long)format, ARCHIVE_FORMAT);
+    int rc = archive_take_number(in, line, "format", &in->format);
+    if (rc == NG_OK && (in->format < ARCHIVE_FORMAT_PLAIN || in->format > ARCHIVE_FORMAT)) {
+        return archive_in_fail(
+            in, "the format is %llu, this notegate reads up to %d; use a newer one",
+            (unsigned long long)in->format, ARCHIVE_FORMAT);
     }
     return rc;
 }
@@ -290,7 +278,7 @@ static int sink_record(struct archive_in *in, const struct ng_record *record)
     buf_init(&why, 4096);
     int rc = in->sink->record(in->sink->user, record, &why);
     if (rc != NG_OK) {
-        (void)in_fail(in, "%s", buf_cstr(&why));
+        (void)archive_in_fail(in, "%s", buf_cstr(&why));
     }
     buf_done(&why);
     return rc;
@@ -305,15 +293,15 @@ static int read_fields(struct archive_in *in, const struct ng_value *list,
         uint64_t use = 0;
         struct ng_str name = {NULL, 0};
         const struct ng_value *weight = json_get(one, "weight");
-        int rc = take_bytes(in, one, "name", &name);
-        rc = rc == NG_OK ? take_number(in, one, "use", &use) : rc;
+        int rc = archive_take_bytes(in, one, "name", &name);
+        rc = rc == NG_OK ? archive_take_number(in, one, "use", &use) : rc;
         if (rc != NG_OK) {
             return rc;
         }
         struct ng_str kept = arena_copy(&in->arena, name);
         if (count == ARCHIVE_FIELDS_MAX || kept.data == NULL || use < NG_FIELD_TAG ||
             use > NG_FIELD_TEXT) {
-            return in_fail(in, "\"fields\" has a field that cannot be");
+            return archive_in_fail(in, "\"fields\" has a field that cannot be");
         }
         fields[count].name = kept.data;
         fields[count].use = (enum ng_field_use)use;
@@ -330,8 +318,8 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
     struct ng_collection collection = {.fields = fields, .field_size = sizeof(struct ng_field)};
     struct ng_str name = {NULL, 0};
     uint64_t flags = 0;
-    int rc = take_bytes(in, line, "name", &name);
-    rc = rc == NG_OK ? take_number(in, line, "flags", &flags) : rc;
+    int rc = archive_take_bytes(in, line, "name", &name);
+    rc = rc == NG_OK ? archive_take_number(in, line, "flags", &flags) : rc;
     rc = rc == NG_OK
              ? read_fields(in, json_get(line, "fields"), fields, &collection.field_count)
              : rc;
@@ -346,7 +334,7 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
     rc = kept.data == NULL ? NG_EINTERNAL
                            : in->sink->collection(in->sink->user, &collection, &why);
     if (rc != NG_OK) {
-        (void)in_fail(in, "%s", buf_cstr(&why));
+        (void)archive_in_fail(in, "%s", buf_cstr(&why));
     }
     buf_done(&why);
     return rc;
@@ -359,11 +347,11 @@ static int take_key(struct archive_in *in, const struct ng_value *line)
     struct ng_str space = {NULL, 0};
     struct ng_str id = {NULL, 0};
     if (json_get(line, "id") == NULL) {
-        return in->has_last ? NG_OK : in_fail(in, "the document is not named");
+        return in->has_last ? NG_OK : archive_in_fail(in, "the document is not named");
     }
-    int rc = take_bytes(in, line, "collection", &collection);
-    rc = rc == NG_OK ? take_bytes(in, line, "space", &space) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "id", &id) : rc;
+    int rc = archive_take_bytes(in, line, "collection", &collection);
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &space) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &id) : rc;
     if (rc != NG_OK) {
         return rc;
     }
@@ -375,7 +363,7 @@ static int take_key(struct archive_in *in, const struct ng_value *line)
     buf_add_str(&in->space, space);
     buf_add_str(&in->id, id);
     if (in->collection.rc != NG_OK || in->space.rc != NG_OK || in->id.rc != NG_OK) {
-        return in_fail(in, "out of memory"); /* never under another name */
+        return archive_in_fail(in, "out of memory"); /* never under another name */
     }
     in->has_last = true;
     in->last_newest = false;
@@ -389,13 +377,13 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
     struct ng_doc doc = {.size = sizeof(doc)};
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_REVISION, .doc = &doc};
     int rc = take_key(in, line);
-    rc = rc == NG_OK ? take_number(in, line, "revision", &doc.revision) : rc;
-    rc = rc == NG_OK ? take_number(in, line, "seq", &doc.seq) : rc;
-    rc = rc == NG_OK ? take_number(in, line, "created_seq", &doc.created_seq) : rc;
-    rc = rc == NG_OK ? take_time(in, line, "created_ms", &doc.created_ms) : rc;
-    rc = rc == NG_OK ? take_time(in, line, "updated_ms", &doc.updated_ms) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "author", &doc.author) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "action", &doc.action) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &doc.revision) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "seq", &doc.seq) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "created_seq", &doc.created_seq) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "created_ms", &doc.created_ms) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "updated_ms", &doc.updated_ms) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "author", &doc.author) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &doc.action) : rc;
     rc = rc == NG_OK ? take_body(in, line, "json", &in->json) : rc;
     rc = rc == NG_OK ? check_json(in) : rc;
     rc = rc == NG_OK ? take_body(in, line, "text", &in->text) : rc;
@@ -403,9 +391,9 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
         return rc;
     }
     if (doc.revision <= in->last_revision || in->last_newest) {
-        return in_fail(in, "revision %llu comes after revision %llu%s",
-                       (unsigned long long)doc.revision, (unsigned long long)in->last_revision,
-                       in->last_newest ? ", the newest" : "");
+        return archive_in_fail(
+            in, "revision %llu comes after revision %llu%s", (unsigned long long)doc.revision,
+            (unsigned long long)in->last_revision, in->last_newest ? ", the newest" : "");
     }
     doc.key.collection = buf_str(&in->collection);
     doc.key.space = buf_str(&in->space);
@@ -426,21 +414,21 @@ static int read_event(struct archive_in *in, const struct ng_value *line)
     struct ng_event event = {.size = sizeof(event)};
     struct ng_record record = {
         .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
-    int rc = take_number(in, line, "seq", &event.seq);
-    rc = rc == NG_OK ? take_time(in, line, "time_ms", &event.time_ms) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "collection", &event.key.collection) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "space", &event.key.space) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "id", &event.key.id) : rc;
-    rc = rc == NG_OK ? take_number(in, line, "revision", &event.revision) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "agent", &event.agent) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "tool", &event.tool) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "action", &event.action) : rc;
+    int rc = archive_take_number(in, line, "seq", &event.seq);
+    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &event.time_ms) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "collection", &event.key.collection) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &event.key.space) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &event.key.id) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &event.revision) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "agent", &event.agent) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "tool", &event.tool) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &event.action) : rc;
     if (rc == NG_OK && json_get(line, "data") != NULL) {
-        rc = take_bytes(in, line, "data", &event.data);
+        rc = archive_take_bytes(in, line, "data", &event.data);
     }
     if (rc == NG_OK && event.seq <= in->last_event) {
-        rc = in_fail(in, "event %llu comes after event %llu", (unsigned long long)event.seq,
-                     (unsigned long long)in->last_event);
+        rc = archive_in_fail(in, "event %llu comes after event %llu",
+                             (unsigned long long)event.seq, (unsigned long long)in->last_event);
     }
     in->last_event = event.seq;
     in->counts.events++;
@@ -452,11 +440,11 @@ static int read_answer(struct archive_in *in, const struct ng_value *line)
     struct ng_answer answer = {.size = sizeof(answer)};
     struct ng_record record = {
         .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
-    int rc = take_bytes(in, line, "scope", &answer.scope);
-    rc = rc == NG_OK ? take_bytes(in, line, "body_hash", &answer.body_hash) : rc;
-    rc = rc == NG_OK ? take_bytes(in, line, "reply", &answer.reply) : rc;
-    rc = rc == NG_OK ? take_time(in, line, "time_ms", &answer.time_ms) : rc;
-    rc = rc == NG_OK ? take_time(in, line, "expires_ms", &answer.expires_ms) : rc;
+    int rc = archive_take_bytes(in, line, "scope", &answer.scope);
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "body_hash", &answer.body_hash) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "reply", &answer.reply) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &answer.time_ms) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "expires_ms", &answer.expires_ms) : rc;
     in->counts.answers++;
     return rc == NG_OK ? sink_record(in, &record) : rc;
 }
@@ -464,7 +452,7 @@ static int read_answer(struct archive_in *in, const struct ng_value *line)
 static int read_seq(struct archive_in *in, const struct ng_value *line)
 {
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_SEQ};
-    int rc = take_number(in, line, "seq", &record.seq);
+    int rc = archive_take_number(in, line, "seq", &record.seq);
     return rc == NG_OK ? sink_record(in, &record) : rc;
 }
 
@@ -474,20 +462,24 @@ static int read_end(struct archive_in *in, const struct ng_value *line)
         const char *name;
         uint64_t found;
     } counts[] = {
-        {"documents", in->counts.documents},
-        {"revisions", in->counts.revisions},
-        {"events", in->counts.events},
-        {"answers", in->counts.answers},
+        {"documents", in->counts.documents}, {"revisions", in->counts.revisions},
+        {"events", in->counts.events},       {"answers", in->counts.answers},
+        {"files", in->counts.files}, /* from the second format on */
     };
-    for (size_t i = 0; i < NG_COUNT(counts); i++) {
+    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT ? 1 : 0);
+    if (in->file_hash != NULL) {
+        return archive_in_fail(in, "the last file has no end");
+    }
+    for (size_t i = 0; i < count; i++) {
         uint64_t said = 0;
-        int rc = take_number(in, line, counts[i].name, &said);
+        int rc = archive_take_number(in, line, counts[i].name, &said);
         if (rc != NG_OK) {
             return rc;
         }
         if (said != counts[i].found) {
-            return in_fail(in, "it counts %llu %s, the file has %llu", (unsigned long long)said,
-                           counts[i].name, (unsigned long long)counts[i].found);
+            return archive_in_fail(in, "it counts %llu %s, the file has %llu",
+                                   (unsigned long long)said, counts[i].name,
+                                   (unsigned long long)counts[i].found);
         }
     }
     in->ended = true;
@@ -506,7 +498,13 @@ static int read_line(struct archive_in *in, const struct ng_value *line, bool la
         {"event", NG_RECORD_EVENT, read_event},
         {"answer", NG_RECORD_ANSWER, read_answer},
         {"seq", NG_RECORD_SEQ, read_seq},
-        {"end", NG_RECORD_SEQ + 1, read_end},
+        {"root", ARCHIVE_ORDER_ROOTS, archive_read_root},
+        {"folder", ARCHIVE_ORDER_FILES, archive_read_folder},
+        {"file", ARCHIVE_ORDER_FILES, archive_read_file},
+        {"piece", ARCHIVE_ORDER_FILES, archive_read_piece},
+        {"file_end", ARCHIVE_ORDER_FILES, archive_read_file_end},
+        {"left_out", ARCHIVE_ORDER_FILES, archive_read_left_out},
+        {"end", ARCHIVE_ORDER_END, read_end},
     };
     const struct ng_value *kind = json_get(line, "kind");
     if (in->line == 1) {
@@ -516,13 +514,16 @@ static int read_line(struct archive_in *in, const struct ng_value *line, bool la
         if (kind == NULL || !str_is(kind->text, kinds[i].name)) {
             continue;
         }
-        if (kinds[i].order < in->last_kind || last != (kinds[i].read == read_end)) {
-            return in_fail(in, "a line of kind \"%s\" is not due here", kinds[i].name);
+        bool is_file =
+            kinds[i].order == ARCHIVE_ORDER_ROOTS || kinds[i].order == ARCHIVE_ORDER_FILES;
+        if (kinds[i].order < in->last_kind || last != (kinds[i].read == read_end) ||
+            (is_file && in->format < ARCHIVE_FORMAT)) {
+            return archive_in_fail(in, "a line of kind \"%s\" is not due here", kinds[i].name);
         }
         in->last_kind = kinds[i].order;
         return kinds[i].read(in, line);
     }
-    return in_fail(in, "the line is of no kind that is known");
+    return archive_in_fail(in, "the line is of no kind that is known");
 }
 
 static int read_all(struct archive_in *in)
@@ -538,11 +539,12 @@ static int read_all(struct archive_in *in)
         }
         if (text.data == NULL) {
             in->line++;
-            return in->ended ? NG_OK
-                             : in_fail(in, "the last line is missing; the file is cut off");
+            return in->ended
+                       ? NG_OK
+                       : archive_in_fail(in, "the last line is missing; the file is cut off");
         }
         if (in->ended) {
-            return in_fail(in, "there is something behind the end");
+            return archive_in_fail(in, "there is something behind the end");
         }
         rc = check_hash(in, text, &last);
         if (rc != NG_OK) {
@@ -550,8 +552,8 @@ static int read_all(struct archive_in *in)
         }
         arena_reset(&in->arena);
         if (json_parse(&in->arena, text, ARCHIVE_DEPTH, &line, &json_error) != NG_OK) {
-            return in_fail(in, "it is not JSON: column %zu: %s", json_error.column,
-                           json_error.message);
+            return archive_in_fail(in, "it is not JSON: column %zu: %s", json_error.column,
+                                   json_error.message);
         }
         rc = read_line(in, line, last);
         if (rc != NG_OK) {
@@ -570,7 +572,7 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
     }
     arena_init(&in.arena, 0);
     in.hash = archive_hash_new();
-    int rc = in.hash == NULL ? in_fail(&in, "out of memory") : read_all(&in);
+    int rc = in.hash == NULL ? archive_in_fail(&in, "out of memory") : read_all(&in);
     if (rc == NG_OK) {
         *ret = in.counts;
     }
@@ -579,5 +581,6 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
     }
     arena_done(&in.arena);
     archive_hash_free(in.hash);
+    archive_hash_free(in.file_hash);
     return rc;
 }

@@ -3,6 +3,7 @@
  * revisions, all or nothing. */
 #include "archive.h"
 #include "call.h"
+#include "files_pack.h"
 #include "json.h"
 #include "store.h"
 #include "str.h"
@@ -156,11 +157,25 @@ static int restore_record(void *user, const struct ng_record *record, struct buf
     return rc == NG_OK ? NG_OK : restore_why(restore, error, rc);
 }
 
+/* Either reading; the first only looks. */
+static int restore_file(void *user, const struct archive_file *file, struct buf *error)
+{
+    struct restore *restore = user;
+    if (restore->into->unpack == NULL) {
+        buf_add_c(error, "the backup has files, and there is no root to restore them into");
+        return NG_EFAILED;
+    }
+    return unpack_file(restore->into->unpack, file, error);
+}
+
 /* Checks the whole archive and declares its collections. */
 static int restore_check(struct restore *restore, const struct archive_source *source,
                          struct archive_counts *ret, struct buf *error)
 {
-    struct archive_sink sink = {restore_declare, restore_skip_record, restore};
+    struct archive_sink sink = {restore_declare, restore_skip_record, restore, restore_file};
+    if (restore->into->unpack != NULL) {
+        unpack_begin(restore->into->unpack, false);
+    }
     int rc = archive_read(source->get, source->user, &sink, ret, error);
     if (rc == NG_OK && source->rewind(source->user) != NG_OK) {
         buf_add_c(error, "the backup cannot be read a second time");
@@ -173,12 +188,19 @@ static int restore_keep(struct restore *restore, const struct archive_source *so
                         struct archive_counts *ret, struct buf *error)
 {
     const struct archive_origin *into = restore->into;
-    struct archive_sink sink = {restore_skip_collection, restore_record, restore};
+    struct archive_sink sink = {restore_skip_collection, restore_record, restore, restore_file};
+    if (into->unpack != NULL) {
+        unpack_begin(into->unpack, true);
+    }
     int rc = into->backend->import_begin(into->db, &restore->call->pub);
     if (rc != NG_OK) {
         return restore_why(restore, error, rc);
     }
     rc = archive_read(source->get, source->user, &sink, ret, error);
+    if (rc != NG_OK && into->unpack != NULL && unpack_made(into->unpack) > 0) {
+        buf_printf(error, "; %llu files were made: they stay, and the next restore goes on",
+                   (unsigned long long)unpack_made(into->unpack));
+    }
     int end = into->backend->import_end(into->db, &restore->call->pub, rc == NG_OK);
     return rc == NG_OK && end != NG_OK ? restore_why(restore, error, end) : rc;
 }

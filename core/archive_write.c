@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "abi_size.h"
 #include "archive.h"
 #include "archive_hash.h"
+#include "archive_out.h"
 #include "call.h"
+#include "clock.h"
 #include "json.h"
 #include "store.h"
 #include "str.h"
@@ -16,24 +19,7 @@
 /* Lines are handed over in pieces of about this size. */
 #define ARCHIVE_PIECE_BYTES ((size_t)64 * 1024)
 
-struct archive_out {
-    const struct archive_origin *origin;
-    struct call *call;
-    archive_put_fn *put;
-    void *user;
-    struct archive_hash *hash;
-    struct buf line; /* being made */
-    struct buf out;  /* made, not handed over yet */
-    struct ng_writer writer;
-    struct archive_counts counts;
-    /* The revision of the line before: key, json and text, to write the next as a splice. */
-    bool has_last;
-    struct buf last_collection, last_space, last_id, last_json, last_text;
-    struct buf collections; /* names written so far, each with its space in front */
-    int rc;
-};
-
-static int out_fail(struct archive_out *out, int rc, const char *what)
+int archive_out_fail(struct archive_out *out, int rc, const char *what)
 {
     if (out->rc == NG_OK) {
         out->rc = call_fail(out->call, rc, "the backup could not be written: %s", what);
@@ -44,12 +30,12 @@ static int out_fail(struct archive_out *out, int rc, const char *what)
 static int out_flush(struct archive_out *out)
 {
     if (out->out.rc != NG_OK) {
-        return out_fail(out, NG_EINTERNAL, "out of memory");
+        return archive_out_fail(out, NG_EINTERNAL, "out of memory");
     }
     if (out->out.len > 0) {
         int rc = out->put(out->user, buf_str(&out->out));
         if (rc != NG_OK) {
-            return out_fail(out, rc, "where it goes takes no more");
+            return archive_out_fail(out, rc, "where it goes takes no more");
         }
         out->counts.bytes += out->out.len;
         buf_clear(&out->out);
@@ -57,7 +43,7 @@ static int out_flush(struct archive_out *out)
     return NG_OK;
 }
 
-static void line_begin(struct archive_out *out, const char *kind)
+void archive_line_begin(struct archive_out *out, const char *kind)
 {
     buf_clear(&out->line);
     json_writer_init(&out->writer, &out->line);
@@ -67,32 +53,32 @@ static void line_begin(struct archive_out *out, const char *kind)
 }
 
 /* Ends the line with the hash over all that went before, under this name. */
-static int line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
+int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
 {
     char hex[ARCHIVE_HASH_CHARS + 1];
     json_end(&out->writer);
     if (out->line.rc != NG_OK) {
-        return out_fail(out, out->line.rc,
-                        out->line.rc == NG_ETOOLARGE ? "a document is too large"
-                                                     : "out of memory");
+        return archive_out_fail(out, out->line.rc,
+                                out->line.rc == NG_ETOOLARGE ? "a document is too large"
+                                                             : "out of memory");
     }
     /* The closing brace comes after the hash. */
     size_t body = out->line.len - 1;
     if (archive_hash_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
         archive_hash_hex(out->hash, hex) != NG_OK) {
-        return out_fail(out, NG_EINTERNAL, "the hash failed");
+        return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     out->line.len = body;
     buf_printf(&out->line, ",\"%s\":\"%.*s\"}\n", hash_name, (int)hash_chars, hex);
     if (archive_hash_add(out->hash, str_make(out->line.data + body, out->line.len - body)) !=
         NG_OK) {
-        return out_fail(out, NG_EINTERNAL, "the hash failed");
+        return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     buf_add_str(&out->out, buf_str(&out->line));
     return out->out.len >= ARCHIVE_PIECE_BYTES || out->out.rc != NG_OK ? out_flush(out) : NG_OK;
 }
 
-static void line_int(struct archive_out *out, const char *name, uint64_t number)
+void archive_line_int(struct archive_out *out, const char *name, uint64_t number)
 {
     json_name(&out->writer, name);
     json_int(&out->writer, (int64_t)number);
@@ -121,7 +107,7 @@ static void line_base64(struct archive_out *out, struct ng_str bytes)
     buf_done(&text);
 }
 
-static void line_bytes(struct archive_out *out, const char *name, struct ng_str bytes)
+void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str bytes)
 {
     json_name(&out->writer, name);
     if (str_utf8_valid(bytes)) {
@@ -179,12 +165,12 @@ static void line_body(struct archive_out *out, const char *name, bool same_docum
     if (head + tail > SPLICE_COST) {
         json_name(&out->writer, name);
         json_object(&out->writer);
-        line_int(out, "at", head);
-        line_int(out, "cut", from.len - head - tail);
-        line_bytes(out, "put", str_make(now.data + head, now.len - head - tail));
+        archive_line_int(out, "at", head);
+        archive_line_int(out, "cut", from.len - head - tail);
+        archive_line_bytes(out, "put", str_make(now.data + head, now.len - head - tail));
         json_end(&out->writer);
     } else {
-        line_bytes(out, name, now);
+        archive_line_bytes(out, name, now);
     }
     buf_clear(last);
     buf_add_str(last, now);
@@ -207,22 +193,22 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     const struct ng_collection *collection =
         out->origin->collection == NULL ? NULL
                                         : out->origin->collection(out->origin->user, name);
-    line_begin(out, "collection");
-    line_bytes(out, "name", name);
-    line_int(out, "flags", collection == NULL ? 0 : collection->flags);
+    archive_line_begin(out, "collection");
+    archive_line_bytes(out, "name", name);
+    archive_line_int(out, "flags", collection == NULL ? 0 : collection->flags);
     json_name(&out->writer, "fields");
     json_array(&out->writer);
     for (size_t i = 0; collection != NULL && i < collection->field_count; i++) {
         json_object(&out->writer);
         json_name(&out->writer, "name");
-        json_cstring(&out->writer, collection->fields[i].name);
-        line_int(out, "use", (uint64_t)collection->fields[i].use);
+        json_cstring(&out->writer, store_field(collection, i)->name);
+        archive_line_int(out, "use", (uint64_t)store_field(collection, i)->use);
         json_name(&out->writer, "weight");
-        json_number(&out->writer, collection->fields[i].weight);
+        json_number(&out->writer, store_field(collection, i)->weight);
         json_end(&out->writer);
     }
     json_end(&out->writer);
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 static void keep_key(struct archive_out *out, const struct ng_key *key)
@@ -247,15 +233,15 @@ static int write_revision(struct archive_out *out, const struct ng_record *recor
     if (!same && write_collection(out, doc->key.collection) != NG_OK) {
         return out->rc;
     }
-    line_begin(out, "revision");
+    archive_line_begin(out, "revision");
     if (!same) {
-        line_bytes(out, "collection", doc->key.collection);
-        line_bytes(out, "space", doc->key.space);
-        line_bytes(out, "id", doc->key.id);
+        archive_line_bytes(out, "collection", doc->key.collection);
+        archive_line_bytes(out, "space", doc->key.space);
+        archive_line_bytes(out, "id", doc->key.id);
         keep_key(out, &doc->key);
         out->counts.documents++;
     }
-    line_int(out, "revision", doc->revision);
+    archive_line_int(out, "revision", doc->revision);
     if (record->newest) {
         json_name(&out->writer, "newest");
         json_bool(&out->writer, true);
@@ -264,47 +250,47 @@ static int write_revision(struct archive_out *out, const struct ng_record *recor
         json_name(&out->writer, "deleted");
         json_bool(&out->writer, true);
     }
-    line_int(out, "seq", doc->seq);
-    line_int(out, "created_seq", doc->created_seq);
-    line_int(out, "created_ms", (uint64_t)doc->created_ms);
-    line_int(out, "updated_ms", (uint64_t)doc->updated_ms);
-    line_bytes(out, "author", doc->author);
-    line_bytes(out, "action", doc->action);
+    archive_line_int(out, "seq", doc->seq);
+    archive_line_int(out, "created_seq", doc->created_seq);
+    archive_line_int(out, "created_ms", (uint64_t)doc->created_ms);
+    archive_line_int(out, "updated_ms", (uint64_t)doc->updated_ms);
+    archive_line_bytes(out, "author", doc->author);
+    archive_line_bytes(out, "action", doc->action);
     line_body(out, "json", same, &out->last_json, doc->json);
     line_body(out, "text", same, &out->last_text, doc->text);
     out->counts.revisions++;
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 static int write_event(struct archive_out *out, const struct ng_event *event)
 {
-    line_begin(out, "event");
-    line_int(out, "seq", event->seq);
-    line_int(out, "time_ms", (uint64_t)event->time_ms);
-    line_bytes(out, "collection", event->key.collection);
-    line_bytes(out, "space", event->key.space);
-    line_bytes(out, "id", event->key.id);
-    line_int(out, "revision", event->revision);
-    line_bytes(out, "agent", event->agent);
-    line_bytes(out, "tool", event->tool);
-    line_bytes(out, "action", event->action);
+    archive_line_begin(out, "event");
+    archive_line_int(out, "seq", event->seq);
+    archive_line_int(out, "time_ms", (uint64_t)event->time_ms);
+    archive_line_bytes(out, "collection", event->key.collection);
+    archive_line_bytes(out, "space", event->key.space);
+    archive_line_bytes(out, "id", event->key.id);
+    archive_line_int(out, "revision", event->revision);
+    archive_line_bytes(out, "agent", event->agent);
+    archive_line_bytes(out, "tool", event->tool);
+    archive_line_bytes(out, "action", event->action);
     if (event->data.data != NULL) {
-        line_bytes(out, "data", event->data);
+        archive_line_bytes(out, "data", event->data);
     }
     out->counts.events++;
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 static int write_answer(struct archive_out *out, const struct ng_answer *answer)
 {
-    line_begin(out, "answer");
-    line_bytes(out, "scope", answer->scope);
-    line_bytes(out, "body_hash", answer->body_hash);
-    line_bytes(out, "reply", answer->reply);
-    line_int(out, "time_ms", (uint64_t)answer->time_ms);
-    line_int(out, "expires_ms", (uint64_t)answer->expires_ms);
+    archive_line_begin(out, "answer");
+    archive_line_bytes(out, "scope", answer->scope);
+    archive_line_bytes(out, "body_hash", answer->body_hash);
+    archive_line_bytes(out, "reply", answer->reply);
+    archive_line_int(out, "time_ms", (uint64_t)answer->time_ms);
+    archive_line_int(out, "expires_ms", (uint64_t)answer->expires_ms);
     out->counts.answers++;
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 static int write_record(void *user, const struct ng_record *record)
@@ -320,9 +306,9 @@ static int write_record(void *user, const struct ng_record *record)
     case NG_RECORD_SEQ:
         break;
     }
-    line_begin(out, "seq");
-    line_int(out, "seq", record->seq);
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    archive_line_begin(out, "seq");
+    archive_line_int(out, "seq", record->seq);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 /* ---- the whole ---- */
@@ -335,25 +321,29 @@ static int write_header(struct archive_out *out, int64_t now_ms)
     if (gmtime_r(&seconds, &parts) != NULL) {
         (void)strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
-    line_begin(out, "notegate backup");
-    line_int(out, "format", ARCHIVE_FORMAT);
+    archive_line_begin(out, "notegate backup");
+    archive_line_int(out, "format",
+                     out->origin->files != NULL ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_PLAIN);
     json_name(&out->writer, "version");
     json_cstring(&out->writer, NOTEGATE_VERSION);
     json_name(&out->writer, "time");
     json_cstring(&out->writer, time_text);
     json_name(&out->writer, "backend");
     json_cstring(&out->writer, out->origin->backend->name);
-    return line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
 static int write_trailer(struct archive_out *out)
 {
-    line_begin(out, "end");
-    line_int(out, "documents", out->counts.documents);
-    line_int(out, "revisions", out->counts.revisions);
-    line_int(out, "events", out->counts.events);
-    line_int(out, "answers", out->counts.answers);
-    int rc = line_end(out, "sha256", ARCHIVE_HASH_CHARS);
+    archive_line_begin(out, "end");
+    archive_line_int(out, "documents", out->counts.documents);
+    archive_line_int(out, "revisions", out->counts.revisions);
+    archive_line_int(out, "events", out->counts.events);
+    archive_line_int(out, "answers", out->counts.answers);
+    if (out->origin->files != NULL) {
+        archive_line_int(out, "files", out->counts.files);
+    }
+    int rc = archive_line_end(out, "sha256", ARCHIVE_HASH_CHARS);
     return rc == NG_OK ? out_flush(out) : rc;
 }
 
@@ -389,12 +379,18 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
     out_init(&out);
     out.hash = archive_hash_new();
     if (out.hash == NULL) {
-        (void)out_fail(&out, NG_EINTERNAL, "out of memory");
+        (void)archive_out_fail(&out, NG_EINTERNAL, "out of memory");
     } else if (write_header(&out, now_ms) == NG_OK) {
-        int rc = origin->backend->export_all(origin->db, &call->pub, write_record, &out);
+        struct abi_given given = {
+            .backend = origin->backend->name, .to.record = write_record, .user = &out};
+        int rc = origin->backend->export_all(origin->db, &call->pub, abi_give_record, &given);
+        rc = abi_given_end(call, &given, rc);
         if (out.rc == NG_OK && rc != NG_OK) {
             out.rc = rc;
         }
+    }
+    if (out.rc == NG_OK && origin->files != NULL) {
+        (void)archive_write_files(&out);
     }
     if (out.rc == NG_OK) {
         (void)write_trailer(&out);
@@ -411,10 +407,62 @@ static const struct ng_collection *collection_of_store(void *user, struct ng_str
     return store_collection(user, name);
 }
 
-int archive_write_store(struct store *store, struct call *call, int64_t now_ms,
+int archive_write_store(struct store *store, struct files *files, struct call *call,
                         archive_put_fn *put, void *user, struct archive_counts *ret)
 {
-    struct archive_origin origin = {.collection = collection_of_store, .user = store};
+    struct archive_origin origin = {
+        .collection = collection_of_store, .user = store, .files = files};
     origin.backend = store_backend(store, &origin.db);
-    return archive_write(&origin, call, now_ms, put, user, ret);
+    return archive_write(&origin, call, clock_unix_ms(), put, user, ret);
+}
+
+/* ---- counting ---- */
+
+struct archive_counting {
+    struct archive_counts counts;
+    struct buf last; /* collection, space and id of the revision before */
+    struct buf key;
+};
+
+static int count_record(void *user, const struct ng_record *record)
+{
+    struct archive_counting *counting = user;
+    if (record->kind == NG_RECORD_REVISION) {
+        const struct ng_key *key = &record->doc->key;
+        buf_clear(&counting->key);
+        buf_printf(&counting->key, "%zu %zu ", key->collection.len, key->space.len);
+        buf_add_str(&counting->key, key->collection);
+        buf_add_str(&counting->key, key->space);
+        buf_add_str(&counting->key, key->id);
+        if (!str_equal(buf_str(&counting->key), buf_str(&counting->last))) {
+            struct buf spare = counting->last;
+            counting->last = counting->key;
+            counting->key = spare;
+            counting->counts.documents++;
+        }
+        counting->counts.revisions++;
+        return counting->key.rc == NG_OK ? counting->last.rc : counting->key.rc;
+    }
+    counting->counts.events += record->kind == NG_RECORD_EVENT ? 1 : 0;
+    counting->counts.answers += record->kind == NG_RECORD_ANSWER ? 1 : 0;
+    return NG_OK;
+}
+
+int archive_count_store(struct store *store, struct call *call, struct archive_counts *ret)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(store, &db);
+    if (backend->export_all == NULL) {
+        return NG_ENOTFOUND;
+    }
+    struct archive_counting counting = {.counts = {0}};
+    buf_init(&counting.last, ARCHIVE_LINE_MAX);
+    buf_init(&counting.key, ARCHIVE_LINE_MAX);
+    int rc = backend->export_all(db, &call->pub, count_record, &counting);
+    if (rc == NG_OK) {
+        *ret = counting.counts;
+    }
+    buf_done(&counting.last);
+    buf_done(&counting.key);
+    return rc;
 }

@@ -31,7 +31,8 @@ void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
 /* Refused for who is calling, and not for what was asked. */
 static bool is_refusal(int rc)
 {
-    return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_EUNAUTHENTICATED || rc == NG_ERATE;
+    return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERUN ||
+           rc == NG_EUNAUTHENTICATED || rc == NG_ERATE;
 }
 
 /* Which of a tool's operations it is, where the tool says that one argument decides it. */

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buffered.h"
 #include "gateway.h"
 #include "keys.h"
+#include "module_run.h"
 #include "str.h"
 
 #define CALL_NAME_MAX 64
@@ -108,6 +110,7 @@ struct call *call_new(struct gateway *gateway)
     call->caller.agent = ng_str_of("local");
     call->caller.role = NG_ROLE_ADMIN;
     call->caller.mode = NG_MODE_AGENT;
+    call->caller.run = true;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
     call->reply_buf.starved = &call->arena.starved;
@@ -128,14 +131,47 @@ void call_unref(struct call *call)
     for (struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
         pin->release(pin->object);
     }
+    if (call->bytes_counted > 0) {
+        buffered_give(call->gateway, call->caller.agent, call->bytes_counted);
+    }
     buf_done(&call->reply_buf);
     buf_done(&call->details_buf);
     key_unref(call->key);
     call_deallocate(call);
 }
 
+int call_count_bytes(struct call *call, size_t bytes)
+{
+    struct gateway *gateway = call->gateway;
+    if (bytes > SIZE_MAX / 2 - call->bytes) {
+        return call_no_memory(call);
+    }
+    size_t all = call->bytes + bytes;
+    size_t steps = (all + CALL_UNCOUNTED_BYTES - 1) / CALL_UNCOUNTED_BYTES;
+    size_t more = steps > 1 ? steps * CALL_UNCOUNTED_BYTES - call->bytes_counted : 0;
+    if (more > 0 && gateway != NULL && gateway->buffered != NULL) {
+        size_t limit = atomic_load(&gateway->limits.buffered);
+        if (all > limit) {
+            return call_fail(call, NG_ETOOLARGE,
+                             "This takes %zu bytes of memory, and all calls together may use "
+                             "%zu (limits.buffered).",
+                             all, limit);
+        }
+        if (buffered_take(gateway, call->caller.agent, call->bytes_counted, more) != NG_OK) {
+            return call_fail(call, NG_EBUSY,
+                             "The files in work take the memory that there is for them "
+                             "(limits.buffered, of which one agent has half). Try again in a "
+                             "moment.");
+        }
+        call->bytes_counted += more;
+    }
+    call->bytes = all;
+    return NG_OK;
+}
+
 void call_hold(struct call *call)
 {
+    call->waits = true;
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */
@@ -190,7 +226,7 @@ static bool call_space_valid(struct ng_str space)
 }
 
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
-                    enum ng_role role, enum ng_mode mode)
+                    enum ng_role role, enum ng_mode mode, bool run)
 {
     if (agent.data != NULL) {
         if (!call_name_valid(agent)) {
@@ -213,6 +249,7 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
     }
     call->caller.role = role;
     call->caller.mode = mode;
+    call->caller.run = run;
     if (call->caller.agent.data == NULL ||
         (space.data != NULL && call->caller.space.data == NULL)) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
@@ -241,6 +278,19 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
 const struct plugin *call_plugin(const struct call *call)
 {
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
+}
+
+struct pool_group *call_workers(const struct call *call)
+{
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
+    return plugin != NULL ? &plugin->workers : NULL;
+}
+
+void call_enter_module(const struct call *call, struct module_run *run)
+{
+    const char *what =
+        call->step != NULL || call->tool == NULL ? "a step" : call->tool->desc.name;
+    module_run_begin(run, call_plugin(call), what, call->caller.agent);
 }
 
 static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
@@ -342,7 +392,8 @@ int call_no_memory(struct call *call)
 bool call_lacks_memory(const struct call *call)
 {
     return call->arena.failed || call->arena.starved ||
-           (call->reply_open && call->reply_buf.rc != NG_OK);
+           (call->reply_open && call->reply_buf.rc != NG_OK &&
+            call->reply_writer.misuse == NULL);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

@@ -141,13 +141,16 @@ struct call {
     int64_t started_ns;            /* CLOCK_MONOTONIC */
     int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
     bool may_block;                /* of the thread that runs the tool just now */
-    bool read_only;                /* by the tool's declaration and this call's arguments */
+    atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
     bool in_gate;                  /* holds the gate of its plugin */
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
+    bool waits;                    /* a commit or deferral was begun: NG_PENDING has an end */
+    bool must_reply;               /* it is the run of a tool, whose success has an answer */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */
+    atomic_bool stays;    /* its tool goes on when the client leaves */
     atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending;   /* the run itself, commits and deferrals that must end before the call
                              is done */
@@ -180,8 +183,11 @@ struct call {
     bool on_timer;
     struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
     size_t change_count;         /* all of them */
+    size_t bytes;                /* of files and the like that it keeps */
+    size_t bytes_counted;        /* of them, in limits.buffered */
     bool no_deadline;            /* of the request: what takes as long as it takes */
-    bool no_rate; /* of the request: goes on with what was counted when it began */
+    bool no_rate;  /* of the request: goes on with what was counted when it began */
+    bool unparsed; /* its arguments are parsed on a worker */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */
@@ -192,6 +198,8 @@ struct call {
 #define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
 /* A step in the background may use more: it puts back what many calls have made. */
 #define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Content up to this size is not counted, and larger one in steps of it. */
+#define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
 /* Over that, for the sentence that says so. */
 #define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
@@ -227,7 +235,7 @@ void call_free_spares(struct gateway *gateway);
 /* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
  * (keys). NG_EINVAL: a name is not of the form; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
-                    enum ng_role role, enum ng_mode mode);
+                    enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
 
 /* From any thread: the client has left or cancelled. */
@@ -235,6 +243,10 @@ void call_cancel(struct call *call);
 /* Keeps `object` until the call ends. */
 int call_pin(struct call *call, void (*release)(void *object), void *object);
 
+/* Before the call takes so many more bytes of its memory for content (of files, of histories):
+ * they count in limits.buffered, of which one agent has half, until the call ends. NG_EBUSY,
+ * NG_ETOOLARGE: more than there can be. */
+int call_count_bytes(struct call *call, size_t bytes);
 /* Makes the call a failure; the same as ng_fail(). */
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -251,9 +263,14 @@ void call_reset_result(struct call *call);
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
 void call_fail_later(struct call *call, int code, const char *sentence);
+/* Has it an answer, or one that is being written? */
+bool call_has_reply(const struct call *call);
 /* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
  * gets. */
 void call_complete_result(struct call *call);
+/* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
+ * size of its answer. */
+void call_fit_result(struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 
@@ -270,6 +287,11 @@ extern const struct ng_host call_host;
 
 /* The plugin whose code this call runs; NULL: none's. */
 const struct plugin *call_plugin(const struct call *call);
+/* Its share of the workers, for a task of the call; NULL: the core's own work has none. */
+struct pool_group *call_workers(const struct call *call);
+struct module_run;
+/* This thread runs the plugin's code until module_run_end(). */
+void call_enter_module(const struct call *call, struct module_run *run);
 
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);

@@ -9,13 +9,39 @@
 /* Seconds a client is told to wait when a queue is full. */
 #define RESULT_RETRY_SECONDS 1
 
+static const char *result_plugin(const struct call *call)
+{
+    const struct plugin *plugin = call_plugin(call);
+    return plugin != NULL ? plugin->desc.name : "(none)";
+}
+
+bool call_has_reply(const struct call *call)
+{
+    return call->work.has_text || call->reply_open || call->work.parts != NULL;
+}
+
+/* A success that says nothing is none that a caller could rely on. */
+static void result_check_reply(struct call *call)
+{
+    if (call->work.rc == NG_OK && call->must_reply && !call_has_reply(call)) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) ended with success and made no answer; what it changed stays "
+            "changed",
+            (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call));
+    }
+}
+
 static void result_close_buffers(struct call *call)
 {
     struct result *work = &call->work;
     if (call->reply_open && work->rc == NG_OK) {
+        const char *misuse = call->reply_writer.misuse;
         if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
-            call_fail(call, NG_EINTERNAL, "`%.*s` made an answer that is not one JSON object",
-                      (int)call->pub.tool.len, call->pub.tool.data);
+            call_fail(call, NG_EINTERNAL,
+                      "`%.*s` (plugin %s) made an answer that is not one JSON object: %s",
+                      (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call),
+                      misuse != NULL ? misuse : "an end is missing");
         } else {
             work->is_json = true;
             work->has_text = true;
@@ -31,8 +57,8 @@ static void result_close_buffers(struct call *call)
 static void result_check_output(struct call *call)
 {
     struct result *work = &call->work;
-    if (work->rc != NG_OK || call->tool == NULL || call->tool->result == NULL ||
-        !work->has_text) {
+    if (work->rc != NG_OK || call->tool == NULL || !work->has_text ||
+        (call->tool->result == NULL && !work->is_json)) {
         return;
     }
     if (!work->is_json) {
@@ -46,7 +72,13 @@ static void result_check_output(struct call *call)
     struct violations found;
     found.count = 0;
     int rc = json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error);
-    if (rc == NG_OK) {
+    if (rc == NG_EJSON) {
+        call_fail(call, NG_EINTERNAL,
+                  "the answer of `%s` (plugin %s) is not JSON as it must be: %s",
+                  call->tool->desc.name, result_plugin(call), error.message);
+        return;
+    }
+    if (rc == NG_OK && call->tool->result != NULL) {
         rc = schema_check(call->tool->result, value, &call->arena, &found);
     }
     /* What it did is done, and its answer is complete: that it cannot be checked for want of
@@ -54,23 +86,8 @@ static void result_check_output(struct call *call)
     if (rc != NG_OK && rc != NG_EINTERNAL && !call->arena.failed) {
         struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
         call_fail(call, NG_EINTERNAL,
-                  "the answer of `%s` is not of the form it declares (at \"%.*s\")",
-                  call->tool->desc.name, (int)path.len, path.data);
-    }
-}
-
-static void result_check_size(struct call *call)
-{
-    struct result *work = &call->work;
-    size_t size = work->text.len;
-    for (const struct part *part = work->parts; part != NULL; part = part->next) {
-        size += part->data.len;
-    }
-    size_t limit = call->gateway->limits.result;
-    if (work->rc == NG_OK && size > limit) {
-        call_fail(call, NG_ETOOLARGE,
-                  "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",
-                  size, limit);
+                  "the answer of `%s` (plugin %s) is not of the form it declares (at \"%.*s\")",
+                  call->tool->desc.name, result_plugin(call), (int)path.len, path.data);
     }
 }
 
@@ -115,9 +132,10 @@ void call_complete_result(struct call *call)
         call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
                   call->pub.tool.data);
     }
+    result_check_reply(call);
     result_close_buffers(call);
     result_check_output(call);
-    result_check_size(call);
+    call_fit_result(call);
     if (work->rc != NG_OK) {
         work->has_text = false;
         work->is_json = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the two clocks: monotonic for durations, Unix time for what people see. */
+/* clock.h - the clocks: monotonic for durations (a machine that sleeps counts in the uptime
+ * only), Unix time for what people see. */
 #ifndef NOTEGATE_CORE_CLOCK_H
 #define NOTEGATE_CORE_CLOCK_H
 
@@ -11,6 +12,13 @@ static inline int64_t clock_monotonic_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t clock_uptime_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static inline int64_t clock_unix_ms(void)

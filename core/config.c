@@ -301,9 +301,34 @@ static int config_declare_one(struct config *config, const char *prefix,
     return rc == NG_OK ? config_resolve(config, key, error) : rc;
 }
 
+/* A module's keys begin with its name: that of a key or of a section of the gateway's own, as
+ * `limits`, would put them among those. */
+static int config_check_prefix(const struct config *config, const char *prefix,
+                               struct buf *error)
+{
+    size_t len = strlen(prefix);
+    for (const struct config_key *key = config->first; len > 0 && key != NULL;
+         key = key->next) {
+        if (key->prefix[0] == '\0' && strncmp(key->name, prefix, len) == 0 &&
+            (key->name[len] == '\0' || key->name[len] == '.')) {
+            (void)buf_printf(
+                error,
+                "a module cannot be called `%s`: `%s` is a key of the gateway's own "
+                "configuration",
+                prefix, key->name);
+            return NG_EINVAL;
+        }
+    }
+    return NG_OK;
+}
+
 int config_declare(struct config *config, const char *prefix, const struct ng_option *options,
                    size_t count, size_t option_size, struct buf *error)
 {
+    int named = config_check_prefix(config, prefix, error);
+    if (named != NG_OK) {
+        return named;
+    }
     for (size_t i = 0; i < count; i++) {
         struct ng_option option = {0};
         size_t size = option_size < sizeof(option) ? option_size : sizeof(option);
@@ -331,11 +356,44 @@ static size_t config_distance(const struct config_key *key, const struct config_
     return str_distance(known, raw->name, most < 2 ? 2 : most);
 }
 
+/* `key: {name: ...}` of a module's key that has one value; NULL: it is none of that, or there
+ * are keys below it as well. */
+static const struct config_key *config_above(const struct config *config,
+                                             const struct config_raw *raw)
+{
+    const struct config_key *above = NULL;
+    for (const struct config_key *key = config->first; key != NULL; key = key->next) {
+        size_t len = strlen(key->name);
+        if (above == NULL && raw->source == CONFIG_FILE && key->prefix[0] != '\0' &&
+            raw->name.len > len && raw->name.data[len] == '.' &&
+            memcmp(raw->name.data, key->name, len) == 0) {
+            above = key;
+        }
+    }
+    for (const struct config_key *key = config->first; key != NULL && above != NULL;
+         key = key->next) {
+        size_t len = strlen(above->name);
+        if (strncmp(key->name, above->name, len) == 0 && key->name[len] == '.') {
+            return NULL;
+        }
+    }
+    return above;
+}
+
 static void config_unknown(const struct config *config, const struct config_raw *raw,
                            struct buf *error)
 {
     const struct config_key *nearest = NULL;
+    const struct config_key *above = config_above(config, raw);
     size_t best = SIZE_MAX;
+    if (above != NULL && above->option.type == NG_OPTION_TEXT) {
+        config_source_where(&config->sources, raw, error);
+        (void)buf_printf(error,
+                         "`%s` is one text, not a mapping; where it is JSON, write it in "
+                         "quotes: `%s: '{\"name\": {...}}'`",
+                         above->name, above->name);
+        return;
+    }
     for (const struct config_key *key = config->first; key != NULL; key = key->next) {
         size_t distance = config_distance(key, raw);
         if (distance < best) {

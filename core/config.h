@@ -16,8 +16,9 @@ struct config;
 
 /* Where values come from, strongest last: file, environment, flags. */
 struct config_input {
-    const char
-        *file; /* --config; NULL: notegate.yaml, then /etc/notegate/notegate.yaml, else none */
+    /* --config; NULL: notegate/notegate.yaml in $XDG_CONFIG_HOME (~/.config), else in /etc,
+     * else none. */
+    const char *file;
     bool no_file;            /* read no file at all (tests) */
     char *const *environ;    /* NOTEGATE_...; NULL: none */
     const char *const *sets; /* "key=value" of --set and of the named flags, in order */
@@ -44,8 +45,12 @@ size_t config_list(const struct config *config, const char *key,
                    const struct ng_str **ret_items);
 /* Was it set by anyone (not the default)? */
 bool config_is_set(const struct config *config, const char *key);
+/* Where it was set, as "notegate.yaml:3: "; nothing where it was not. */
+void config_where(const struct config *config, const char *key, struct buf *out);
 /* The file that was read, or NULL. */
 const char *config_file(const struct config *config);
+/* A usual file that was passed over because this user may not read it, or NULL. */
+const char *config_passed_over(const struct config *config);
 
 /* The view of one module: its keys without prefix, and the gateway's own. NULL: out of memory.
  */

@@ -3,45 +3,53 @@
  * number of workers, the form of the log. */
 #include <pwd.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config_key.h"
 #include "str.h"
 
-/* Where a user's data goes, below the home folder; and root's. */
+/* Where a user's data goes, below the home folder; and the machine's. */
 #define CONFIG_HOME_DATA ".local/share"
-#define CONFIG_ROOT_DATA "/var/lib/notegate"
+#define CONFIG_MACHINE_DATA "/var/lib/notegate"
 #define CONFIG_WORKERS_PER_CORE 4
 #define CONFIG_CORES_MAX 256
-#define CONFIG_PASSWD_MAX ((size_t)16 * 1024)
 
-/* The home folder: $HOME, else what the user's entry says. */
-static struct ng_str config_home(struct config *config)
+/* Are we the user that root's gateway becomes? */
+static bool config_is_user(struct config *config)
 {
-    struct ng_str home = config_source_env(&config->sources, ng_str_of("HOME"));
-    if (home.len > 0 && home.data[0] == '/') {
-        return home;
-    }
+    struct ng_str name = config_text(config, "user");
     struct passwd entry;
     struct passwd *found = NULL;
-    char *text = arena_alloc(&config->arena, CONFIG_PASSWD_MAX);
-    if (text == NULL || getpwuid_r(geteuid(), &entry, text, CONFIG_PASSWD_MAX, &found) != 0 ||
-        found == NULL) {
-        return str_make(NULL, 0);
-    }
-    return ng_str_of(entry.pw_dir);
+    char *text = name.len == 0 ? NULL : arena_alloc(&config->arena, CONFIG_PASSWD_MAX);
+    return text != NULL &&
+           getpwnam_r(name.data, &entry, text, CONFIG_PASSWD_MAX, &found) == 0 &&
+           found != NULL && found->pw_uid == geteuid();
+}
+
+/*
+ * Root's commands, the service and the commands of the service's user meet in one store, also
+ * where the configuration does not name it: the service's user is the one that the machine's
+ * data belong to.
+ */
+static bool config_is_machine(void)
+{
+    struct stat info;
+    return geteuid() == 0 || (stat(CONFIG_MACHINE_DATA, &info) == 0 && S_ISDIR(info.st_mode) &&
+                              info.st_uid == geteuid());
 }
 
 static const char *config_default_data_dir(struct config *config)
 {
-    if (geteuid() == 0) {
-        return CONFIG_ROOT_DATA;
+    /* A gateway that becomes a user keeps root's place, also when that user asks. */
+    if (config_is_machine() || config_is_user(config)) {
+        return CONFIG_MACHINE_DATA;
     }
     struct ng_str base = config_source_env(&config->sources, ng_str_of("XDG_DATA_HOME"));
     if (base.len > 0 && base.data[0] == '/') {
         return arena_printf(&config->arena, "%s/notegate", base.data).data;
     }
-    struct ng_str home = config_home(config);
+    struct ng_str home = config_source_home(&config->sources);
     if (home.len == 0) {
         return NULL;
     }

@@ -61,6 +61,19 @@ const char *config_file(const struct config *config)
     return config->sources.file;
 }
 
+void config_where(const struct config *config, const char *key, struct buf *out)
+{
+    const struct config_key *found = config_key_find(config, key);
+    if (found != NULL && found->origin != NULL) {
+        config_source_where(&config->sources, found->origin, out);
+    }
+}
+
+const char *config_passed_over(const struct config *config)
+{
+    return config->sources.file == NULL ? config->sources.passed : NULL;
+}
+
 /* ---- views ---- */
 
 struct ng_conf *config_view(struct config *config, const char *prefix)

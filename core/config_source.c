@@ -5,15 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include "str.h"
+#include "trust.h"
 
-/* Looked for in this order where no file is named. */
-static const char *const config_usual_files[] = {
-    "notegate.yaml",
-    "/etc/notegate/notegate.yaml",
-};
+/* Looked for where no file is named: the user's own, then the machine's. Never in the current
+ * folder: it may be anybody's, and a file there could load code. */
+#define CONFIG_USER_PLACE "notegate/notegate.yaml"
+#define CONFIG_MACHINE_FILE "/etc/notegate/notegate.yaml"
 
 /* Variables with the prefix that are not keys. */
 #define CONFIG_ENV_TESTS "NOTEGATE_TEST_"
@@ -105,54 +106,57 @@ struct config_raw *config_source_add(struct config_sources *sources, enum config
     return raw;
 }
 
-/* Everything in the file, at most `max` bytes. NG_EINVAL: errno tells why, EFBIG: more. */
-static int config_slurp(const char *path, size_t max, struct buf *ret)
+static int config_open(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int rc = fd < 0 ? NG_EINVAL : NG_OK;
-    while (rc == NG_OK) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+/* Everything in the file, at most `max` bytes. NG_EINVAL: errno tells why, EFBIG: more. */
+static int config_slurp(int fd, size_t max, struct buf *ret)
+{
+    for (;;) {
         char *to = buf_reserve(ret, CONFIG_READ_STEP);
         if (to == NULL) {
-            rc = NG_EINVAL;
             errno = ENOMEM;
-            break;
+            return NG_EINVAL;
         }
         ssize_t got = read(fd, to, CONFIG_READ_STEP);
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got <= 0) {
-            rc = got < 0 ? NG_EINVAL : NG_OK;
-            break;
+            return got < 0 ? NG_EINVAL : NG_OK;
         }
         ret->len += (size_t)got;
         if (ret->len > max) {
-            rc = NG_EINVAL;
             errno = EFBIG;
+            return NG_EINVAL;
         }
     }
-    if (fd >= 0) {
-        int saved = errno;
-        (void)close(fd);
-        errno = saved;
-    }
-    return rc;
 }
 
-static int config_read_file(struct config_sources *sources, const char *path, bool must,
+static int config_unread(const char *path, int code, struct buf *error)
+{
+    if (code == EFBIG) {
+        (void)buf_printf(error, "%s: the file is larger than %zu bytes", path, CONFIG_FILE_MAX);
+    } else {
+        (void)buf_printf(error, "%s: cannot be read: ", path);
+        config_add_errno(error, code);
+    }
+    return NG_EINVAL;
+}
+
+static int config_read_file(struct config_sources *sources, int fd, const char *path,
                             struct buf *error)
 {
     struct buf text;
+    int rc = trust_check(fd, path, TRUST_OWN, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
     buf_init(&text, CONFIG_FILE_MAX + 2 * CONFIG_READ_STEP);
-    int rc = config_slurp(path, CONFIG_FILE_MAX, &text);
-    int code = errno;
-    if (rc != NG_OK && !must && (code == ENOENT || code == ENOTDIR)) {
-        rc = NG_ENOTFOUND;
-    } else if (rc != NG_OK && code == EFBIG) {
-        (void)buf_printf(error, "%s: the file is larger than %zu bytes", path, CONFIG_FILE_MAX);
-    } else if (rc != NG_OK) {
-        (void)buf_printf(error, "%s: cannot be read: ", path);
-        config_add_errno(error, code);
+    if (config_slurp(fd, CONFIG_FILE_MAX, &text) != NG_OK) {
+        rc = config_unread(path, errno, error);
     } else {
         struct ng_str copy = arena_copy(sources->arena, ng_str_of(path));
         sources->file = copy.data;
@@ -163,18 +167,73 @@ static int config_read_file(struct config_sources *sources, const char *path, bo
     return rc;
 }
 
+/* One of the usual files. NG_ENOTFOUND: it is not there, or this user may not read it: then it
+ * is meant for others. */
+static int config_read_usual(struct config_sources *sources, const char *path,
+                             struct buf *error)
+{
+    int fd = config_open(path);
+    if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+        struct ng_str copy = arena_copy(sources->arena, ng_str_of(path));
+        sources->passed = copy.data;
+        return copy.data == NULL ? config_no_memory(error) : NG_ENOTFOUND;
+    }
+    if (fd < 0) {
+        return errno == ENOENT || errno == ENOTDIR ? NG_ENOTFOUND
+                                                   : config_unread(path, errno, error);
+    }
+    int rc = config_read_file(sources, fd, path, error);
+    (void)close(fd);
+    return rc;
+}
+
+struct ng_str config_source_home(struct config_sources *sources)
+{
+    struct ng_str home = config_source_env(sources, ng_str_of("HOME"));
+    if (home.len > 0 && home.data[0] == '/') {
+        return home;
+    }
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char *text = arena_alloc(sources->arena, CONFIG_PASSWD_MAX);
+    if (text == NULL || getpwuid_r(geteuid(), &entry, text, CONFIG_PASSWD_MAX, &found) != 0 ||
+        found == NULL) {
+        return str_make(NULL, 0);
+    }
+    return ng_str_of(entry.pw_dir);
+}
+
+/* $XDG_CONFIG_HOME/notegate/notegate.yaml, by default below ~/.config. */
+static int config_read_users(struct config_sources *sources, struct buf *error)
+{
+    struct ng_str base = config_source_env(sources, ng_str_of("XDG_CONFIG_HOME"));
+    struct ng_str home = config_source_home(sources);
+    struct ng_str path;
+    if (base.len > 0 && base.data[0] == '/') {
+        path = arena_printf(sources->arena, "%s/" CONFIG_USER_PLACE, base.data);
+    } else if (home.len > 0) {
+        path = arena_printf(sources->arena, "%s/.config/" CONFIG_USER_PLACE, home.data);
+    } else {
+        return NG_ENOTFOUND;
+    }
+    return path.data == NULL ? config_no_memory(error)
+                             : config_read_usual(sources, path.data, error);
+}
+
 int config_source_file(struct config_sources *sources, const char *path, struct buf *error)
 {
-    if (path != NULL) {
-        return config_read_file(sources, path, true, error);
+    if (path == NULL) {
+        int rc = config_read_users(sources, error);
+        rc = rc == NG_ENOTFOUND ? config_read_usual(sources, CONFIG_MACHINE_FILE, error) : rc;
+        return rc == NG_ENOTFOUND ? NG_OK : rc;
     }
-    for (size_t i = 0; i < NG_COUNT(config_usual_files); i++) {
-        int rc = config_read_file(sources, config_usual_files[i], false, error);
-        if (rc != NG_ENOTFOUND) {
-            return rc;
-        }
+    int fd = config_open(path);
+    if (fd < 0) {
+        return config_unread(path, errno, error);
     }
-    return NG_OK;
+    int rc = config_read_file(sources, fd, path, error);
+    (void)close(fd);
+    return rc;
 }
 
 int config_source_environment(struct config_sources *sources, struct buf *error)
@@ -247,9 +306,13 @@ static int config_expand_one(struct config_sources *sources, struct ng_str what,
     }
     struct buf text;
     buf_init(&text, CONFIG_SECRET_MAX + 2 * CONFIG_READ_STEP);
-    int rc = config_slurp(path.data, CONFIG_SECRET_MAX, &text);
+    int fd = config_open(path.data);
+    int rc = fd < 0 ? NG_EINVAL : config_slurp(fd, CONFIG_SECRET_MAX, &text);
+    int code = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
     if (rc != NG_OK) {
-        int code = errno;
         (void)buf_printf(error, "${file:%s} cannot be read: ", path.data);
         config_add_errno(error, code);
     } else {

@@ -15,11 +15,15 @@
 #define CONFIG_DEPTH_MAX 16
 #define CONFIG_ENVIRONMENT_MAX ((size_t)4 * 1024 * 1024)
 
+/* Of a user's entry. */
+#define CONFIG_PASSWD_MAX ((size_t)16 * 1024)
+
 #define CONFIG_ENV_PREFIX "NOTEGATE_"
 
 struct config_sources {
     struct arena *arena;
     const char *file;     /* that was read, or NULL */
+    const char *passed;   /* a usual file that this user may not read, or NULL */
     char *const *environ; /* copied: "NAME=value", NULL at the end */
     struct config_raw *first, **last;
     size_t count;
@@ -27,12 +31,15 @@ struct config_sources {
 
 int config_source_init(struct config_sources *sources, struct arena *arena,
                        char *const *variables, struct buf *error);
+/* The home folder: $HOME, else what the user's entry says; {NULL, 0}: not known. */
+struct ng_str config_source_home(struct config_sources *sources);
 /* A value of a variable; {NULL, 0}: not set. */
 struct ng_str config_source_env(const struct config_sources *sources, struct ng_str name);
 /* A new, empty entry at the end. NULL: out of memory or too many, told in `error`. */
 struct config_raw *config_source_add(struct config_sources *sources, enum config_source source,
                                      struct ng_str name, struct buf *error);
-/* The file: `path`, or where that is NULL the first of the usual ones that exists. */
+/* The file: `path`, or where that is NULL the first of the usual ones that exists and may be
+ * read. One that others can write is refused. */
 int config_source_file(struct config_sources *sources, const char *path, struct buf *error);
 /* NOTEGATE_... of the environment. */
 int config_source_environment(struct config_sources *sources, struct buf *error);

@@ -80,8 +80,10 @@ static int config_yaml_sequence(struct config_yaml *yaml, const yaml_node_t *nod
     for (size_t i = 0; i < count; i++) {
         const yaml_node_t *item = yaml_document_get_node(yaml->document, first[i]);
         if (item == NULL || item->type != YAML_SCALAR_NODE) {
-            return config_yaml_fail(yaml, item == NULL ? raw->line : config_yaml_line(item),
-                                    "the elements of a list are plain values");
+            return config_yaml_fail(
+                yaml, item == NULL ? raw->line : config_yaml_line(item),
+                "the elements of a list are plain values (JSON is written in "
+                "quotes)");
         }
         size_t line = config_yaml_line(item);
         if (config_yaml_visit(yaml, line) != NG_OK ||

@@ -7,17 +7,18 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "disk.h"
 #include "dispatch_allow.h"
+#include "dispatch_input.h"
 #include "gateway.h"
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
+#include "module_run.h"
 #include "record.h"
 #include "str.h"
 #include "timers.h"
-
-/* Arguments up to this many bytes may be handled on an event loop. */
-#define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
+#include "watchdog.h"
 
 static void dispatch_on_worker(struct task *task);
 
@@ -33,6 +34,7 @@ static bool dispatch_name(struct call *call)
     call->tool = registry_find(call->gateway->registry, call->tool_name);
     if (call->tool != NULL) {
         call->pub.tool = ng_str_of(call->tool->desc.name);
+        atomic_store(&call->stays, (call->tool->desc.flags & NG_TOOL_STAYS) != 0);
     }
     return call->tool != NULL;
 }
@@ -95,52 +97,6 @@ static int dispatch_print_args(struct call *call)
     return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
 }
 
-static int dispatch_invalid(struct call *call, const struct violations *found)
-{
-    const struct violation *first = &found->items[0];
-    struct ng_str path = first->path;
-    bool whole = path.len == 0;
-    call_fail(call, NG_EINVAL, "%s%.*s%s: expected %.*s, got %.*s",
-              whole ? "the arguments" : "`", whole ? 0 : (int)path.len - 1,
-              whole ? "" : path.data + 1, whole ? "" : "`", (int)first->expected.len,
-              first->expected.data, (int)first->got.len, first->got.data);
-    struct ng_writer *writer = call_host.details(&call->pub);
-    json_object(writer);
-    json_name(writer, "violations");
-    json_array(writer);
-    for (size_t i = 0; i < found->count; i++) {
-        json_object(writer);
-        json_name(writer, "path");
-        json_string(writer, found->items[i].path);
-        json_name(writer, "expected");
-        json_string(writer, found->items[i].expected);
-        json_name(writer, "got");
-        json_string(writer, found->items[i].got);
-        json_end(writer);
-    }
-    json_end(writer);
-    json_end(writer);
-    return NG_EINVAL;
-}
-
-static int dispatch_check_input(struct call *call)
-{
-    struct violations found;
-    found.count = 0;
-    int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
-    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
-        return call_fail(call, NG_EINVAL, "the arguments: expected an object");
-    }
-    if (rc == NG_OK) {
-        return NG_OK;
-    }
-    if (rc != NG_EINVAL || found.count == 0) {
-        return call_fail(call, NG_EINTERNAL, "the arguments of `%s` could not be checked",
-                         call->tool->desc.name);
-    }
-    return dispatch_invalid(call, &found);
-}
-
 static int dispatch_prepare(struct call *call)
 {
     int rc = dispatch_find(call);
@@ -180,6 +136,15 @@ static void dispatch_account(struct call *call, int rc)
     }
     if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
+    } else if (rc == NG_EFULL) {
+        disk_refused(gateway->disk, call->work.message);
+    }
+    const struct plugin *plugin = call_plugin(call);
+    if (rc == NG_EINTERNAL && plugin != NULL) {
+        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
+                  (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
+                  (int)call->work.message.len,
+                  call->work.message.data != NULL ? call->work.message.data : "");
     }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
@@ -202,7 +167,8 @@ static void dispatch_idem_stored(void *user, int rc)
 static bool dispatch_store_answer(struct call *call)
 {
     if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
-        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
+        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
+        atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
@@ -299,12 +265,14 @@ void dispatch_expire(struct call *call)
 
 static int dispatch_run(struct call *call)
 {
-    if (call->step != NULL) {
-        return call->step(&call->pub, call->step_user);
-    }
+    struct module_run run;
     const struct tool *tool = call->tool;
     struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
-    return tool->desc.run(tool->plugin->self, &call->pub, args);
+    call_enter_module(call, &run);
+    int rc = call->step != NULL ? call->step(&call->pub, call->step_user)
+                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+    module_run_end(&run);
+    return rc;
 }
 
 /* A code without a sentence is a failure all the same; a sentence without a code is not. */
@@ -312,6 +280,12 @@ static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
         call->work.rc = rc;
+    } else if (!call->waits && call_plugin(call) != NULL) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
+            "change and taken no deferral",
+            (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
     }
 }
 
@@ -420,12 +394,34 @@ static void dispatch_begin(struct task *task)
     }
 }
 
+/* The caller was let in and the tool is known; everything else waits for the arguments. */
+static void dispatch_unparsed(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    int rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
+                 : dispatch_prepare(call);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+        return;
+    }
+    call->task.run = dispatch_on_worker;
+    dispatch_on_worker(task);
+}
+
 /* Hands the call to the workers. NG_OK: done with a failure; NG_PENDING. */
 static int dispatch_submit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
     call->is_async = true;
-    call->task.run = call->begin != NULL ? dispatch_begin : dispatch_on_worker;
+    if (call->begin != NULL) {
+        call->task.run = dispatch_begin;
+    } else {
+        call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
+    }
+    call->task.group = call_workers(call);
     call->gate_entry.enter = dispatch_gate_entered;
     call->gate_entry.user = call;
     call_ref(call); /* the run's */
@@ -467,7 +463,9 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     store_run_begins(call->gateway->store, call);
+    watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
+    watchdog_loop_end(call->gateway->watchdog);
     dispatch_leave_gate(call, gate);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
@@ -510,16 +508,7 @@ static int dispatch_admit(struct call *call)
     if (rc != NG_OK) {
         return rc;
     }
-    int retry_s = 0;
-    if (!call->no_rate && !key_take(call->key, &retry_s)) {
-        bool slow = call->key->rate < 1;
-        call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-                  slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
-        call->work.retry_after_s = retry_s;
-        call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
-        return NG_ERATE;
-    }
-    return NG_OK;
+    return dispatch_rate(call);
 }
 
 static int dispatch_end_now(struct call *call)
@@ -531,8 +520,10 @@ static int dispatch_end_now(struct call *call)
 int dispatch(struct call *call)
 {
     int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    call->unparsed =
+        call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        rc = dispatch_prepare(call);
+        rc = call->unparsed ? dispatch_find(call) : dispatch_prepare(call);
     } else if (rc == NG_ERATE) {
         (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
@@ -542,11 +533,13 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
+    call->must_reply = true;
     if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     atomic_store(&call->pending, 1);
-    bool from_memory = (call->tool->desc.flags & NG_TOOL_MEMORY) != 0;
+    bool from_memory =
+        (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
     if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
         (call->idempotency_key.len == 0 || call->read_only)) {
         rc = dispatch_inline(call);

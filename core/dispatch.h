@@ -6,6 +6,10 @@
 #include "call.h"
 #include "registry.h"
 
+/* A text up to this many bytes may be parsed and handled on an event loop; a larger one goes to
+ * a worker, in the lane of the agent that sent it, before it is parsed. */
+#define DISPATCH_INLINE_BYTES ((size_t)64 * 1024)
+
 /*
  * tool by name -> may this caller? -> input valid? -> limits -> plugin -> answer.
  * NG_OK: the call is done, read call->result (call->done is not called). NG_PENDING:
@@ -13,6 +17,10 @@
  * Either way the face then drops its reference with call_unref().
  */
 int dispatch(struct call *call);
+
+/* Takes one call from the rate of the caller's key, for work that is no call of dispatch() or
+ * is done before it. NG_ERATE: call->result says so. */
+int dispatch_take_rate(struct call *call);
 
 /* May this caller use the tool (role, mode, tool allow-list)? */
 bool dispatch_may(struct call *call, const struct tool *tool);

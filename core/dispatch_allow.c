@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch_allow.c - what a caller may call and see: by its key's tools, its role, its mode and
- * its spaces. */
+ * its spaces; how often its key lets it. */
 #include "dispatch_allow.h"
 
 #include "gateway.h"
@@ -86,7 +86,8 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
         return false;
     }
-    return true;
+    /* What reads for some arguments stays listed for them. */
+    return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 
 static int dispatch_pick_space(struct call *call, const struct tool *tool);
@@ -128,6 +129,15 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+static int dispatch_no_run(struct call *call, const struct tool *tool)
+{
+    call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to",
+              tool->desc.name);
+    call->work.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
+                                "--run");
+    return NG_ERUN;
+}
+
 /* Of a tool that does both: how to call it so that it only reads. */
 static void dispatch_hint_reading(struct call *call, const struct tool *tool)
 {
@@ -167,6 +177,8 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
                       "this call of `%s` changes something and the caller's mode is ask, which "
                       "only reads; it needs the mode edit or agent",
                       tool->desc.name);
+    } else if (tool->desc.effect == NG_EFFECT_RUNS && !call->caller.run) {
+        return dispatch_no_run(call, tool);
     }
     if (rc != NG_OK) {
         dispatch_hint_reading(call, tool);
@@ -232,4 +244,29 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
                          (int)space.len, space.data);
     }
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+}
+
+int dispatch_rate(struct call *call)
+{
+    int retry_s = 0;
+    if (call->no_rate || key_take(call->key, &retry_s)) {
+        return NG_OK;
+    }
+    bool slow = call->key->rate < 1;
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    call->work.retry_after_s = retry_s;
+    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
+    return NG_ERATE;
+}
+
+int dispatch_take_rate(struct call *call)
+{
+    int rc = dispatch_rate(call);
+    if (rc != NG_OK) {
+        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
+        call_complete_result(call);
+        call->result = call->work;
+    }
+    return rc;
 }

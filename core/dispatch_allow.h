@@ -7,5 +7,8 @@
 
 /* May this call, with its arguments, run? Finds out whether it only reads (call->read_only). */
 int dispatch_authorize(struct call *call, const struct tool *tool);
+/* Takes the call from the rate of its key, unless it was counted before (call->no_rate).
+ * NG_ERATE: the call has failed. */
+int dispatch_rate(struct call *call);
 
 #endif

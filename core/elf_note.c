@@ -17,6 +17,8 @@
 #define ELF_HEADERS_MAX 128
 #define ELF_NOTES_MAX ((size_t)64 * 1024)
 #define ELF_OWNER "notegate"
+/* A note that ends behind `kind`. */
+#define ELF_DESC_OLD ((size_t)8)
 
 #if defined(__x86_64__)
 #define ELF_MACHINE EM_X86_64
@@ -99,14 +101,17 @@ static bool elf_find_note(struct ng_str notes, size_t align, struct elf_note *re
         /* Sizes are 32 bits: none of these sums can overflow. */
         size_t name_at = at + sizeof(head);
         size_t desc_at = name_at + elf_padded(head.n_namesz, align);
-        uint32_t words[2];
+        uint32_t words[3] = {0};
         char name[sizeof(ELF_OWNER)];
         if (head.n_type == NG_NOTE_TYPE && head.n_namesz == sizeof(name) &&
-            head.n_descsz >= sizeof(words) && elf_take(notes, name_at, name, sizeof(name)) &&
+            head.n_descsz >= ELF_DESC_OLD && elf_take(notes, name_at, name, sizeof(name)) &&
             memcmp(name, ELF_OWNER, sizeof(name)) == 0 &&
-            elf_take(notes, desc_at, words, sizeof(words))) {
+            elf_take(notes, desc_at, words,
+                     head.n_descsz < sizeof(words) ? ELF_DESC_OLD : sizeof(words))) {
             ret->abi = words[0];
             ret->kind = words[1];
+            ret->needs_host = words[2];
+            ret->is_old = head.n_descsz < sizeof(words);
             return true;
         }
         at = desc_at + elf_padded(head.n_descsz, align);
@@ -147,9 +152,8 @@ bool elf_short_of(int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
+int elf_note_open(const char *path, int *ret_fd, struct buf *error)
 {
-    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int code = errno;
@@ -157,22 +161,37 @@ int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
         (void)buf_printf(error, "cannot be opened: %s", text != NULL ? text : "unknown error");
         return elf_short_of(code) ? NG_EINTERNAL : code == ENOENT ? NG_ENOTFOUND : NG_EINVAL;
     }
-    int rc = NG_OK;
-    void *map = MAP_FAILED;
+    *ret_fd = fd;
+    return NG_OK;
+}
+
+int elf_note_read_file(int fd, struct elf_note *ret, struct buf *error)
+{
+    struct stat info;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        rc = elf_fail(error, "is not a file");
-    } else if (info.st_size <= 0) {
-        rc = elf_fail(error, "is empty");
-    } else {
-        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED) {
-            rc = elf_short_of(errno) ? NG_EINTERNAL : NG_EINVAL;
-            (void)buf_add_c(error, "cannot be mapped");
-        } else {
-            rc = elf_note_parse(str_make(map, (size_t)info.st_size), ret, error);
-            (void)munmap(map, (size_t)info.st_size);
-        }
+        return elf_fail(error, "is not a file");
     }
-    (void)close(fd);
+    if (info.st_size <= 0) {
+        return elf_fail(error, "is empty");
+    }
+    void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) {
+        int rc = elf_short_of(errno) ? NG_EINTERNAL : NG_EINVAL;
+        (void)buf_add_c(error, "cannot be mapped");
+        return rc;
+    }
+    int rc = elf_note_parse(str_make(map, (size_t)info.st_size), ret, error);
+    (void)munmap(map, (size_t)info.st_size);
+    return rc;
+}
+
+int elf_note_read(const char *path, struct elf_note *ret, struct buf *error)
+{
+    int fd = -1;
+    int rc = elf_note_open(path, &fd, error);
+    if (rc == NG_OK) {
+        rc = elf_note_read_file(fd, ret, error);
+        (void)close(fd);
+    }
     return rc;
 }

@@ -8,6 +8,8 @@
 struct elf_note {
     uint32_t abi;
     uint32_t kind;
+    uint32_t needs_host; /* bytes of struct ng_host */
+    bool is_old;         /* without needs_host: made before ABI 1 had its form */
 };
 
 /* Is this error of the system a want of memory or descriptors, which passes? */
@@ -16,6 +18,9 @@ bool elf_short_of(int error);
  * it is no module for this machine; NG_EINTERNAL: no memory, or no descriptor. `error`: what is
  * wrong, without the path. Nothing of the file runs. */
 int elf_note_read(const char *path, struct elf_note *ret, struct buf *error);
+/* The same in two steps: what is read is what was opened. */
+int elf_note_open(const char *path, int *ret_fd, struct buf *error);
+int elf_note_read_file(int fd, struct elf_note *ret, struct buf *error);
 /* The same from a whole file in memory. */
 int elf_note_parse(struct ng_str file, struct elf_note *ret, struct buf *error);
 

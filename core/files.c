@@ -9,7 +9,6 @@
 #include "files_state.h"
 #include "str.h"
 
-#define FILES_SPACE_DEFAULT "shared"
 #define FILES_ROOTS_MAX 256
 
 static const struct ng_collection files_collections[] = {
@@ -39,16 +38,6 @@ struct file_roots *files_roots_ref(struct files *files)
     return roots;
 }
 
-static void files_root_done(struct file_root *root)
-{
-    if (root->fd >= 0) {
-        (void)close(root->fd);
-    }
-    free(root->path);
-    free(root->real);
-    free(root->space);
-}
-
 void files_roots_unref(struct file_roots *roots)
 {
     if (roots == NULL || atomic_fetch_sub(&roots->refs, 1) != 1) {
@@ -57,145 +46,59 @@ void files_roots_unref(struct file_roots *roots)
     for (size_t i = 0; i < roots->count; i++) {
         files_root_done(&roots->items[i]);
     }
+    files_holes_unref(roots->holes);
     free(roots->items);
     free(roots);
 }
 
-/* From the next call on. Roots change on one thread at a time: at start, or in a reload. */
-static void files_publish_roots(struct files *files, struct file_roots *fresh)
+struct file_roots *files_roots_new(struct call *call, size_t room, struct file_holes *holes)
 {
+    struct file_roots *roots = alloc_zeroed(1, sizeof(*roots));
+    struct file_root *items = alloc_zeroed(room + 1, sizeof(*items));
+    if (roots == NULL || items == NULL) {
+        free(roots);
+        free(items);
+        (void)call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return NULL;
+    }
+    roots->items = items;
+    roots->holes = files_holes_ref(holes);
+    atomic_init(&roots->refs, 1);
+    return roots;
+}
+
+void files_roots_publish(struct files *files, const struct file_roots *expected,
+                         struct file_roots *fresh)
+{
+    struct file_roots *out = fresh;
     (void)pthread_mutex_lock(&files->roots_lock);
-    struct file_roots *old = files->roots;
-    files->roots = fresh;
+    if (expected == NULL || files->roots == expected) {
+        out = files->roots;
+        files->roots = fresh;
+    }
     (void)pthread_mutex_unlock(&files->roots_lock);
-    files_roots_unref(old);
-}
-
-static char *files_copy(struct ng_str text)
-{
-    char *copy = alloc_bytes(text.len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.len);
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
-/* "PATH" or "SPACE:/PATH". Both parts lent. */
-static void files_split_root(struct ng_str text, struct ng_str *ret_space,
-                             struct ng_str *ret_path)
-{
-    *ret_space = ng_str_of(FILES_SPACE_DEFAULT);
-    *ret_path = text;
-    for (size_t i = 0; i + 1 < text.len && text.data[i] != '/'; i++) {
-        struct ng_str space = {text.data, i};
-        if (text.data[i] == ':' && text.data[i + 1] == '/' && call_name_valid(space)) {
-            *ret_space = space;
-            *ret_path = str_make(text.data + i + 1, text.len - i - 1);
-            return;
-        }
-    }
-}
-
-/* The folder and those above it, mode 0700. */
-static int files_make_root(char *path)
-{
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at != '/') {
-            continue;
-        }
-        *at = '\0';
-        int rc = mkdir(path, S_IRWXU);
-        int error = errno;
-        *at = '/';
-        if (rc != 0 && error != EEXIST) {
-            errno = error;
-            return -1;
-        }
-    }
-    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST ? 0 : -1;
-}
-
-/* owner: it is a folder of this plugin, which must be there; else it is made where missing. */
-static int files_open_root(struct call *call, struct ng_str text, const struct plugin *owner,
-                           struct file_root *root)
-{
-    struct ng_str space;
-    struct ng_str path;
-    files_split_root(text, &space, &path);
-    while (path.len > 1 && path.data[path.len - 1] == '/') {
-        path.len--;
-    }
-    if (path.len == 0 || path.len >= FILES_PATH_MAX || memchr(path.data, '\0', path.len)) {
-        return call_fail(call, NG_EINVAL,
-                         "The root \"%.*s\" is not a usable path: give the path of a folder, "
-                         "as PATH or SPACE:/PATH.",
-                         (int)text.len, text.data);
-    }
-    root->fd = -1;
-    root->owner = owner;
-    root->space = files_copy(space);
-    root->path = files_copy(path);
-    if (root->space == NULL || root->path == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
-    }
-    const char *doing = owner != NULL ? "open the folder" : "open the root";
-    if (owner == NULL && files_make_root(root->path) != 0) {
-        return files_fail_os(call, errno, "make the root", path);
-    }
-    root->real = realpath(root->path, NULL);
-    if (root->real == NULL) {
-        int error = errno;
-        int rc = files_fail_os(call, error, doing, path);
-        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
-    }
-    root->fd = open(root->real, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root->fd < 0) {
-        int error = errno;
-        int rc = files_fail_os(call, error, doing, path);
-        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
-    }
-    return NG_OK;
-}
-
-/* A relative root is meant from the working folder of the start; callers name it absolutely. */
-static int files_absolute_root(struct call *call, struct file_root *root)
-{
-    if (root->path[0] == '/') {
-        return NG_OK;
-    }
-    char *path = files_copy(ng_str_of(root->real));
-    if (path == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
-    }
-    free(root->path);
-    root->path = path;
-    return NG_OK;
+    files_roots_unref(out);
 }
 
 /* The configured roots and, where they can be opened, the plugins' folders. */
 static int files_open_roots(struct files *files, struct call *call, const struct ng_str *texts,
-                            size_t count, struct file_roots **ret)
+                            size_t count, struct file_holes *holes, struct file_roots **ret)
 {
     size_t folder_count = files->folder_count;
     if (count > FILES_ROOTS_MAX) {
         return call_fail(call, NG_EINVAL, "%zu roots are configured, at most %d are possible.",
                          count, FILES_ROOTS_MAX);
     }
-    struct file_roots *roots = alloc_zeroed(1, sizeof(*roots));
-    struct file_root *items = alloc_zeroed(count + folder_count + 1, sizeof(*items));
-    if (roots == NULL || items == NULL) {
-        free(roots);
-        free(items);
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    struct file_roots *roots = files_roots_new(call, count + folder_count, holes);
+    if (roots == NULL) {
+        return NG_EINTERNAL;
     }
-    roots->items = items;
-    atomic_init(&roots->refs, 1);
+    struct file_root *items = roots->items;
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         roots->count = i + 1;
         items[i].fd = -1;
-        rc = files_open_root(call, texts[i], NULL, &items[i]);
+        rc = files_open_root(call, holes, texts[i], NULL, &items[i]);
         if (rc == NG_OK) {
             rc = files_absolute_root(call, &items[i]);
         }
@@ -204,8 +107,8 @@ static int files_open_roots(struct files *files, struct call *call, const struct
         struct file_root *item = &items[roots->count];
         roots->count++;
         item->fd = -1;
-        rc = files_open_root(call, ng_str_of(files->folders[i].text), files->folders[i].owner,
-                             item);
+        rc = files_open_root(call, holes, ng_str_of(files->folders[i].text),
+                             files->folders[i].owner, item);
         if (rc == NG_ENOTFOUND) {
             /* It was there once: its files are out of reach until it is again. */
             files_root_done(item);
@@ -225,9 +128,9 @@ static int files_open_roots(struct files *files, struct call *call, const struct
 
 /* A folder beside the roots that are there. */
 static int files_with_folder(struct files *files, struct call *call, struct ng_str folder,
-                             const struct plugin *owner, struct file_roots **ret)
+                             const struct file_roots *old, struct file_roots **ret)
 {
-    const struct file_roots *old = files->roots;
+    const struct plugin *owner = call_plugin(call);
     struct ng_str *texts = arena_alloc(&call->arena, (old->count + 1) * sizeof(*texts));
     size_t count = 0;
     for (size_t i = 0; texts != NULL && i < old->count; i++) {
@@ -250,7 +153,7 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     free(files->folders);
     files->folders = folders;
     files->folder_count++;
-    return files_open_roots(files, call, texts, count, ret);
+    return files_open_roots(files, call, texts, count, old->holes, ret);
 }
 
 /* With the database away later: files_settle_rest(). */
@@ -273,25 +176,28 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     if (owner == NULL) {
         return call_fail(call, NG_EINTERNAL, "A folder is added by no plugin.");
     }
-    int rc = files_open_root(call, folder, owner, &probe);
+    struct file_roots *old = files_roots_ref(files);
+    int rc = files_open_root(call, old->holes, folder, owner, &probe);
     files_root_done(&probe);
     if (rc == NG_OK && files->folder_count == FILES_ROOTS_MAX) {
         rc = call_fail(call, NG_EINVAL, "More than %d folders are added to the roots.",
                        FILES_ROOTS_MAX);
     }
     if (rc == NG_OK) {
-        rc = files_with_folder(files, call, folder, owner, &fresh);
+        rc = files_with_folder(files, call, folder, old, &fresh);
     }
+    files_roots_unref(old);
     if (rc == NG_OK) {
-        files_publish_roots(files, fresh);
+        files_roots_publish(files, NULL, fresh);
         rc = files_settle_if_there(files, call);
     }
     return rc;
 }
 
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
-               struct files **ret)
+               const struct files_own *own, struct files **ret)
 {
+    struct file_holes *holes = NULL;
     struct files *files = alloc_zeroed(1, sizeof(*files));
     if (files == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
@@ -304,8 +210,12 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         rc = store_declare(store, call, &files_collections[i]);
     }
     if (rc == NG_OK) {
-        rc = files_open_roots(files, call, roots, count, &files->roots);
+        rc = files_holes_new(call, own, &holes);
     }
+    if (rc == NG_OK) {
+        rc = files_open_roots(files, call, roots, count, holes, &files->roots);
+    }
+    files_holes_unref(holes);
     if (rc == NG_OK) {
         rc = files_settle_if_there(files, call);
     }
@@ -333,12 +243,17 @@ void files_close(struct files *files)
 }
 
 int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,
-                    size_t count)
+                    size_t count, const struct files_own *own)
 {
+    struct file_holes *holes = NULL;
     struct file_roots *fresh = NULL;
-    int rc = files_open_roots(files, call, roots, count, &fresh);
+    int rc = files_holes_new(call, own, &holes);
     if (rc == NG_OK) {
-        files_publish_roots(files, fresh);
+        rc = files_open_roots(files, call, roots, count, holes, &fresh);
+    }
+    files_holes_unref(holes);
+    if (rc == NG_OK) {
+        files_roots_publish(files, NULL, fresh);
     }
     return rc;
 }
@@ -379,4 +294,23 @@ size_t files_roots(struct files *files, struct call *call, const struct ng_str *
     files_roots_unref(roots);
     *ret_roots = names;
     return count;
+}
+
+void files_each_disk(struct files *files, const char *data_dir,
+                     void (*each)(void *user, const char *path), void *user)
+{
+    struct stat own;
+    struct file_roots *roots = files_roots_ref(files);
+    bool known = stat(data_dir, &own) == 0;
+    for (size_t i = 0; i < roots->count; i++) {
+        const struct file_root *root = &roots->items[i];
+        bool is_new = root->fd >= 0 && !(known && root->dev == own.st_dev);
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = roots->items[j].dev != root->dev;
+        }
+        if (is_new) {
+            each(user, root->real);
+        }
+    }
+    files_roots_unref(roots);
 }

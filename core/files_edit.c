@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "files_state.h"
+#include "module_run.h"
 #include "str.h"
 
 static int edit_begin(struct file_op *op);
@@ -45,6 +46,10 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
     } else {
         record->kind = there ? FILE_CHANGE_EDIT : FILE_CHANGE_CREATE;
         op->next = view->text;
+        rc = call_count_bytes(call, op->next.len);
+        if (rc != NG_OK) {
+            return rc;
+        }
         files_hash(op->next, record->after);
         if (record->after[0] == '\0') {
             rc = call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
@@ -75,7 +80,10 @@ static int edit_run(struct file_op *op)
     if (draft == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
     }
+    struct module_run run;
+    call_enter_module(call, &run);
     int rc = op->edit.fn(&call->pub, &op->present, draft, op->edit.user);
+    module_run_end(&run);
     if (rc == NG_EWOULDBLOCK) {
         const struct timespec pause = {0, NG_FILE_PAUSE_MS * 1000000L};
         (void)nanosleep(&pause, NULL);

@@ -28,7 +28,7 @@ static const struct os_text os_texts[] = {
     {EFBIG, NG_ETOOLARGE, "it would be larger than its file system allows"},
     {ENAMETOOLONG, NG_EINVAL, "a name in it is too long; use a shorter one"},
     {ELOOP, NG_EFAILED, "it goes through too many links; name the file itself"},
-    {ENOTDIR, NG_EFAILED, "a part of the path is a file, not a folder; choose another path"},
+    {ENOTDIR, NG_EINVAL, "a part of the path is a file, not a folder; choose another path"},
     {EISDIR, NG_EFAILED, "it is a folder; name a file in it"},
     {EEXIST, NG_ECONFLICT, "something is already there; choose another path"},
     {EMFILE, NG_EBUSY, "too many files are open; try again in a moment"},

@@ -301,6 +301,12 @@ static int draft_gone(struct call *call, const struct file_record *record,
     return empty.data == NULL ? fail_memory(call) : store_draft_json(next, empty);
 }
 
+/* Who sees one end of a move between spaces need not see the other. */
+static bool within_space(const struct file_record *record)
+{
+    return str_equal(record->space, record->to_space);
+}
+
 /* The file is at `record->after` now (or under its new path). */
 static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                     void *user)
@@ -325,7 +331,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     struct buf data;
     buf_init(&data, FILES_JSON_MAX);
     (void)buf_printf(&data, "{\"revision\":\"%s\"", record->after);
-    if (record_moves(record)) {
+    if (record_moves(record) && within_space(record)) {
         add_member(&data, "from", record->real);
     }
     (void)buf_add_char(&data, '}');
@@ -352,7 +358,7 @@ static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     (void)buf_add_json(&data, record->to);
     (void)buf_add_char(&data, '}');
     int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : fail_memory(self);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && within_space(record)) {
         store_draft_event(next, buf_str(&data));
     }
     buf_done(&data);

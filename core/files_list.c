@@ -99,8 +99,9 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
 {
     struct call *call = listing->call;
     struct stat st;
-    if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        return NG_OK; /* gone meanwhile */
+    if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        files_is_hole(listing->place->roots->holes, call_plugin(call), dir, leaf, &st)) {
+        return NG_OK; /* gone meanwhile, or nothing that is shown */
     }
     struct ng_str name = folder->name.len > 0
                              ? arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len,

@@ -399,10 +399,23 @@ static int op_record(struct file_op *op, const char *revision)
     return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
 }
 
+/* Was it saved where its path leads? A root's folder may have been replaced meanwhile. */
+static bool op_is_in_place(const struct file_op *op)
+{
+    const struct file_root *root = op->place.root;
+    const struct file_root *to = op->target.roots != NULL ? op->target.root : NULL;
+    return (root == NULL || files_root_is_current(root)) &&
+           (to == NULL || to == root || files_root_is_current(to));
+}
+
 /* The file is changed: a full queue or want of memory must not make that a failure. */
 int files_op_complete(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
+    if (!op_is_in_place(op)) {
+        op->in_place = false;
+        return files_op_again(op, op->locked);
+    }
     struct result before = call->work;
     op->intent_open = false; /* it goes with the completion, or is settled later */
     (void)call->pub.host->when_ended(&call->pub, op_ended, op);

@@ -10,6 +10,8 @@
 #include "files_state.h"
 #include "str.h"
 
+#define FILES_ROOT_TRIES 8 /* while the folder of a root is replaced by another */
+
 /* A path being followed. */
 struct walk {
     struct call *call;
@@ -19,9 +21,10 @@ struct walk {
     struct buf at;      /* and its path below the root: "a/b" or "" */
     struct ng_str rest; /* still to go */
     unsigned links;
-    bool last_was_link; /* the last part given is a link: its target decides */
-    bool any;           /* whoever is calling */
-    bool guarded;       /* there are roots that this caller may not see */
+    bool last_was_link;            /* the last part given is a link: its target decides */
+    bool any;                      /* whoever is calling */
+    bool guarded;                  /* there are roots that this caller may not see */
+    const struct file_root *stale; /* its folder is another by now */
 };
 
 static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -117,6 +120,10 @@ static int walk_from_root(struct walk *walk, struct ng_str path)
     walk->root = root_of(walk, path, &rest);
     if (walk->root == NULL) {
         return fail_outside(walk->call, walk->place);
+    }
+    if (may_see(walk, walk->root) && !files_root_is_current(walk->root)) {
+        walk->stale = walk->root;
+        return NG_EUNAVAILABLE;
     }
     int dir = fcntl(walk->root->fd, F_DUPFD_CLOEXEC, 0);
     if (dir < 0) {
@@ -328,7 +335,9 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         }
         return files_fail_os(call, error, "open", place->path);
     }
-    if (S_ISLNK(st.st_mode)) {
+    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &st)) {
+        rc = files_fail_hole(call, place->path);
+    } else if (S_ISLNK(st.st_mode)) {
         rc = walk_link(walk, fd, last);
     } else if (last || !S_ISDIR(st.st_mode)) {
         *ret_done = true;
@@ -373,21 +382,14 @@ static int walk_run(struct walk *walk)
     return rc;
 }
 
-static int resolve(struct files *files, struct call *call, struct ng_str path, bool any,
-                   struct file_place *ret)
+/* *ret_stale: nothing is said yet. */
+static int resolve_once(struct files *files, struct call *call, bool any,
+                        struct file_place *ret, const struct file_root **ret_stale)
 {
+    struct ng_str path = ret->path;
     memset(ret, 0, sizeof(*ret));
     ret->dir = -1;
     ret->path = path;
-    if (path.len == 0 || path.data[0] != '/' || memchr(path.data, '\0', path.len) != NULL) {
-        return call_fail(call, NG_EINVAL,
-                         "The path %.*s is not an absolute path, it should start with `/` and "
-                         "hold no NUL.",
-                         (int)path.len, path.len > 0 ? path.data : "");
-    }
-    if (path.len >= FILES_PATH_MAX) {
-        return files_fail_os(call, ENAMETOOLONG, "open", str_utf8_cut(path, 200));
-    }
     ret->roots = files_roots_ref(files);
     struct walk walk = {.call = call, .place = ret, .dir = -1, .any = any};
     for (size_t i = 0; i < ret->roots->count && !walk.guarded; i++) {
@@ -403,6 +405,38 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
         (void)close(walk.dir);
     }
     buf_done(&walk.at);
+    *ret_stale = walk.stale;
+    return rc;
+}
+
+static int resolve(struct files *files, struct call *call, struct ng_str path, bool any,
+                   struct file_place *ret)
+{
+    const struct file_root *stale = NULL;
+    memset(ret, 0, sizeof(*ret));
+    ret->dir = -1;
+    ret->path = path;
+    if (path.len == 0 || path.data[0] != '/' || memchr(path.data, '\0', path.len) != NULL) {
+        return call_fail(call, NG_EINVAL,
+                         "The path %.*s is not an absolute path, it should start with `/` and "
+                         "hold no NUL.",
+                         (int)path.len, path.len > 0 ? path.data : "");
+    }
+    if (path.len >= FILES_PATH_MAX) {
+        return files_fail_os(call, ENAMETOOLONG, "open", str_utf8_cut(path, 200));
+    }
+    int rc = resolve_once(files, call, any, ret, &stale);
+    for (unsigned tries = 0; stale != NULL && tries < FILES_ROOT_TRIES; tries++) {
+        rc = files_roots_again(files, call, ret->roots, stale);
+        files_place_done(ret);
+        stale = NULL;
+        rc = rc == NG_OK ? resolve_once(files, call, any, ret, &stale) : rc;
+    }
+    if (stale != NULL) {
+        rc = call_fail(call, NG_EUNAVAILABLE,
+                       "The root %s is replaced again and again. Try again when that is over.",
+                       stale->path);
+    }
     if (rc != NG_OK) {
         files_place_done(ret);
     }
@@ -465,9 +499,18 @@ static int make_one_parent(struct call *call, struct file_place *place, const ch
         files_sync_folder(place->dir, -1) != 0) {
         return files_fail_os(call, errno, "make the folder for", place->path);
     }
+    struct stat st;
     int dir = files_open_beneath(place->dir, name, O_PATH | O_DIRECTORY);
-    if (dir < 0) {
-        return files_fail_os(call, errno, "make the folder for", place->path);
+    if (dir < 0 || fstat(dir, &st) != 0) {
+        int error = errno;
+        if (dir >= 0) {
+            (void)close(dir);
+        }
+        return files_fail_os(call, error, "make the folder for", place->path);
+    }
+    if (files_is_hole(place->roots->holes, call_plugin(call), dir, "", &st)) {
+        (void)close(dir);
+        return files_fail_hole(call, place->path);
     }
     (void)close(place->dir);
     place->dir = dir;

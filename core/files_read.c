@@ -180,6 +180,11 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
         (void)close(fd);
         return files_fail_type(call, place);
     }
+    /* It may be another since the path was followed. */
+    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
+        (void)close(fd);
+        return files_fail_hole(call, place->path);
+    }
     *ret_fd = fd;
     return NG_OK;
 }
@@ -194,6 +199,10 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     size_t room = (size_t)st.st_size;
     if (max_bytes > 0 && (uint64_t)room > max_bytes) {
         return files_fail_size(call, (uint64_t)room, max_bytes);
+    }
+    int rc = room < CALL_MEMORY_MAX ? call_count_bytes(call, room) : NG_OK;
+    if (rc != NG_OK) {
+        return rc;
     }
     char *data = room >= CALL_MEMORY_MAX ? NULL : arena_alloc(&call->arena, room + 1);
     if (data == NULL) {

@@ -44,18 +44,15 @@ static int write_all(struct call *call, struct ng_str path, int fd, struct ng_st
     return NG_OK;
 }
 
-/* The content of `from`, whole, into `to`. */
-static int write_copy(struct call *call, struct ng_str path, int from, int to)
+/* The bytes of `from` from `at` on, up to `end`, into `to`. */
+static int write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
+                       off_t end, char *block)
 {
-    char *block = alloc_bytes(FILES_BLOCK);
-    if (block == NULL) {
-        return fail_memory(call);
-    }
-    off_t at = 0;
-    int rc = NG_OK;
+    int rc = lseek(to, at, SEEK_SET) < 0 ? files_fail_os(call, errno, "save", path) : NG_OK;
     ssize_t got = 1;
-    while (rc == NG_OK && got != 0) {
-        got = pread(from, block, FILES_BLOCK, at);
+    while (rc == NG_OK && at < end && got != 0) {
+        size_t room = end - at < (off_t)FILES_BLOCK ? (size_t)(end - at) : FILES_BLOCK;
+        got = pread(from, block, room, at);
         if (got > 0) {
             at += got;
             rc = write_all(call, path, to, str_make(block, (size_t)got));
@@ -66,7 +63,35 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
             rc = files_check_cancelled(call);
         }
     }
+    return rc;
+}
+
+/* The content of `from`, whole, into `to`: holes stay holes, so that a copy takes no more room
+ * than the file does. */
+static int write_copy(struct call *call, struct ng_str path, int from, int to)
+{
+    struct stat st;
+    char *block = alloc_bytes(FILES_BLOCK);
+    if (block == NULL) {
+        return fail_memory(call);
+    }
+    int rc = fstat(from, &st) != 0 ? files_fail_os(call, errno, "read", path) : NG_OK;
+    off_t at = 0;
+    while (rc == NG_OK && at < st.st_size) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO) {
+            break; /* nothing but a hole is left */
+        }
+        data = data < at ? at : data; /* a file system that does not tell: all is data */
+        off_t end = lseek(from, data, SEEK_HOLE);
+        end = end <= data || end > st.st_size ? st.st_size : end;
+        rc = write_range(call, path, from, to, data, end, block);
+        at = end;
+    }
     free(block);
+    if (rc == NG_OK && ftruncate(to, st.st_size) != 0) {
+        rc = files_fail_os(call, errno, "save", path);
+    }
     return rc;
 }
 

@@ -171,6 +171,20 @@ static int settle_write(struct files *files, struct call *call, const struct ng_
     return rc;
 }
 
+/* What went wrong may name the other end of a move, which not everyone may see. */
+static void hide_other_end(struct call *call, const struct file_record *record, int rc)
+{
+    if (record->to.len == 0 || str_equal(record->space, record->to_space)) {
+        return;
+    }
+    log_write(NG_LOG_WARNING, "files", "an unfinished move is in the way: %.*s",
+              (int)call->work.message.len, call->work.message.data);
+    call_reset_result(call);
+    (void)call_fail(call, rc,
+                    "An unfinished move of the file is in the way and cannot be settled just "
+                    "now; the gateway's log says why. Try again in a moment.");
+}
+
 int files_settle(struct files *files, struct call *call, struct ng_str space,
                  struct ng_str json, struct ng_str text)
 {
@@ -185,6 +199,7 @@ int files_settle(struct files *files, struct call *call, struct ng_str space,
     rc = record.to.len > 0 ? settle_move(files, call, &record, &done)
                            : settle_one_place(files, call, &record, &done);
     if (rc != NG_OK) {
+        hide_other_end(call, &record, rc);
         return rc;
     }
     size_t count =

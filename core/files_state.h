@@ -47,13 +47,47 @@
 /* What a step returns when it goes on later; nothing of the op may be touched then. */
 #define FILES_WAITING 2
 
-/* ---- roots and paths: files.c, files_path.c */
+/* ---- what is the gateway's own: files_holes.c */
+
+#define FILES_HOLES_FILES 2
+
+struct file_hole {
+    char *path; /* absolute; NULL: there is none */
+    const char *what;
+};
+
+struct file_holes {
+    atomic_int refs;
+    char *data_dir;
+    int fd; /* the data directory, O_PATH; -1: none */
+    dev_t dev;
+    ino_t ino;
+    struct file_hole files[FILES_HOLES_FILES];
+};
+
+struct file_root;
+
+int files_holes_new(struct call *call, const struct files_own *own, struct file_holes **ret);
+struct file_holes *files_holes_ref(struct file_holes *holes);
+void files_holes_unref(struct file_holes *holes); /* NULL is a no-op */
+/* Is `name` in `dir` ("": `dir` itself), with this stat, the gateway's own, under whatever
+ * name? plugin: who asks; its own folder in the data directory is none to it. */
+bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
+                   const char *name, const struct stat *st);
+int files_fail_hole(struct call *call, struct ng_str path);
+/* NG_EINVAL where an open root is, holds or lies in what is the gateway's own. */
+int files_check_root(struct call *call, const struct file_holes *holes,
+                     const struct file_root *root);
+
+/* ---- roots and paths: files.c, files_root.c, files_path.c */
 
 struct file_root {
     char *path;  /* as configured */
     char *real;  /* links resolved */
     char *space; /* whose files these are */
     int fd;      /* O_PATH */
+    dev_t dev;   /* of `fd` */
+    ino_t ino;
     /* Of a plugin's folder: only that plugin's calls use it as a root. NULL: a root for all. */
     const struct plugin *owner;
 };
@@ -68,6 +102,7 @@ struct file_roots {
     atomic_int refs;
     size_t count;
     struct file_root *items;
+    struct file_holes *holes;
 };
 
 struct file_lock;
@@ -83,8 +118,31 @@ struct files {
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 
+/* "PATH" or "SPACE:/PATH". Both parts lent. */
+void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
+/* Room for so many. NULL: the call has failed. */
+struct file_roots *files_roots_new(struct call *call, size_t room, struct file_holes *holes);
+/* They hold from the next call on, unless others do than `expected` by now (NULL: in any case).
+ * At a start and in a reload on one thread; any may open one root again. Takes `fresh`. */
+void files_roots_publish(struct files *files, const struct file_roots *expected,
+                         struct file_roots *fresh);
+/* owner: it is a folder of this plugin. NG_ENOTFOUND: it is not there. `root` is to be given to
+ * files_root_done() in any case. */
+int files_open_root(struct call *call, const struct file_holes *holes, struct ng_str text,
+                    const struct plugin *owner, struct file_root *root);
+void files_root_done(struct file_root *root);
+/* A relative root is meant from the working folder of the start; callers name it absolutely. */
+int files_absolute_root(struct call *call, struct file_root *root);
+/* Does its path still lead to the folder that is open? */
+bool files_root_is_current(const struct file_root *root);
+/* Opens the root `stale` of `old` again, for the calls from now on. NG_EUNAVAILABLE: its folder
+ * is not there. */
+int files_roots_again(struct files *files, struct call *call, struct file_roots *old,
+                      const struct file_root *stale);
+/* malloc'd; NULL: out of memory. */
+char *files_copy(struct ng_str text);
 /* May the caller see the files of this root? */
 bool files_root_visible(struct call *call, const struct file_root *root);
 /* Is it a root to this call? A folder of another plugin is none, and what holds it decides; but
@@ -337,7 +395,8 @@ struct file_op {
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
     struct ng_str undo_former; /* the former path that is to be locked too; absent: none */
-    bool relock; /* undo: the history asks for another former path than is locked */
+    bool undo_load;            /* undo: the content is read */
+    bool relock; /* undo: the history asks for another former path, or for the content */
 };
 
 struct file_op *files_op_new(struct files *files, struct call *call);

@@ -6,6 +6,10 @@
 #include "files_state.h"
 #include "str.h"
 
+/* A file up to this size is read at once; of a larger one the history tells first whether its
+ * content is needed: for an edit, not for what created or moved it. */
+#define FILES_UNDO_LOAD ((off_t)1024 * 1024)
+
 static int undo_begin(struct file_op *op);
 static int undo_locked(struct file_op *op);
 
@@ -90,6 +94,15 @@ static int undo_peek(struct call *call, struct file_record *record,
         return undo_reply(op);
     }
     record->kind = FILE_CHANGE_UNDO_EDIT;
+    if (op->present.data.data == NULL) {
+        op->undo_load = true;
+        op->relock = true;
+        return NG_ECONFLICT; /* not a failure: its content is needed first */
+    }
+    rc = call_count_bytes(call, op->present.data.len + present->text.len);
+    if (rc != NG_OK) {
+        return rc;
+    }
     rc = files_undo_apply(call, last, op->present.data, &op->next);
     if (rc == NG_OK) {
         files_hash(op->next, record->after);
@@ -123,11 +136,27 @@ static int undo_save(struct file_op *op)
                                : files_op_complete(op, op->record.after);
 }
 
+/* The former path of a move. A caller that may not see it is not told of it either. */
+static int undo_former_place(struct file_op *op, struct file_place *ret)
+{
+    struct call *call = op->call;
+    struct result before = call->work;
+    int rc = files_resolve(op->files, call, op->undo_former, ret);
+    if (rc == NG_EOUTSIDE) {
+        call->work = before;
+        rc = call_fail(call, NG_EFORBIDDEN,
+                       "The file %.*s was moved here from a place that is not open to this "
+                       "caller, so it cannot be moved back.",
+                       (int)op->undo.path.len, op->undo.path.data);
+    }
+    return rc;
+}
+
 /* The former path of a move that is to be taken back. */
 static int undo_target(struct file_op *op)
 {
     struct call *call = op->call;
-    int rc = files_resolve(op->files, call, op->undo_former, &op->target);
+    int rc = undo_former_place(op, &op->target);
     if (rc != NG_OK) {
         return rc;
     }
@@ -162,7 +191,7 @@ static int undo_locked(struct file_op *op)
     if (!op->place.exists) {
         return files_fail_missing(call, op->undo.path);
     }
-    rc = files_op_read(op, true, 0, &again);
+    rc = files_op_read(op, op->undo_load, 0, &again);
     if (rc == NG_OK && again) {
         return files_op_again(op, undo_locked);
     }
@@ -199,12 +228,18 @@ static int undo_begin(struct file_op *op)
     }
     enum ng_file_type type = files_place_type(&place);
     struct ng_str real = place.real;
+    op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
     if (!place.exists) {
         rc = files_fail_missing(op->call, op->undo.path);
     } else if (type != NG_FILE_REGULAR) {
         rc = fail_no_history(op);
     }
     files_place_done(&place);
+    if (rc == NG_OK && op->undo_former.len > 0) {
+        /* Before its lock, which could tell of it. */
+        rc = undo_former_place(op, &place);
+        files_place_done(&place);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -13,6 +13,8 @@
 
 #include "clock.h"
 #include "cluster.h"
+#include "crash.h"
+#include "disk.h"
 #include "feed.h"
 #include "gateway_modules.h"
 #include "idem.h"
@@ -23,12 +25,16 @@
 #include "record.h"
 #include "str.h"
 #include "timers.h"
+#include "trust.h"
+#include "watchdog.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
 #define GATEWAY_LOCK_STEP_MS 20
 /* What a cell that does not let itself be interrupted takes to be given up, and more. */
 #define GATEWAY_CLOSE_MS 8000
 #define GATEWAY_ERRNO_TEXT 128
+/* Names of plugins left out, for /readyz. */
+#define GATEWAY_LEFT_OUT_MAX ((size_t)16 * 1024)
 
 static const char *errno_text(int number, char *text, size_t size)
 {
@@ -67,6 +73,51 @@ char *gateway_data_dir(const struct config *config, bool make, struct buf *error
         }
     }
     return dir;
+}
+
+int gateway_check_data_dir(const char *data_dir, struct buf *error)
+{
+    char reason[GATEWAY_ERRNO_TEXT];
+    char owner[GATEWAY_ERRNO_TEXT];
+    struct stat info;
+    if (stat(data_dir, &info) != 0) {
+        if (errno == ENOENT) {
+            return NG_OK;
+        }
+        buf_printf(error, "%s: %s", data_dir, errno_text(errno, reason, sizeof(reason)));
+        return NG_EUNAVAILABLE;
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        buf_printf(error, "%s is no directory; choose another path", data_dir);
+        return NG_EUNAVAILABLE;
+    }
+    if (info.st_uid != geteuid()) {
+        trust_user_name(info.st_uid, owner, sizeof(owner));
+        buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
+                   owner);
+        trust_add_word(error, owner);
+        buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
+        trust_user_name(geteuid(), owner, sizeof(owner));
+        buf_printf(error, "%s ", owner + (owner[0] == '#'));
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
+        return NG_EFORBIDDEN;
+    }
+    if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        buf_printf(error, "%s has mode %04o: other users can get in; do `chmod 700 ", data_dir,
+                   (unsigned)(info.st_mode & 0777));
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
+        return NG_EFORBIDDEN;
+    }
+    if (access(data_dir, R_OK | W_OK | X_OK) != 0) {
+        buf_printf(error, "%s cannot be read and written by its user; do `chmod 700 ",
+                   data_dir);
+        trust_add_word(error, data_dir);
+        buf_add_char(error, '`');
+        return NG_EFORBIDDEN;
+    }
+    return NG_OK;
 }
 
 /* Who holds the lock, as it wrote itself into the file. */
@@ -132,15 +183,16 @@ static int call_error(struct call *call, int rc, struct buf *error)
     return rc;
 }
 
-static int gateway_load_backend(struct gateway *gateway, struct module **ret, struct buf *error)
+static int gateway_load_documents(struct gateway *gateway, struct module **ret,
+                                  struct buf *error)
 {
     struct ng_str name = config_text(gateway->config, "documents");
     bool memory = str_is(name, "memory");
     struct buf text;
     buf_init(&text, 4096);
     buf_add_str(&text, memory ? ng_str_of("sqlite") : name);
-    int rc =
-        gateway_load(gateway, gateway->config, NG_KIND_DOCUMENTS, buf_cstr(&text), ret, error);
+    int rc = gateway_load_backend(gateway, NG_KIND_DOCUMENTS, "documents", buf_cstr(&text),
+                                  "memory", ret, error);
     buf_done(&text);
     if (rc == NG_OK) {
         const struct ng_documents *desc = &(*ret)->desc.documents;
@@ -185,27 +237,37 @@ static int gateway_open_keys(struct gateway *gateway, struct buf *error)
     return rc;
 }
 
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config)
+{
+    const char *file = config_file(config);
+    const struct files_own own = {
+        .data_dir = gateway->data_dir,
+        .config_file = ng_str_of(file),
+        .tls_key = config_text(config, "tls.key"),
+    };
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(config, "roots", &roots);
+    /* The default, `files` in the data directory. A folder that was named is never made: a
+     * mistyped name would become an empty root. */
+    if (!config_is_set(config, "roots") && count == 1 && mkdir(roots[0].data, S_IRWXU) != 0 &&
+        errno != EEXIST) {
+        char reason[GATEWAY_ERRNO_TEXT];
+        return call_fail(call, NG_EUNAVAILABLE, "the root %s cannot be made: %s", roots[0].data,
+                         errno_text(errno, reason, sizeof(reason)));
+    }
+    return gateway->files == NULL
+               ? files_open(call, gateway->store, roots, count, &own, &gateway->files)
+               : files_set_roots(gateway->files, call, roots, count, &own);
+}
+
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
-    const struct ng_str *roots = NULL;
-    size_t count = config_list(gateway->config, "roots", &roots);
-    struct buf path;
-    struct ng_str standard = {NULL, 0};
-    buf_init(&path, 65536);
-    if (count == 0) {
-        buf_printf(&path, "%s/files", gateway->data_dir);
-        standard = str_make(buf_cstr(&path), path.len);
-        roots = &standard;
-        count = 1;
-    }
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL
-                          : files_open(call, gateway->store, roots, count, &gateway->files);
+    int rc = call == NULL ? NG_EINTERNAL : gateway_set_files(gateway, call, gateway->config);
     if (call != NULL) {
         call_error(call, rc, error);
     }
     call_unref(call);
-    buf_done(&path);
     return rc;
 }
 
@@ -220,8 +282,8 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         struct buf text;
         buf_init(&text, 4096);
         buf_add_str(&text, name);
-        rc = gateway_load(gateway, gateway->config, NG_KIND_JOURNAL, buf_cstr(&text), &module,
-                          error);
+        rc = gateway_load_backend(gateway, NG_KIND_JOURNAL, "journal", buf_cstr(&text),
+                                  "documents", &module, error);
         buf_done(&text);
         if (rc == NG_OK) {
             backend = &module->desc.journal;
@@ -267,6 +329,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     struct gateway *gateway = call->gateway;
     (void)user;
     alloc_trim();
+    disk_look(gateway->disk);
+    disk_look_roots(gateway->disk, gateway->files);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keys_rc = keys_upkeep(gateway->keys, call);
@@ -363,10 +427,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     }
     int rc = gateway_add_plugins(gateway, error);
     if (rc == NG_OK) {
-        rc = gateway_load_backend(gateway, ret_backend, error);
+        rc = gateway_load_documents(gateway, ret_backend, error);
     }
     for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
-        rc = gateway_declare_unused(gateway, gateway->config, (enum ng_module_kind)kind, error);
+        rc = gateway_declare_unused(gateway, gateway->config, (enum ng_module_kind)kind, false,
+                                    error);
     }
     if (rc == NG_OK) {
         rc = config_finish(gateway->config, error);
@@ -385,6 +450,13 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         return NG_EUNAVAILABLE;
     }
     int rc = gateway_lock_data_dir(gateway->data_dir, wait_ms, &gateway->lock_fd, error);
+    if (rc == NG_OK) {
+        crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
+        crash_remember_in(gateway->data_dir);
+        gateway->disk = disk_new(gateway->data_dir);
+        rc = gateway->disk == NULL ? NG_EINTERNAL
+                                   : watchdog_new(gateway->metrics, &gateway->watchdog);
+    }
     if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
                       &gateway->pool);
@@ -427,6 +499,7 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
         return NG_EINTERNAL;
     }
     call_init_spares(gateway);
+    buf_init(&gateway->left_out, GATEWAY_LEFT_OUT_MAX);
     gateway->host = call_host;
     gateway->config = config;
     gateway->lock_fd = -1;
@@ -485,7 +558,7 @@ void gateway_close(struct gateway *gateway)
     store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {
-        registry_stop(gateway->registry);
+        registry_stop(gateway->registry, gateway->watchdog);
     }
     files_close(gateway->files);
     store_close(gateway->store);
@@ -497,6 +570,8 @@ void gateway_close(struct gateway *gateway)
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* the store told it of changes to the end */
     timers_free(gateway->timers);
+    watchdog_free(gateway->watchdog);
+    disk_close(gateway->disk);
     registry_free(gateway->registry);
     for (size_t i = gateway->module_count; i > 0; i--) {
         loader_close(gateway->modules[i - 1]);
@@ -510,6 +585,10 @@ void gateway_close(struct gateway *gateway)
     if (gateway->lock_fd >= 0) {
         close(gateway->lock_fd);
     }
+    if (gateway->data_dir != NULL) {
+        crash_remember_in(NULL);
+    }
+    buf_done(&gateway->left_out);
     call_free_spares(gateway);
     free(gateway->data_dir);
     free(gateway);

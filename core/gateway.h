@@ -25,6 +25,8 @@ struct keys;
 struct places;
 struct cluster;
 struct recorder;
+struct watchdog;
+struct disk;
 
 struct gateway {
     struct ng_host
@@ -43,14 +45,18 @@ struct gateway {
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
     struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
     struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
+    struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
+    struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
     size_t module_count;
     int lock_fd;
     char *data_dir;
-    atomic_int active;               /* calls under way */
-    atomic_bool stopping;            /* new calls are refused */
-    atomic_bool cancelling;          /* those that run are to end, background work as well */
+    bool serves_root;       /* root started it and it became a user: root is its owner, too */
+    atomic_int active;      /* calls under way */
+    atomic_bool stopping;   /* new calls are refused */
+    atomic_bool cancelling; /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
     struct spare_calls spare_calls;
@@ -89,10 +95,18 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
 /* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
+/* May a gateway serve from there? Not where other users can get in, or where it is another
+ * user's. One that is not there yet is fine. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the
+ * sentence and the way out. */
+int gateway_check_data_dir(const char *data_dir, struct buf *error);
+
 /* The limits as the configuration has them (at the start). */
 void gateway_read_limits(struct gateway *gateway);
 /* Those limits that can change while it runs (a reload), and history.keep. */
 void gateway_take_limits(struct gateway *gateway, const struct config *config);
+/* The file service with the roots of this configuration (none: `files` in the data directory):
+ * opened at the start, from then on these roots hold, each opened anew. */
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);

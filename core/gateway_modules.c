@@ -6,7 +6,11 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "crash.h"
+#include "log.h"
+#include "module_run.h"
 #include "str.h"
+#include "watchdog.h"
 
 /* The folders modules are looked for in: plugin_path, else where this program is installed. */
 #define GATEWAY_FOLDERS_MAX 16
@@ -39,24 +43,28 @@ static void folders_of(const struct config *config, enum ng_module_kind kind,
     folders->list[kept] = NULL;
 }
 
-/* A wrong name: which there are. */
+/* A wrong name: which there are. builtin: one that is no module, or NULL. */
 static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
-                                 struct buf *error)
+                                 const char *builtin, struct buf *error)
 {
     char **names = NULL;
     size_t count = 0;
     if (loader_list(folders->list, kind, &names, &count) != NG_OK) {
         return;
     }
+    if (builtin != NULL) {
+        buf_printf(error, "; there are: %s", builtin);
+    }
     for (size_t i = 0; i < count; i++) {
-        buf_printf(error, "%s%s", i == 0 ? "; there are: " : ", ", names[i]);
+        buf_printf(error, "%s%s", i == 0 && builtin == NULL ? "; there are: " : ", ", names[i]);
         free(names[i]);
     }
     free(names);
 }
 
-int gateway_load(struct gateway *gateway, const struct config *config, enum ng_module_kind kind,
-                 const char *name, struct module **ret, struct buf *error)
+static int gateway_find(struct gateway *gateway, const struct config *config,
+                        enum ng_module_kind kind, const char *name, const char *builtin,
+                        struct module **ret, struct buf *error)
 {
     struct folders folders;
     if (gateway->module_count == GATEWAY_MODULES_MAX) {
@@ -64,19 +72,44 @@ int gateway_load(struct gateway *gateway, const struct config *config, enum ng_m
         return NG_ETOOLARGE;
     }
     folders_of(config, kind, &folders);
+    struct module_run run;
+    module_run_load(&run, name);
     int rc = loader_open(folders.list, name, kind, ret, error);
+    module_run_end(&run);
     if (rc == NG_OK) {
         gateway->modules[gateway->module_count++] = *ret;
     } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
-        gateway_tell_modules(&folders, kind, error);
+        gateway_tell_modules(&folders, kind, builtin, error);
     }
+    return rc;
+}
+
+int gateway_load(struct gateway *gateway, const struct config *config, enum ng_module_kind kind,
+                 const char *name, struct module **ret, struct buf *error)
+{
+    return gateway_find(gateway, config, kind, name, NULL, ret, error);
+}
+
+int gateway_load_backend(struct gateway *gateway, enum ng_module_kind kind, const char *key,
+                         const char *name, const char *builtin, struct module **ret,
+                         struct buf *error)
+{
+    struct buf why;
+    buf_init(&why, error->max);
+    int rc = gateway_find(gateway, gateway->config, kind, name, builtin, ret, &why);
+    if (rc != NG_OK) {
+        config_where(gateway->config, key, error);
+        buf_printf(error, "`%s`: ", key);
+        buf_add_str(error, buf_str(&why));
+    }
+    buf_done(&why);
     return rc;
 }
 
 /* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
  */
 int gateway_declare_unused(struct gateway *gateway, struct config *config,
-                           enum ng_module_kind kind, struct buf *error)
+                           enum ng_module_kind kind, bool all, struct buf *error)
 {
     struct folders folders;
     char **names = NULL;
@@ -85,7 +118,7 @@ int gateway_declare_unused(struct gateway *gateway, struct config *config,
     int rc = loader_list(folders.list, kind, &names, &count);
     for (size_t i = 0; i < count; i++) {
         struct module *module = NULL;
-        if (rc == NG_OK && config_mentions(config, names[i]) &&
+        if (rc == NG_OK && (all || config_mentions(config, names[i])) &&
             gateway_load(gateway, config, kind, names[i], &module, error) == NG_OK) {
             const struct ng_option *options =
                 kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
@@ -147,20 +180,71 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
     return rc;
 }
 
-/* Loads one, declares its keys and makes it; nobody sees its tools yet. asked: ends in NUL. */
+/* The last module that was loaded is one that is there already, by another name. */
+static bool drop_doubled(struct gateway *gateway)
+{
+    struct module *last = gateway->modules[gateway->module_count - 1];
+    for (size_t i = 0; i + 1 < gateway->module_count; i++) {
+        if (gateway->modules[i]->handle == last->handle) {
+            loader_close(last);
+            gateway->module_count--;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Has it crashed so often just now that it is left out? Then the log and /readyz say so. Its
+ * keys are still known, unless loading it is what crashed. asked: ends in NUL. */
+static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_load)
+{
+    struct buf folder;
+    bool loading = false;
+    buf_init(&folder, 65536);
+    buf_add_str(&folder, config_text(gateway->config, "data_dir"));
+    unsigned count =
+        crash_count(buf_cstr(&folder), asked.data, clock_unix_ms() / 1000, &loading);
+    *ret_load = !loading;
+    if (count >= CRASHES_MAX) {
+        log_write(NG_LOG_ERROR, "crash",
+                  "the plugin %s crashed the gateway %u times within %d minutes and is left "
+                  "out; when it is mended, remove the file %s/%s and start again",
+                  asked.data, count, CRASHES_WITHIN_S / 60, buf_cstr(&folder), CRASH_FILE_NAME);
+        /* In a reload readers are there; what it adds was in the list at the start already. */
+        if (gateway->store == NULL) {
+            buf_printf(&gateway->left_out, "%s%s", gateway->left_out.len > 0 ? ", " : "",
+                       asked.data);
+        }
+    }
+    buf_done(&folder);
+    return count >= CRASHES_MAX;
+}
+
+/* Loads one, declares its keys and makes it; its tools are not published yet. asked: ends in
+ * NUL. *ret NULL with NG_OK: it is left out, or was named before. */
 static int make_plugin(struct gateway *gateway, struct config *config, struct ng_str asked,
                        struct plugin **ret, struct buf *error)
 {
     struct module *module = NULL;
+    bool load = true;
+    bool left_out = is_left_out(gateway, asked, &load);
+    *ret = NULL;
+    if (!load && left_out) {
+        return NG_OK;
+    }
     int rc = gateway_load(gateway, config, NG_KIND_PLUGIN, asked.data, &module, error);
+    if (rc == NG_OK && drop_doubled(gateway)) {
+        return NG_OK;
+    }
     if (rc == NG_OK) {
         const struct ng_plugin *desc = &module->desc.plugin;
         rc = config_declare(config, desc->name, desc->options, desc->option_count,
                             sizeof(struct ng_option), error);
     }
-    if (rc == NG_OK) {
-        rc = registry_make(gateway->registry, &module->desc.plugin, module, ret, error);
+    if (rc != NG_OK || left_out) {
+        return rc;
     }
+    rc = registry_make(gateway->registry, &module->desc.plugin, module, ret, error);
     if (rc == NG_OK) {
         struct plugin *plugin = *ret;
         plugin->conf = config_view(config, plugin->desc.name);
@@ -192,7 +276,7 @@ int gateway_add_plugins(struct gateway *gateway, struct buf *error)
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         struct plugin *plugin = NULL;
         rc = make_plugin(gateway, gateway->config, wanted[i], &plugin, error);
-        if (rc == NG_OK) {
+        if (rc == NG_OK && plugin != NULL) {
             rc = publish(gateway, plugin, error);
         }
     }
@@ -239,7 +323,13 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->plugin = plugin;
     call_ref(call); /* the run's */
     call_hold(call);
+    struct module_run run;
+    struct watched watched;
+    module_run_begin(&run, plugin, "start()", str_make(NULL, 0));
+    watchdog_begin(call->gateway->watchdog, &watched, plugin->desc.name, "start()");
     int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
+    watchdog_end(call->gateway->watchdog, &watched);
+    module_run_end(&run);
     bool started = rc >= NG_OK;
     if (rc < NG_OK && call->work.message.data == NULL) {
         call_fail(call, rc, "it did not say why");
@@ -312,7 +402,7 @@ int gateway_make_new_plugins(struct gateway *gateway, struct config *config,
         if (plugin != NULL) {
             ret->plugins[ret->count++] = plugin;
         }
-        if (rc == NG_OK) {
+        if (rc == NG_OK && plugin != NULL) {
             rc = registry_check(gateway->registry, plugin, error);
         }
     }

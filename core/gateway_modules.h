@@ -12,8 +12,14 @@
 /* Finds, checks and loads one; it is the gateway's from then on. config: its plugin_path. */
 int gateway_load(struct gateway *gateway, const struct config *config, enum ng_module_kind kind,
                  const char *name, struct module **ret, struct buf *error);
+/* The backend that `key` of the configuration names. builtin: what may stand there without a
+ * module, for the sentence about a name that is wrong. */
+int gateway_load_backend(struct gateway *gateway, enum ng_module_kind kind, const char *key,
+                         const char *name, const char *builtin, struct module **ret,
+                         struct buf *error);
+/* The keys of modules that are there and not in use: all, or those that are mentioned. */
 int gateway_declare_unused(struct gateway *gateway, struct config *config,
-                           enum ng_module_kind kind, struct buf *error);
+                           enum ng_module_kind kind, bool all, struct buf *error);
 /* At the start: all plugins of the configuration, and then, when the store is open, start(). */
 int gateway_add_plugins(struct gateway *gateway, struct buf *error);
 int gateway_declare_collections(struct gateway *gateway, struct call *call,

@@ -25,7 +25,12 @@ const struct ng_option gateway_options[] = {
         .type = NG_OPTION_LIST,
         .help =
             "Folders that file tools may use, each PATH or SPACE:/PATH (space `shared` where "
-            "none is named); made with mode 0700 where missing.",
+            "none is named). They must be there; only the default is made, with mode 0700.",
+    },
+    {
+        .name = "user",
+        .help = "User that `notegate serve` becomes when root starts it, before modules are "
+                "loaded and the data directory is opened.",
     },
     {
         .name = "documents",
@@ -131,7 +136,9 @@ const struct ng_option gateway_options[] = {
         .fallback = "4096",
         .min = 1,
         .max = 1000000,
-        .help = "Open connections; further ones are closed at once.",
+        .help = "Open connections; further ones are closed at once. One agent has half of "
+                "them; when nearly all are taken, waiting ones of the agent with the most are "
+                "closed.",
     },
     {
         .name = "limits.streams",
@@ -171,7 +178,9 @@ const struct ng_option gateway_options[] = {
         .fallback = "256MiB",
         .min = 1,
         .max = 1024 * GIB,
-        .help = "Memory for the bodies and results of all calls together.",
+        .help =
+            "Memory for the bodies, files, results and subscriptions of all calls together; "
+            "one agent has half of it for bodies, files and subscriptions.",
     },
     {
         .name = "limits.call_timeout",

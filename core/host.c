@@ -96,4 +96,6 @@ const struct ng_host call_host = {
     .shield = host_shield,
     .once = host_once,
     .history_count = host_history_count,
+    .hint_text = host_hint_text,
+    .log_text = host_log_text,
 };

@@ -29,6 +29,8 @@ int host_fail(struct ng_call *pub, int code, const char *format, ...)
 int host_fail_text(struct ng_call *pub, int code, struct ng_str message);
 int host_fail_after(struct ng_call *pub, int code, struct ng_str message);
 int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user);
+void host_hint_text(struct ng_call *pub, struct ng_str text);
+void host_log_text(struct ng_call *pub, enum ng_level level, struct ng_str text);
 void host_hint(struct ng_call *pub, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 struct ng_writer *host_details(struct ng_call *pub);

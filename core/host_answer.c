@@ -218,6 +218,11 @@ void host_hint(struct ng_call *pub, const char *format, ...)
     buf_done(&text);
 }
 
+void host_hint_text(struct ng_call *pub, struct ng_str text)
+{
+    call_of(pub)->work.hint = arena_copy(&call_of(pub)->arena, text);
+}
+
 struct ng_writer *host_details(struct ng_call *pub)
 {
     struct call *call = call_of(pub);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* host_documents.c - documents, files and the journal as plugins reach them. */
 
+#include "abi_size.h"
 #include "clock.h"
 #include "host.h"
 #include "journal.h"
 #include "listing.h"
 #include "log.h"
+#include "registry.h"
+#include "str.h"
 
 /* Between two lines of the log about changes that no call waits for. */
 #define HOST_TELL_MS 1000
@@ -19,27 +22,47 @@ int host_get(struct ng_call *pub, const struct ng_key *key, uint64_t revision,
 int host_query(struct ng_call *pub, const struct ng_query *query, ng_row_fn *row, void *user,
                uint64_t *ret_total)
 {
-    return store_query(call_of(pub)->gateway->store, call_of(pub), query, row, user, ret_total);
+    struct call *call = call_of(pub);
+    struct ng_query mine;
+    int rc = abi_take(call, &abi_query, &mine, query);
+    return rc != NG_OK ? rc
+                       : store_query(call->gateway->store, call, &mine, row, user, ret_total);
 }
 
 int host_search(struct ng_call *pub, const struct ng_search *search, ng_row_fn *row, void *user,
                 uint64_t *ret_total, const char **ret_engine)
 {
-    return store_search(call_of(pub)->gateway->store, call_of(pub), search, row, user,
-                        ret_total, ret_engine);
+    struct call *call = call_of(pub);
+    struct ng_search mine;
+    struct ng_query query;
+    int rc = abi_take(call, &abi_search, &mine, search);
+    if (rc == NG_OK && mine.query == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "a search came without its `query`");
+    }
+    rc = rc != NG_OK ? rc : abi_take(call, &abi_query, &query, mine.query);
+    mine.query = &query;
+    return rc != NG_OK ? rc
+                       : store_search(call->gateway->store, call, &mine, row, user, ret_total,
+                                      ret_engine);
 }
 
 int host_history(struct ng_call *pub, const struct ng_key *key, const struct ng_range *range,
                  ng_row_fn *row, void *user)
 {
-    return store_history(call_of(pub)->gateway->store, call_of(pub), key, range, row, user);
+    struct call *call = call_of(pub);
+    struct ng_range mine;
+    int rc = abi_take(call, &abi_range, &mine, range);
+    return rc != NG_OK ? rc : store_history(call->gateway->store, call, key, &mine, row, user);
 }
 
 int host_history_count(struct ng_call *pub, const struct ng_key *key,
                        const struct ng_range *range, uint64_t *ret_count)
 {
-    return store_history_count(call_of(pub)->gateway->store, call_of(pub), key, range,
-                               ret_count);
+    struct call *call = call_of(pub);
+    struct ng_range mine;
+    int rc = abi_take(call, &abi_range, &mine, range);
+    return rc != NG_OK ? rc
+                       : store_history_count(call->gateway->store, call, key, &mine, ret_count);
 }
 
 int host_changes(struct ng_call *pub, uint64_t since, uint32_t limit, ng_event_fn *event,
@@ -48,16 +71,66 @@ int host_changes(struct ng_call *pub, uint64_t since, uint32_t limit, ng_event_f
     return store_changes(call_of(pub)->gateway->store, call_of(pub), since, limit, event, user);
 }
 
+static bool plugin_declares(const struct ng_plugin *plugin, struct ng_str collection)
+{
+    bool declares = false;
+    for (size_t i = 0; i < plugin->collection_count && !declares; i++) {
+        declares = str_is(collection, plugin->collections[i].name);
+    }
+    return declares;
+}
+
+/* A plugin changes what it declared, or said that it uses; what no call does in its name must
+ * at least belong to a plugin. */
+static int host_may_change(struct call *call, struct ng_str collection)
+{
+    const struct plugin *own = call_plugin(call);
+    struct plugin *const *plugins = NULL;
+    size_t count = own == NULL ? registry_plugins(call->gateway->registry, &plugins) : 0;
+    bool may = own != NULL && (plugin_declares(&own->desc, collection) ||
+                               str_in_words(collection, own->desc.uses));
+    for (size_t i = 0; i < count && !may; i++) {
+        may = plugin_declares(&plugins[i]->desc, collection);
+    }
+    if (may || store_collection(call->gateway->store, collection) == NULL) {
+        return NG_OK; /* what was not declared at all, the store refuses */
+    }
+    return call_fail(
+        call, NG_EINTERNAL,
+        "plugin %s may not change the collection \"%.*s\": it has not declared it, "
+        "and does not name it in `uses`",
+        own != NULL ? own->desc.name : "(unknown)", (int)collection.len, collection.data);
+}
+
+/* In today's size, and of collections that the plugin may change. */
+static int host_take_changes(struct call *call, const struct ng_change *changes, size_t count,
+                             const struct ng_change **ret)
+{
+    int rc = abi_take_changes(call, changes, count, ret);
+    for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
+        rc = host_may_change(call, (*ret)[i].key.collection);
+        if (rc == NG_OK && (*ret)[i].fn == NULL) {
+            rc = call_fail(call, NG_EINTERNAL, "a change came without its function (`fn`)");
+        }
+    }
+    return rc;
+}
+
 int host_change(struct ng_call *pub, const struct ng_change *changes, size_t count)
 {
-    return store_change(call_of(pub)->gateway->store, call_of(pub), changes, count);
+    struct call *call = call_of(pub);
+    int rc = host_take_changes(call, changes, count, &changes);
+    return rc != NG_OK ? rc : store_change(call->gateway->store, call, changes, count);
 }
 
 int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
 {
     struct call *call = call_of(pub);
-    return call->may_block ? store_write_wait(call->gateway->store, call, changes, count)
-                           : NG_EWOULDBLOCK;
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    int rc = host_take_changes(call, changes, count, &changes);
+    return rc != NG_OK ? rc : store_write_wait(call->gateway->store, call, changes, count);
 }
 
 /* A change that no call waits for. */
@@ -108,7 +181,10 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
     }
     *write = (struct host_write){call, done, user};
     call->deadline_ns = clock_monotonic_ns() + gateway->limits.call_timeout_ms * 1000000;
-    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT);
+    int rc = call_set_caller(call, agent, space, NG_ROLE_WRITER, NG_MODE_AGENT, false);
+    if (rc == NG_OK) {
+        rc = host_take_changes(call, changes, count, &changes);
+    }
     if (rc == NG_OK) {
         rc = store_write(gateway->store, call, changes, count, host_write_done, write);
     }
@@ -118,43 +194,78 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
     return rc;
 }
 
+/* What a file service found, into the caller's struct, as far as that reaches. */
+static int host_give_file(int rc, const struct ng_file *file, struct ng_file *ret_file)
+{
+    if (rc == NG_OK) {
+        ng_fill(ret_file, file);
+    }
+    return rc;
+}
+
 int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_file)
 {
-    return files_stat(call_of(pub)->gateway->files, call_of(pub), path, ret_file);
+    struct call *call = call_of(pub);
+    struct ng_file file;
+    int rc = abi_check(call, &abi_file, ret_file);
+    rc = rc != NG_OK ? rc : files_stat(call->gateway->files, call, path, &file);
+    return host_give_file(rc, &file, ret_file);
 }
 
 int host_file_read(struct ng_call *pub, struct ng_str path, uint64_t max_bytes,
                    struct ng_file *ret_file)
 {
-    return files_read(call_of(pub)->gateway->files, call_of(pub), path, max_bytes, ret_file);
+    struct call *call = call_of(pub);
+    struct ng_file file;
+    int rc = abi_check(call, &abi_file, ret_file);
+    rc = rc != NG_OK ? rc : files_read(call->gateway->files, call, path, max_bytes, &file);
+    return host_give_file(rc, &file, ret_file);
 }
 
 int host_file_stream(struct ng_call *pub, struct ng_str path, ng_chunk_fn *chunk, void *user,
                      struct ng_file *ret_file)
 {
-    return files_stream(call_of(pub)->gateway->files, call_of(pub), path, chunk, user,
-                        ret_file);
+    struct call *call = call_of(pub);
+    struct ng_file file;
+    int rc = abi_check(call, &abi_file, ret_file);
+    rc = rc != NG_OK ? rc : files_stream(call->gateway->files, call, path, chunk, user, &file);
+    return host_give_file(rc, &file, ret_file);
 }
 
 int host_file_list(struct ng_call *pub, const struct ng_file_list *list, ng_entry_fn *entry,
                    void *user)
 {
-    return files_list(call_of(pub)->gateway->files, call_of(pub), list, entry, user);
+    struct call *call = call_of(pub);
+    struct ng_file_list mine;
+    int rc = abi_take(call, &abi_file_list, &mine, list);
+    return rc != NG_OK ? rc : files_list(call->gateway->files, call, &mine, entry, user);
 }
 
 int host_file_edit(struct ng_call *pub, const struct ng_file_edit *edit)
 {
-    return files_edit(call_of(pub)->gateway->files, call_of(pub), edit);
+    struct call *call = call_of(pub);
+    struct ng_file_edit mine;
+    int rc = abi_take(call, &abi_file_edit, &mine, edit);
+    if (rc == NG_OK && mine.collection != NULL) {
+        rc = host_may_change(call, ng_str_of(mine.collection));
+    }
+    return rc != NG_OK ? rc : files_edit(call->gateway->files, call, &mine);
 }
 
 int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *transfer)
 {
-    return files_transfer(call_of(pub)->gateway->files, call_of(pub), transfer);
+    struct call *call = call_of(pub);
+    struct ng_file_transfer mine;
+    int rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    return rc != NG_OK ? rc : files_transfer(call->gateway->files, call, &mine);
 }
 
 int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
 {
-    return files_undo(call_of(pub)->gateway->files, call_of(pub), undo);
+    struct call *call = call_of(pub);
+    struct ng_file_undo mine;
+    int rc = abi_take(call, &abi_file_undo, &mine, undo);
+    return rc != NG_OK ? rc : files_undo(call->gateway->files, call, &mine);
 }
 
 size_t host_file_roots(struct ng_call *pub, const struct ng_str **ret_roots)

@@ -3,6 +3,7 @@
 
 #include "gateway.h"
 #include "host.h"
+#include "log.h"
 #include "str.h"
 
 /* ---- JSON ---- */
@@ -69,6 +70,7 @@ double host_json_double(const struct ng_value *number)
 struct memory_writer {       /* a writer and its buffer in call memory */
     struct ng_writer writer; /* first */
     struct buf buf;
+    struct call *call;
 };
 
 static void host_memory_writer_done(void *object)
@@ -84,6 +86,7 @@ struct ng_writer *host_json_writer(struct ng_call *pub)
     if (memory == NULL) {
         return NULL;
     }
+    memory->call = call;
     buf_init(&memory->buf, CALL_MEMORY_MAX);
     memory->buf.starved = &call->arena.starved;
     json_writer_init(&memory->writer, &memory->buf);
@@ -93,6 +96,14 @@ struct ng_writer *host_json_writer(struct ng_call *pub)
 struct ng_str host_json_result(struct ng_writer *writer)
 {
     bool good = writer != NULL && writer->complete && writer->buf->rc == NG_OK;
+    if (writer != NULL && writer->misuse != NULL) {
+        /* The plugin takes it for a want of memory. */
+        const struct call *call = ((struct memory_writer *)(void *)writer)->call;
+        const struct plugin *plugin = call_plugin(call);
+        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) misused a JSON writer: %s",
+                  (int)call->pub.tool.len, call->pub.tool.data,
+                  plugin != NULL ? plugin->desc.name : "(none)", writer->misuse);
+    }
     return good ? str_make(buf_cstr(writer->buf), writer->buf->len) : str_make(NULL, 0);
 }
 

@@ -5,6 +5,7 @@
 #include "host.h"
 #include "keys.h"
 #include "log.h"
+#include "module_run.h"
 
 struct ng_deferred *host_defer(struct ng_call *pub)
 {
@@ -28,7 +29,10 @@ static void host_run_step(struct task *task)
     call->may_block = true;
     ng_step_fn *step = call->step;
     struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
+    struct module_run run;
+    call_enter_module(call, &run);
     int rc = step(&call->pub, call->step_user);
+    module_run_end(&run);
     if (gate != NULL) {
         gate_leave(gate);
     }
@@ -50,6 +54,7 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
     call->step = step;
     call->step_user = user;
     call->task.run = host_run_step;
+    call->task.group = call_workers(call);
     call_hold(call);
     call->held = true;
     /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
@@ -84,7 +89,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
         space = call->caller.space;
     }
     int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
-                             call->caller.mode);
+                             call->caller.mode, call->caller.run);
     if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
         rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
                                call->caller.all_spaces);

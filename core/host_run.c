@@ -2,6 +2,8 @@
 /* host_run.c - what a plugin may ask of the call that runs: progress, time, log, questions to
  * the user. */
 
+#include <limits.h>
+
 #include "clock.h"
 #include "gateway.h"
 #include "host.h"
@@ -70,6 +72,12 @@ void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
     va_start(args, format);
     log_vwrite(level, where, format, args);
     va_end(args);
+}
+
+void host_log_text(struct ng_call *pub, enum ng_level level, struct ng_str text)
+{
+    host_log(pub, level, "%.*s", (int)(text.len < INT_MAX ? text.len : INT_MAX),
+             text.data != NULL ? text.data : "");
 }
 
 void host_notify_log(struct ng_call *pub, enum ng_level level, const char *logger,

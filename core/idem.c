@@ -187,8 +187,9 @@ int idem_answer(struct call *call, struct ng_answer *ret)
     ret->scope = call->idem->scope;
     ret->body_hash = call->idem->hash;
     ret->reply = reply;
-    ret->time_ms = clock_unix_ms();
-    ret->expires_ms = ret->time_ms + IDEM_KEEP_MS;
+    /* What is stored under this key is over only by a time that can be believed. */
+    ret->time_ms = store_now(call->gateway->store);
+    ret->expires_ms = clock_unix_ms() + IDEM_KEEP_MS;
     return NG_OK;
 }
 

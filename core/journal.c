@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "abi_size.h"
 #include "clock.h"
 #include "journal_documents.h"
 #include "journal_relay.h"
@@ -66,25 +67,59 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
 
 /* ---- what plugins call: the journal's own functions, under the front's handle ---- */
 
-static int front_deliver(void *user, struct ng_call *call, const struct ng_entry *entries,
-                         size_t count)
+static int front_deliver(void *user, struct ng_call *call,
+                         const struct ng_entry *const *entries, size_t count)
 {
     struct journal_front *front = user;
-    return front->inner->deliver(front->db, call, entries, count);
+    if (count > NG_DELIVERY_MAX) {
+        return call_fail(call_of(call), NG_EINVAL,
+                         "%zu entries are too many for one delivery (%d)", count,
+                         NG_DELIVERY_MAX);
+    }
+    const struct ng_entry *list[NG_DELIVERY_MAX];
+    struct arena *arena = &call_of(call)->arena;
+    for (size_t i = 0; i < count; i++) {
+        int rc = NG_OK;
+        list[i] = entries[i];
+        if (entries[i]->size != sizeof(struct ng_entry)) {
+            struct ng_entry *copy = arena_alloc(arena, sizeof(*copy));
+            rc = copy == NULL ? call_no_memory(call_of(call))
+                              : abi_take(call_of(call), &abi_entry, copy, entries[i]);
+            list[i] = copy;
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return front->inner->deliver(front->db, call, list, count);
 }
 
 static int front_timeline(void *user, struct ng_call *call, const struct ng_timeline *timeline,
                           ng_entry_row_fn *row, void *row_user)
 {
     struct journal_front *front = user;
-    return front->inner->timeline(front->db, call, timeline, row, row_user);
+    struct ng_timeline mine;
+    struct abi_given given = {.backend = front->inner->name, .to.entry = row, .user = row_user};
+    int rc = abi_take(call_of(call), &abi_timeline, &mine, timeline);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = front->inner->timeline(front->db, call, &mine, abi_give_entry, &given);
+    return abi_given_end(call_of(call), &given, rc);
 }
 
 static int front_recall(void *user, struct ng_call *call, const struct ng_recall *recall,
                         ng_entry_row_fn *row, void *row_user, const char **ret_engine)
 {
     struct journal_front *front = user;
-    return front->inner->recall(front->db, call, recall, row, row_user, ret_engine);
+    struct ng_recall mine;
+    struct abi_given given = {.backend = front->inner->name, .to.entry = row, .user = row_user};
+    int rc = abi_take(call_of(call), &abi_recall, &mine, recall);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = front->inner->recall(front->db, call, &mine, abi_give_entry, &given, ret_engine);
+    return abi_given_end(call_of(call), &given, rc);
 }
 
 static int front_summary(void *user, struct ng_call *call, struct ng_str space,
@@ -154,7 +189,9 @@ static int front_checkpoint_list(void *user, struct ng_call *call, struct ng_str
                                  ng_row_fn *row, void *row_user)
 {
     struct journal_front *front = user;
-    return front->inner->checkpoint_list(front->db, call, space, row, row_user);
+    struct abi_given given = {.backend = front->inner->name, .to.row = row, .user = row_user};
+    int rc = front->inner->checkpoint_list(front->db, call, space, abi_give_row, &given);
+    return abi_given_end(call_of(call), &given, rc);
 }
 
 static int front_health(void *user, struct ng_call *call)
@@ -202,6 +239,7 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
 }
 
 static const struct ng_journal front_functions = {
+    .size = sizeof(struct ng_journal),
     .deliver = front_deliver,
     .timeline = front_timeline,
     .recall = front_recall,

@@ -96,23 +96,24 @@ static void journal_chunk_chain(struct journal_chunk *chunk)
 
 /* The change of the entries of one space at the beginning of `entries`; *ret_done: how many. */
 static int journal_chunk_fill(struct journal_documents *journal, struct call *call,
-                              struct journal_chunk *chunk, const struct ng_entry *entries,
-                              size_t count, size_t *ret_done)
+                              struct journal_chunk *chunk,
+                              const struct ng_entry *const *entries, size_t count,
+                              size_t *ret_done)
 {
     struct journal_generation generation;
-    int rc = journal_generation_get(journal, call, entries[0].space, &generation);
+    int rc = journal_generation_get(journal, call, entries[0]->space, &generation);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = journal_generation_hold(call, entries[0].space, &generation, &chunk->changes[0]);
+    rc = journal_generation_hold(call, entries[0]->space, &generation, &chunk->changes[0]);
     chunk->count = 1;
     if (chunk->link != NULL) {
         journal_chunk_chain(chunk);
     }
     size_t done = 0;
     while (rc == NG_OK && done < count && done < JOURNAL_CHUNK &&
-           str_equal(entries[done].space, entries[0].space)) {
-        const struct ng_entry *entry = &entries[done++];
+           str_equal(entries[done]->space, entries[0]->space)) {
+        const struct ng_entry *entry = entries[done++];
         char *date = arena_alloc(&call->arena, ZONE_DATE_SIZE);
         if (date == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
@@ -144,7 +145,8 @@ static struct journal_chunk *journal_chunk_new(struct call *call, struct journal
 /* ---- one after another ---- */
 
 static int journal_deliver_chunk(struct journal_documents *journal, struct call *call,
-                                 const struct ng_entry *entries, size_t count, size_t *ret_done)
+                                 const struct ng_entry *const *entries, size_t count,
+                                 size_t *ret_done)
 {
     struct journal_chunk *chunk = journal_chunk_new(call, NULL);
     if (chunk == NULL) {
@@ -156,7 +158,7 @@ static int journal_deliver_chunk(struct journal_documents *journal, struct call 
 }
 
 static int journal_deliver_each(struct journal_documents *journal, struct call *call,
-                                const struct ng_entry *entries, size_t count)
+                                const struct ng_entry *const *entries, size_t count)
 {
     int rc = NG_OK;
     int tries = 0;
@@ -199,7 +201,8 @@ static void journal_chunk_written(void *user, int rc)
 /* Queues one change. In a call of its own: its end may touch that from another thread. */
 static int journal_queue_chunk(struct journal_documents *journal, struct call *step,
                                struct journal_together *together, size_t begun,
-                               const struct ng_entry *entries, size_t count, size_t *ret_done)
+                               const struct ng_entry *const *entries, size_t count,
+                               size_t *ret_done)
 {
     together->links[begun].expected = begun == 0 ? 0 : together->links[begun - 1].made;
     struct journal_chunk *chunk = journal_chunk_new(step, &together->links[begun]);
@@ -224,7 +227,7 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
 /* Up to JOURNAL_TOGETHER changes in one commit, most often. What failed is delivered one after
  * another by the caller: that finds what is there already. */
 static int journal_deliver_together(struct journal_documents *journal, struct call *call,
-                                    const struct ng_entry *entries, size_t count,
+                                    const struct ng_entry *const *entries, size_t count,
                                     size_t *ret_done)
 {
     struct journal_together together = {
@@ -260,8 +263,8 @@ static int journal_deliver_together(struct journal_documents *journal, struct ca
     return rc;
 }
 
-int journal_documents_deliver(void *user, struct ng_call *pub, const struct ng_entry *entries,
-                              size_t count)
+int journal_documents_deliver(void *user, struct ng_call *pub,
+                              const struct ng_entry *const *entries, size_t count)
 {
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
@@ -270,7 +273,7 @@ int journal_documents_deliver(void *user, struct ng_call *pub, const struct ng_e
                          count, NG_DELIVERY_MAX);
     }
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].event_id.len == 0 || entries[i].space.len == 0) {
+        if (entries[i]->event_id.len == 0 || entries[i]->space.len == 0) {
             return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
         }
     }

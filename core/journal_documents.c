@@ -202,30 +202,25 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
         return call_fail(call, NG_EINTERNAL, "out of memory for %zu memories", rows.max);
     }
     struct ng_term terms[4];
-    struct ng_search search = {
-        .size = sizeof(search),
-        .query =
-            {
-                .size = sizeof(search.query),
-                .space = recall->space,
-                .terms = terms,
-                .term_count = journal_recall_terms(recall, generation.number, terms),
-                .limit = (uint32_t)rows.max,
-                .with_text = true,
-            },
-        .text = recall->text,
+    struct ng_query query = {
+        .size = sizeof(query),
+        .space = recall->space,
+        .terms = terms,
+        .term_count = journal_recall_terms(recall, generation.number, terms),
+        .limit = (uint32_t)rows.max,
+        .with_text = true,
     };
+    struct ng_search search = {.size = sizeof(search), .query = &query, .text = recall->text};
     const char *engine = "scan";
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(collections); i++) {
-        search.query.collection = ng_str_of(collections[i]);
+        query.collection = ng_str_of(collections[i]);
         if (!rows.by_time) {
             rc = store_search(journal->store, call, &search, journal_recall_row, &rows, NULL,
                               &engine);
         } else {
-            search.query.sort = ng_str_of("time");
-            search.query.descending = true;
-            rc = store_query(journal->store, call, &search.query, journal_recall_row, &rows,
-                             NULL);
+            query.sort = ng_str_of("time");
+            query.descending = true;
+            rc = store_query(journal->store, call, &query, journal_recall_row, &rows, NULL);
         }
         rc = rc != NG_OK ? rc : rows.rc;
     }

@@ -52,7 +52,7 @@ const struct ng_journal *journal_documents_vtable(void);
 
 /* journal_deliver.c: see struct ng_journal. */
 int journal_documents_deliver(void *journal, struct ng_call *call,
-                              const struct ng_entry *entries, size_t count);
+                              const struct ng_entry *const *entries, size_t count);
 
 /* ---- between journal_documents.c and journal_snapshot.c ---- */
 

@@ -285,6 +285,7 @@ struct over_feed {
     struct ng_str space;
     struct over_names seen; /* at the look: what is not new */
     struct ng_entry entries[NG_DELIVERY_MAX];
+    const struct ng_entry *list[NG_DELIVERY_MAX]; /* of them */
     size_t count;
     uint32_t events;
     uint64_t last_seq;
@@ -301,6 +302,7 @@ static int over_event(void *user, const struct ng_event *event)
     if (collection != NULL && (collection->flags & NG_COLLECTION_REFERENCED) != 0 &&
         str_equal(event->key.space, feed->space)) {
         struct ng_entry *entry = &feed->entries[feed->count];
+        feed->list[feed->count] = entry;
         feed->rc = journal_entry_of_event(&feed->call->arena, event, entry);
         feed->count += feed->rc == NG_OK && !over_has(&feed->seen, entry->event_id) ? 1 : 0;
     }
@@ -316,7 +318,7 @@ static int over_feed_page(struct over_feed *feed, uint64_t since)
         store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, over_event, feed);
     rc = rc != NG_OK ? rc : feed->rc;
     if (rc == NG_OK && feed->count > 0) {
-        rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->entries,
+        rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->list,
                                          feed->count);
     }
     return rc;

@@ -161,6 +161,7 @@ struct relay_page {
     struct journal_front *front;
     struct call *call;
     struct ng_entry entries[RELAY_PAGE];
+    const struct ng_entry *list[RELAY_PAGE]; /* of them */
     size_t count;
     size_t events;
     uint64_t last_seq;
@@ -173,6 +174,7 @@ static int relay_event(void *user, const struct ng_event *event)
     if (journal_wants(page->front, event->key.collection)) {
         page->rc =
             journal_entry_of_event(&page->call->arena, event, &page->entries[page->count]);
+        page->list[page->count] = &page->entries[page->count];
         if (page->rc != NG_OK) {
             return 1;
         }
@@ -190,7 +192,7 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 {
     for (size_t i = 0; i < page->count; i++) {
         const struct ng_entry *entry = &page->entries[i];
-        int rc = front->inner->deliver(front->db, &call->pub, entry, 1);
+        int rc = front->inner->deliver(front->db, &call->pub, &entry, 1);
         if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
             log_write(
                 NG_LOG_ERROR, "journal", "event %.*s is left out, the journal refuses it: %.*s",
@@ -212,7 +214,7 @@ static int relay_deliver(struct journal_front *front, struct call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    rc = front->inner->deliver(front->db, &call->pub, page->entries, page->count);
+    rc = front->inner->deliver(front->db, &call->pub, page->list, page->count);
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = relay_deliver_singly(front, call, page);
     }

@@ -543,11 +543,11 @@ int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
     return rc;
 }
 
-/* Where the string ends that `at` is in: at its quote, or with the text. */
-static size_t string_end(struct ng_str text, size_t at)
+/* Behind the quote that ends the string which `at` is in, or the piece's end. */
+static size_t string_end(struct json_counter *counter, struct ng_str text, size_t at)
 {
     while (at < text.len) {
-        if (text.len - at >= sizeof(uint64_t)) {
+        if (text.len - at >= sizeof(uint64_t) && !counter->is_escaped) {
             uint64_t word = str_word(text.data + at);
             uint64_t marks = str_word_mark(word, '"') | str_word_mark(word, '\\');
             if (marks == 0) {
@@ -556,24 +556,29 @@ static size_t string_end(struct ng_str text, size_t at)
             }
             at += str_word_first(marks);
         }
-        if (text.data[at] == '"') {
+        char c = text.data[at++];
+        if (counter->is_escaped) {
+            counter->is_escaped = false;
+        } else if (c == '"') {
+            counter->in_string = false;
             return at;
+        } else {
+            counter->is_escaped = c == '\\';
         }
-        at += text.data[at] == '\\' ? 2 : 1;
     }
-    return text.len;
+    return at;
 }
 
-size_t json_count_values(struct ng_str text)
+void json_count_piece(struct json_counter *counter, struct ng_str piece)
 {
-    size_t count = 1;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        if (c == '"') {
-            i = string_end(text, i + 1);
-        } else {
-            count += c == ',' || c == '[' || c == '{' ? 1 : 0;
+    size_t at = 0;
+    while (at < piece.len) {
+        if (counter->in_string) {
+            at = string_end(counter, piece, at);
+            continue;
         }
+        char c = piece.data[at++];
+        counter->in_string = c == '"';
+        counter->separators += c == ',' || c == '[' || c == '{' ? 1 : 0;
     }
-    return count;
 }

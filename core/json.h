@@ -31,9 +31,17 @@ struct json_error {
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
 
-/* How many values the text has at most, for what it will need as a tree; it need not be JSON.
- */
-size_t json_count_values(struct ng_str text);
+/* How many values a text has at most, for what it will need as a tree; it need not be JSON. The
+ * text may come in pieces; zeroed before the first. */
+struct json_counter {
+    size_t separators;
+    bool in_string, is_escaped;
+};
+void json_count_piece(struct json_counter *counter, struct ng_str piece);
+static inline size_t json_counted_values(const struct json_counter *counter)
+{
+    return counter->separators + 1;
+}
 
 /*
  * One JSON text (RFC 8259), nothing after it but white space. Refused: doubled members, bad or
@@ -74,8 +82,9 @@ struct ng_writer {
     unsigned depth;
     bool is_array[JSON_WRITER_DEPTH];
     bool has_items[JSON_WRITER_DEPTH];
-    bool name_due; /* a name was written, its value comes next */
-    bool complete; /* the outermost value is written */
+    bool name_due;      /* a name was written, its value comes next */
+    bool complete;      /* the outermost value is written */
+    const char *misuse; /* how the writer was misused; NULL: it was not */
 };
 
 void json_writer_init(struct ng_writer *writer, struct buf *buf);

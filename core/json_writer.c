@@ -65,10 +65,11 @@ void json_writer_init(struct ng_writer *writer, struct buf *buf)
     writer->buf = buf;
 }
 
-static bool writer_misused(struct ng_writer *writer)
+static bool writer_misused(struct ng_writer *writer, const char *how)
 {
     if (writer->buf->rc == NG_OK) {
         writer->buf->rc = NG_EINTERNAL;
+        writer->misuse = how;
     }
     return false;
 }
@@ -80,7 +81,7 @@ static bool writer_begin(struct ng_writer *writer)
         return false;
     }
     if (writer->depth == 0) {
-        return writer->complete ? writer_misused(writer) : true;
+        return writer->complete ? writer_misused(writer, "a value after the whole") : true;
     }
     unsigned top = writer->depth - 1;
     if (writer->name_due) {
@@ -88,7 +89,7 @@ static bool writer_begin(struct ng_writer *writer)
         return true;
     }
     if (!writer->is_array[top]) {
-        return writer_misused(writer);
+        return writer_misused(writer, "a value in an object without a name before it");
     }
     if (writer->has_items[top]) {
         buf_add_char(writer->buf, ',');
@@ -110,7 +111,7 @@ static void writer_open(struct ng_writer *writer, bool is_array)
         return;
     }
     if (writer->depth >= JSON_WRITER_DEPTH) {
-        writer_misused(writer);
+        writer_misused(writer, "objects and arrays nested too deeply");
         return;
     }
     buf_add_char(writer->buf, is_array ? '[' : '{');
@@ -135,7 +136,8 @@ void json_end(struct ng_writer *writer)
         return;
     }
     if (writer->depth == 0 || writer->name_due) {
-        writer_misused(writer);
+        writer_misused(writer, writer->name_due ? "an end after a name without a value"
+                                                : "an end without a beginning");
         return;
     }
     writer->depth--;
@@ -149,7 +151,8 @@ void json_name_str(struct ng_writer *writer, struct ng_str name)
         return;
     }
     if (writer->depth == 0 || writer->name_due || writer->is_array[writer->depth - 1]) {
-        writer_misused(writer);
+        writer_misused(writer, writer->name_due ? "two names without a value between them"
+                                                : "a name outside of an object");
         return;
     }
     if (writer->has_items[writer->depth - 1]) {

@@ -36,6 +36,7 @@ struct key {
     struct ng_str agent;     /* NAME of `key add` */
     enum ng_role role;
     enum ng_mode mode;
+    bool run;                    /* code; false: in what earlier versions made, too */
     const struct ng_str *spaces; /* its own ("~agent") first where it has that */
     size_t space_count;
     const struct ng_str *tools; /* the only ones it may use; count 0: all */
@@ -57,6 +58,7 @@ struct key_spec {
     struct ng_str agent;
     enum ng_role role;
     enum ng_mode mode;
+    bool run;
     const struct ng_str *spaces;
     size_t space_count;
     const struct ng_str *tools;
@@ -107,8 +109,8 @@ bool key_has_space(const struct key *key, struct ng_str space);
 bool key_take(struct key *key, int *ret_retry_s);
 
 /* keys_spec.c: a request for a key {"agent","role"?,"mode"?,"spaces"?,"tools"?,"rate"?,
- * "expires"?} checked, defaults filled in, tools by their own names. Memory of the call. NG_OK
- * or NG_EINVAL. */
+ * "expires"?,"run"?} checked, defaults filled in, tools by their own names. Memory of the call.
+ * NG_OK or NG_EINVAL. */
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret);
 /* What may be known of a key, as members of a JSON object: never the hash. */
 void key_print(const struct key *key, struct ng_writer *writer);
@@ -117,6 +119,13 @@ const char *key_mode_name(enum ng_mode mode);
 /* False: no such word. */
 bool key_parse_role(struct ng_str text, enum ng_role *ret);
 bool key_parse_mode(struct ng_str text, enum ng_mode *ret);
+
+/* keys_run.c: is there a tool here that runs code? */
+bool keys_run_matters(const struct gateway *gateway);
+/* "ada (k3j2...), bob (...) may run code, as user 1000": the live keys that may. */
+int keys_runners(struct keys *keys, struct call *call, struct buf *out);
+/* The same of a list of keys as GET /v1/keys?all=true has it. */
+int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out);
 
 /* keys_time.c: "30d" from now, "2027-01-31" (to the end of that day, UTC) or RFC 3339.
  * NG_EINVAL: none of these. */

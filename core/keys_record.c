@@ -97,6 +97,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     key->agent = arena_copy(memory, spec->agent);
     key->role = spec->role;
     key->mode = spec->mode;
+    key->run = spec->run;
     key->spaces = copy_texts(memory, spec->spaces, spec->space_count);
     key->space_count = spec->space_count;
     key->tools = copy_texts(memory, spec->tools, spec->tool_count);
@@ -143,6 +144,8 @@ int key_write(const struct key *key, struct buf *out)
     json_cstring(&writer, key_role_name(key->role));
     json_name(&writer, "mode");
     json_cstring(&writer, key_mode_name(key->mode));
+    json_name(&writer, "run");
+    json_bool(&writer, key->run);
     write_texts(&writer, "spaces", key->spaces, key->space_count);
     write_texts(&writer, "tools", key->tools, key->tool_count);
     json_name(&writer, "rate");
@@ -227,6 +230,14 @@ static bool read_word(const struct ng_value *body, const char *name, struct ng_s
     return true;
 }
 
+/* Absent in what earlier versions made: then code is not run. */
+static bool read_run(const struct ng_value *body, bool *ret)
+{
+    const struct ng_value *value = json_get(body, "run");
+    *ret = value != NULL && value->type == NG_TYPE_TRUE;
+    return value == NULL || *ret || value->type == NG_TYPE_FALSE;
+}
+
 static int read_body(struct arena *arena, const struct ng_doc *doc, struct key **ret)
 {
     const struct ng_value *body = NULL;
@@ -249,7 +260,7 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_integer(body, "created", &spec.created_ms) ||
         !read_integer(body, "expires", &spec.expires_ms) ||
         !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
-        !read_hash(json_get(body, "hash"), hash)) {
+        !read_run(body, &spec.run) || !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
     struct key *key = key_new(doc->key.id.data, &spec, hash);
@@ -296,6 +307,8 @@ void key_print(const struct key *key, struct ng_writer *writer)
     json_cstring(writer, key_role_name(key->role));
     json_name(writer, "mode");
     json_cstring(writer, key_mode_name(key->mode));
+    json_name(writer, "run");
+    json_bool(writer, key->run);
     write_texts(writer, "spaces", key->spaces, key->space_count);
     if (key->tool_count > 0) {
         write_texts(writer, "tools", key->tools, key->tool_count);

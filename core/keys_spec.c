@@ -42,15 +42,15 @@ static int take_text(struct call *call, const struct ng_value *object, const cha
 
 static int check_members(struct call *call, const struct ng_value *object)
 {
-    static const char known[] = "agent role mode spaces tools rate expires";
+    static const char known[] = "agent role mode spaces tools rate expires run";
     if (object == NULL || object->type != NG_TYPE_OBJECT) {
         return call_fail(call, NG_EINVAL, "the body must be a JSON object with `agent`");
     }
     for (const struct ng_value *member = object->first; member != NULL; member = member->next) {
         if (!str_in_words(member->key, known)) {
             return call_fail(call, NG_EINVAL,
-                             "`%.*s` is no part of a key; there are agent, role, mode, spaces, "
-                             "tools, rate and expires",
+                             "`%.*s` is no part of a key; there are agent, role, mode, run, "
+                             "spaces, tools, rate and expires",
                              shown(member->key), member->key.data);
         }
     }
@@ -266,6 +266,19 @@ static int take_rate(struct spec_reading *reading, const struct ng_value *object
     return NG_OK;
 }
 
+static int take_run(struct spec_reading *reading, const struct ng_value *object)
+{
+    const struct ng_value *value = json_get(object, "run");
+    if (value == NULL || value->type == NG_TYPE_NULL) {
+        return NG_OK;
+    }
+    if (value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
+        return call_fail(reading->call, NG_EINVAL, "`run` must be true or false");
+    }
+    reading->spec->run = value->type == NG_TYPE_TRUE;
+    return NG_OK;
+}
+
 static int take_expiry(struct spec_reading *reading, const struct ng_value *object)
 {
     struct call *call = reading->call;
@@ -298,5 +311,6 @@ int keys_read_spec(struct call *call, const struct ng_value *object, struct key_
     rc = rc == NG_OK ? take_spaces(&reading, object) : rc;
     rc = rc == NG_OK ? take_tools(&reading, object) : rc;
     rc = rc == NG_OK ? take_rate(&reading, object) : rc;
+    rc = rc == NG_OK ? take_run(&reading, object) : rc;
     return rc == NG_OK ? take_expiry(&reading, object) : rc;
 }

@@ -13,7 +13,9 @@
 #include "arena.h"
 #include "elf_note.h"
 #include "loader_check.h"
+#include "module_lint.h"
 #include "str.h"
+#include "trust.h"
 
 #define LOADER_PATH_MAX 4096
 /* Modules in all folders. */
@@ -77,19 +79,36 @@ static int loader_find(const char *const *folders, const char *name, char *path,
     return NG_ENOTFOUND;
 }
 
-static int loader_check_numbers(const char *path, uint32_t abi, uint32_t module_kind,
+/* note: what the module says of itself, in its note or in its record. */
+static int loader_check_numbers(const char *path, const struct elf_note *note,
                                 enum ng_module_kind kind, struct buf *error)
 {
-    if (abi != NG_ABI) {
+    if (note->abi != NG_ABI) {
         (void)buf_printf(error,
                          "%s was built for ABI %lu; this gateway has ABI %d: build it again "
                          "with this gateway's headers",
-                         path, (unsigned long)abi, NG_ABI);
+                         path, (unsigned long)note->abi, NG_ABI);
         return NG_EINVAL;
     }
-    if (module_kind != (uint32_t)kind) {
-        (void)buf_printf(error, "%s is %s, not %s", path, loader_kind_name(module_kind),
+    if (note->kind != (uint32_t)kind) {
+        (void)buf_printf(error, "%s is %s, not %s", path, loader_kind_name(note->kind),
                          loader_kind_name(kind));
+        return NG_EINVAL;
+    }
+    if (note->is_old) {
+        (void)buf_printf(error,
+                         "%s was built with headers from before ABI 1 was settled: build it "
+                         "again with this gateway's headers",
+                         path);
+        return NG_EINVAL;
+    }
+    if (note->needs_host > sizeof(struct ng_host)) {
+        (void)buf_printf(error,
+                         "%s needs a newer gateway: it uses %lu bytes of struct ng_host, and "
+                         "notegate " NOTEGATE_VERSION
+                         " has %zu; update the gateway, or build it with this gateway's "
+                         "headers or with NG_NEEDS_HOST",
+                         path, (unsigned long)note->needs_host, sizeof(struct ng_host));
         return NG_EINVAL;
     }
     return NG_OK;
@@ -220,7 +239,8 @@ static int loader_copy(struct module *module, const struct ng_module *record, st
             return rc;
         }
     }
-    return loader_check(module, error);
+    int rc = loader_check(module, error);
+    return rc == NG_OK ? module_lint(module, error) : rc;
 }
 
 /* ---- loading ---- */
@@ -241,7 +261,9 @@ static int loader_map(struct module *module, struct buf *error)
         return NG_EINVAL;
     }
     /* The note decided whether to load; the record decides how to read. */
-    int rc = loader_check_numbers(module->path, record->abi, record->kind, module->kind, error);
+    const struct elf_note said = {
+        .abi = record->abi, .kind = record->kind, .needs_host = record->needs_host};
+    int rc = loader_check_numbers(module->path, &said, module->kind, error);
     if (rc != NG_OK) {
         return rc;
     }
@@ -255,19 +277,26 @@ static int loader_map(struct module *module, struct buf *error)
     return rc;
 }
 
-static int loader_check_note(const char *path, enum ng_module_kind kind, struct buf *error)
+/* Of the opened file: who can write it, and its note. */
+static int loader_check_file(const char *path, enum ng_module_kind kind, struct buf *error)
 {
     struct elf_note note;
     struct buf why;
+    int fd = -1;
     buf_init(&why, 1024);
-    int rc = elf_note_read(path, &note, &why);
-    if (rc != NG_OK) {
+    int rc = elf_note_open(path, &fd, &why);
+    if (rc == NG_OK) {
+        rc = trust_check(fd, path, TRUST_PROGRAM, error);
+        rc = rc != NG_OK ? rc : elf_note_read_file(fd, &note, &why);
+        (void)close(fd);
+    }
+    if (why.len > 0) {
         (void)buf_printf(error, "%s %s", path, buf_cstr(&why));
-    } else {
-        rc = loader_check_numbers(path, note.abi, note.kind, kind, error);
+    } else if (rc == NG_EFORBIDDEN) {
+        (void)buf_add_c(error, "; no module is loaded that others can change");
     }
     buf_done(&why);
-    return rc;
+    return rc != NG_OK ? rc : loader_check_numbers(path, &note, kind, error);
 }
 
 int loader_open(const char *const *folders, const char *name, enum ng_module_kind kind,
@@ -276,7 +305,7 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
     char path[LOADER_PATH_MAX];
     int rc = loader_find(folders, name, path, error);
     if (rc == NG_OK) {
-        rc = loader_check_note(path, kind, error);
+        rc = loader_check_file(path, kind, error);
     }
     if (rc != NG_OK) {
         return rc;

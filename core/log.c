@@ -112,38 +112,91 @@ static void log_close(struct log_line *line, const char *tail)
     line->len += len;
 }
 
-/* One byte as it may stand in a line of text, or inside a JSON string. */
-static bool log_add_byte(struct log_line *line, unsigned char c, bool json, bool ascii)
+/* Not to be shown as they are, beyond the controls of ASCII. */
+static bool log_is_hidden(unsigned code)
+{
+    return (code >= 0x80 && code <= 0x9f) ||     /* C1 */
+           code == 0x61c ||                      /* Arabic letter mark */
+           (code >= 0x200e && code <= 0x200f) || /* left-to-right, right-to-left mark */
+           (code >= 0x2028 && code <= 0x202e) || /* separators, embeddings, overrides */
+           (code >= 0x2066 && code <= 0x2069);   /* isolates */
+}
+
+/* The code point of two or three bytes of valid UTF-8, which is as far as those that are hidden
+ * go; 0: it has another length. */
+static unsigned log_code_point(const unsigned char *at, size_t len)
+{
+    if (len >= 2 && (at[0] & 0xe0) == 0xc0) {
+        return (at[0] & 0x1fU) << 6 | (at[1] & 0x3fU);
+    }
+    if (len >= 3 && (at[0] & 0xf0) == 0xe0) {
+        return (at[0] & 0x0fU) << 12 | (at[1] & 0x3fU) << 6 | (at[2] & 0x3fU);
+    }
+    return 0;
+}
+
+size_t log_escape(struct ng_str text, size_t *at, bool ascii, char out[LOG_ESCAPE_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    char plain = (char)c;
+    const unsigned char *from = (const unsigned char *)text.data + *at;
+    size_t left = text.len - *at;
+    unsigned code = *from;
+    *at += 1;
+    if (code >= 0x80) {
+        code = ascii ? 0 : log_code_point(from, left);
+        if (!log_is_hidden(code)) {
+            out[0] = ascii ? '?' : (char)*from;
+            return 1;
+        }
+        *at += code < 0x800 ? 1 : 2;
+    } else if (code >= 0x20 && code != 0x7f) {
+        out[0] = (char)code;
+        return 1;
+    }
+    out[0] = '\\';
+    out[1] = 'u';
+    for (unsigned i = 0; i < 4; i++) {
+        out[2 + i] = hex[(code >> (12 - 4 * i)) & 15];
+    }
+    return LOG_ESCAPE_MAX;
+}
+
+/* A character that has a short escape of its own; NULL: it has none. */
+static const char *log_short_escape(char c, bool json)
+{
     switch (c) {
     case '\n':
-        return log_add(line, "\\n", 2);
+        return "\\n";
     case '\r':
-        return log_add(line, "\\r", 2);
+        return "\\r";
     case '\t':
-        return log_add(line, "\\t", 2);
+        return "\\t";
     case '"':
-        return json ? log_add(line, "\\\"", 2) : log_add(line, &plain, 1);
+        return json ? "\\\"" : NULL;
     case '\\':
-        return json ? log_add(line, "\\\\", 2) : log_add(line, &plain, 1);
+        return json ? "\\\\" : NULL;
     default:
-        break;
+        return NULL;
     }
-    if (c < 0x20 || c == 0x7f) {
-        return log_add(line, escape, sizeof(escape));
-    }
-    return c >= 0x80 && ascii ? log_add_c(line, "?") : log_add(line, &plain, 1);
 }
 
 static void log_add_text(struct log_line *line, struct ng_str text, bool json)
 {
     /* A terminal and a JSON reader both choke on bad UTF-8: then only ASCII is kept. */
     bool ascii = !str_utf8_valid(text);
-    for (size_t i = 0; i < text.len; i++) {
-        if (!log_add_byte(line, (unsigned char)text.data[i], json, ascii)) {
+    size_t at = 0;
+    while (at < text.len) {
+        char escaped[LOG_ESCAPE_MAX];
+        const char *brief = log_short_escape(text.data[at], json);
+        bool added;
+        if (brief != NULL) {
+            at++;
+            added = log_add_c(line, brief);
+        } else {
+            size_t len = log_escape(text, &at, ascii, escaped);
+            added = log_add(line, escaped, len);
+        }
+        if (!added) {
             return;
         }
     }

@@ -35,29 +35,21 @@ static bool add_c(struct log_record *record, const char *text)
     return add(record, text, strlen(text));
 }
 
-static bool add_byte(struct log_record *record, unsigned char c, bool ascii)
-{
-    static const char hex[] = "0123456789abcdef";
-    char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    char quoted[2] = {'\\', (char)c};
-    char plain = (char)c;
-    if (c == '"' || c == '\\') {
-        return add(record, quoted, sizeof(quoted));
-    }
-    if (c < 0x20 || c == 0x7f) {
-        return add(record, escape, sizeof(escape));
-    }
-    return c >= 0x80 && ascii ? add_c(record, "?") : add(record, &plain, 1);
-}
-
 static void add_text(struct log_record *record, struct ng_str value)
 {
     value = str_utf8_cut(value, LOG_VALUE_MAX);
     bool ascii = !str_utf8_valid(value);
-    for (size_t i = 0; i < value.len; i++) {
-        if (!add_byte(record, (unsigned char)value.data[i], ascii)) {
-            return;
+    size_t at = 0;
+    while (at < value.len && !record->cut) {
+        char c = value.data[at];
+        char escaped[LOG_ESCAPE_MAX] = {'\\', c};
+        size_t len = 2;
+        if (c == '"' || c == '\\') {
+            at++;
+        } else {
+            len = log_escape(value, &at, ascii, escaped);
         }
+        (void)add(record, escaped, len);
     }
 }
 
@@ -157,6 +149,12 @@ void log_record_list(struct log_record *record, const char *name)
     record->first = true;
 }
 
+/* Does the id stand in a list of text without looking like another entry of it? */
+static bool is_item(struct ng_str id)
+{
+    return is_word(id) && memchr(id.data, ',', id.len) == NULL;
+}
+
 void log_record_change(struct log_record *record, struct ng_str collection, struct ng_str id,
                        uint64_t revision)
 {
@@ -171,11 +169,14 @@ void log_record_change(struct log_record *record, struct ng_str collection, stru
     if (!record->first) {
         (void)add_c(record, ",");
     }
+    bool quoted = record->json || !is_item(id);
     (void)add_c(record, record->json ? "{\"collection\":\"" : "");
     add_text(record, collection);
-    (void)add_c(record, record->json ? "\",\"id\":\"" : ":");
+    (void)add_c(record, record->json ? "\",\"id\":" : ":");
+    (void)add_c(record, quoted ? "\"" : "");
     add_text(record, id);
-    (void)add_c(record, record->json ? "\",\"revision\":" : "@");
+    (void)add_c(record, quoted ? "\"" : "");
+    (void)add_c(record, record->json ? ",\"revision\":" : "@");
     (void)add_c(record, number);
     (void)add_c(record, record->json ? "}" : "");
     if (record->cut || sizeof(record->data) - record->len < LIST_TAIL) {
@@ -194,6 +195,18 @@ void log_record_list_end(struct log_record *record)
     }
     record->in_list = false;
     record->first = false;
+}
+
+void log_record_shown(char *out, size_t size, struct ng_str value)
+{
+    struct log_record record;
+    log_record_begin(&record, LOG_ACCESS);
+    bool quoted = !is_word(value);
+    (void)add_c(&record, quoted ? "\"" : "");
+    add_text(&record, value);
+    (void)add_c(&record, quoted ? "\"" : "");
+    bool fits = !record.cut && record.len < size;
+    (void)snprintf(out, size, "%.*s", fits ? (int)record.len : 3, fits ? record.data : "...");
 }
 
 void log_record_end(struct log_record *record, const char *format, ...)

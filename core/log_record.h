@@ -37,6 +37,9 @@ void log_record_list(struct log_record *record, const char *name);
 void log_record_change(struct log_record *record, struct ng_str collection, struct ng_str id,
                        uint64_t revision);
 void log_record_list_end(struct log_record *record);
+/* A value for the sentence: as it is if it is a word, else quoted and escaped; "..." where that
+ * takes more than `size`. */
+void log_record_shown(char *out, size_t size, struct ng_str value);
 /* Writes it with this sentence. */
 void log_record_end(struct log_record *record, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

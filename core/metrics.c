@@ -88,6 +88,9 @@ static const struct {
     [METRICS_RELOADS] = {"notegate_reloads_total", "Reloads that were taken over."},
     [METRICS_RELOAD_FAILURES] = {"notegate_reload_failures_total",
                                  "Reloads that changed nothing, because something was wrong."},
+    [METRICS_BLOCKED_LOOPS] =
+        {"notegate_blocked_loops_total",
+         "Tools that blocked an event loop and lost the right to run there"},
 };
 
 struct metrics {

@@ -33,6 +33,7 @@ enum metrics_counter {
     METRICS_REFUSED_CONNECTIONS,
     METRICS_RELOADS,
     METRICS_RELOAD_FAILURES, /* nothing was changed */
+    METRICS_BLOCKED_LOOPS,   /* tools caught blocking an event loop (watchdog.h) */
     METRICS_COUNTERS
 };
 

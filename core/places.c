@@ -133,3 +133,22 @@ void places_give(struct places *places, struct ng_str agent)
 {
     places_give_many(places, agent, 1);
 }
+
+size_t places_most(struct places *places, char *agent, size_t size, size_t *ret_len)
+{
+    const struct holder *most = NULL;
+    size_t count = 0;
+    pthread_mutex_lock(&places->lock);
+    for (size_t i = 0; i < PLACES_BUCKETS; i++) {
+        for (const struct holder *at = places->buckets[i]; at != NULL; at = at->next) {
+            most = at->len <= size && (most == NULL || at->count > most->count) ? at : most;
+        }
+    }
+    *ret_len = most == NULL ? 0 : most->len;
+    if (most != NULL) {
+        count = most->count;
+        memcpy(agent, most->agent, most->len);
+    }
+    pthread_mutex_unlock(&places->lock);
+    return count;
+}

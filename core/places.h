@@ -20,6 +20,8 @@ int places_take(struct places *places, struct ng_str agent, size_t limit);
 int places_take_many(struct places *places, struct ng_str agent, size_t own, size_t count,
                      size_t limit);
 void places_give_many(struct places *places, struct ng_str agent, size_t count);
+/* How many the agent with the most has, and its name; 0 where none are taken. */
+size_t places_most(struct places *places, char *agent, size_t size, size_t *ret_len);
 /* One that this agent has taken. */
 void places_give(struct places *places, struct ng_str agent);
 

@@ -2,6 +2,7 @@
 /* pool.c - worker threads over one lane per agent; lanes take turns. */
 #include "pool.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,12 +10,19 @@
 #include <string.h>
 
 #include "arena.h"
+#include "crash.h"
 #include "metrics.h"
 #include "str.h"
 
 #define POOL_LANE_NAME_MAX 64
 #define POOL_BUCKETS 64
 #define POOL_STACK_BYTES ((size_t)1024 * 1024)
+
+/* How many tasks of a group a lane runs. */
+struct lane_group {
+    struct pool_group *group; /* NULL: a free place */
+    unsigned running;
+};
 
 struct lane {
     char name[POOL_LANE_NAME_MAX];
@@ -24,6 +32,7 @@ struct lane {
     bool ready;             /* in the ring: has tasks and may run one */
     struct lane *ring_next; /* ready lanes, in turn */
     struct lane *bucket_next;
+    struct lane_group groups[]; /* pool->share: it runs no more tasks */
 };
 
 struct pool {
@@ -38,15 +47,80 @@ struct pool {
     unsigned joined;    /* of the workers, by pool_stop */
     unsigned idle;      /* workers that wait */
     unsigned signalled; /* of these, how many were woken and have not come round yet */
-    unsigned lane_max;  /* workers one lane may have */
+    unsigned share;     /* workers that one lane, or one group, may have */
     atomic_uint waking; /* threads that wake one, behind the lock */
     bool stopping;
     pthread_t *threads;
 };
 
+/* The lane's place for the group; NULL: it runs none of its tasks. group NULL: a free place. */
+static struct lane_group *lane_group(const struct pool *pool, struct lane *lane,
+                                     const struct pool_group *group)
+{
+    for (unsigned i = 0; i < pool->share; i++) {
+        if (lane->groups[i].group == group) {
+            return &lane->groups[i];
+        }
+    }
+    return NULL;
+}
+
+static bool group_has_room(const struct pool *pool, struct lane *lane,
+                           const struct pool_group *group)
+{
+    if (group == NULL || group->running >= pool->share) {
+        return group == NULL;
+    }
+    const struct lane_group *own = lane == NULL ? NULL : lane_group(pool, lane, group);
+    return own == NULL || own->running + 1 < pool->share;
+}
+
+/* lane: NULL for what is resumed. Adds or takes back a task that runs. */
+static void group_count(struct pool *pool, struct lane *lane, struct pool_group *group,
+                        bool runs)
+{
+    if (group == NULL) {
+        return;
+    }
+    group->running += runs ? 1 : UINT_MAX;
+    struct lane_group *own = lane == NULL ? NULL : lane_group(pool, lane, group);
+    if (lane != NULL && own == NULL) {
+        own = lane_group(pool, lane, NULL);
+        own->group = group;
+    }
+    if (own != NULL) {
+        own->running += runs ? 1 : UINT_MAX;
+        own->group = own->running == 0 ? NULL : group;
+    }
+}
+
+/* Where the first task hangs whose group has a worker left; NULL: nowhere. */
+static struct task **pool_runnable(const struct pool *pool, struct lane *lane,
+                                   struct task **first)
+{
+    for (struct task **at = first; *at != NULL; at = &(*at)->next) {
+        if (group_has_room(pool, lane, (*at)->group)) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* Takes the task out of its list. last: where the list's next one would hang. */
+static struct task *pool_unlink(struct task **at, struct task ***last)
+{
+    struct task *task = *at;
+    *at = task->next;
+    if (*at == NULL) {
+        *last = at;
+    }
+    return task;
+}
+
 static void pool_make_ready(struct pool *pool, struct lane *lane)
 {
-    if (lane->ready || lane->first == NULL || lane->running >= pool->lane_max) {
+    if (lane->ready || lane->running >= pool->share ||
+        pool_runnable(pool, lane, &lane->first) == NULL) {
         return;
     }
     lane->ready = true;
@@ -66,7 +140,7 @@ static struct lane *pool_lane(struct pool *pool, struct ng_str name)
             return lane;
         }
     }
-    struct lane *lane = alloc_zeroed(1, sizeof(*lane));
+    struct lane *lane = alloc_zeroed(1, sizeof(*lane) + pool->share * sizeof(lane->groups[0]));
     if (lane == NULL) {
         return NULL;
     }
@@ -94,43 +168,77 @@ static void pool_drop_lane(struct pool *pool, struct lane *lane)
     free(lane);
 }
 
+/* The next lane in turn that has a task to run. Lanes whose tasks wait for their groups only
+ * leave the ring: pool_end_task() brings them back. */
+static struct lane *pool_next_lane(struct pool *pool, struct task ***ret_at)
+{
+    while (pool->ring_first != NULL) {
+        struct lane *lane = pool->ring_first;
+        pool->ring_first = lane->ring_next;
+        if (pool->ring_first == NULL) {
+            pool->ring_last = &pool->ring_first;
+        }
+        lane->ready = false;
+        *ret_at = pool_runnable(pool, lane, &lane->first);
+        if (*ret_at != NULL) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
 static struct task *pool_take(struct pool *pool, struct lane **ret_lane)
 {
-    struct task *task = pool->resumed;
+    struct task **at = pool_runnable(pool, NULL, &pool->resumed);
     *ret_lane = NULL;
-    if (task != NULL) {
-        pool->resumed = task->next;
-        if (pool->resumed == NULL) {
-            pool->resumed_last = &pool->resumed;
-        }
-        return task;
+    if (at != NULL) {
+        return pool_unlink(at, &pool->resumed_last);
     }
-    struct lane *lane = pool->ring_first;
+    struct lane *lane = pool_next_lane(pool, &at);
     if (lane == NULL) {
         return NULL;
     }
-    pool->ring_first = lane->ring_next;
-    if (pool->ring_first == NULL) {
-        pool->ring_last = &pool->ring_first;
-    }
-    lane->ready = false;
-    task = lane->first;
-    lane->first = task->next;
-    if (lane->first == NULL) {
-        lane->last = &lane->first;
-    }
+    struct task *task = pool_unlink(at, &lane->last);
     lane->running++;
     lane->queued--;
-    pool_make_ready(pool, lane);
     pool->queued--;
     metrics_use(pool->metrics, METRICS_QUEUE, -1);
     *ret_lane = lane;
     return task;
 }
 
+/* The group has a worker again: lanes with tasks that waited for it. */
+static void pool_group_has_room(struct pool *pool)
+{
+    for (size_t i = 0; i < POOL_BUCKETS; i++) {
+        for (struct lane *lane = pool->buckets[i]; lane != NULL; lane = lane->bucket_next) {
+            pool_make_ready(pool, lane);
+        }
+    }
+}
+
+/* *ret_signal: more can run now than this worker takes, and another one is idle. */
+static void pool_end_task(struct pool *pool, struct lane *lane, struct pool_group *group,
+                          bool *ret_signal)
+{
+    bool was_full = group != NULL && group->running == pool->share;
+    group_count(pool, lane, group, false);
+    if (lane != NULL) {
+        lane->running--;
+        pool_make_ready(pool, lane);
+        pool_drop_lane(pool, lane);
+    }
+    if (was_full) {
+        pool_group_has_room(pool);
+        *ret_signal = pool->idle > pool->signalled;
+        pool->signalled += *ret_signal ? 1 : 0;
+    }
+}
+
 static void *pool_worker(void *user)
 {
     struct pool *pool = user;
+    crash_thread();
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         struct lane *lane = NULL;
@@ -147,15 +255,20 @@ static void *pool_worker(void *user)
             }
             continue;
         }
+        struct pool_group *group = task->group; /* the task may be gone when it has run */
+        bool signal = false;
+        group_count(pool, lane, group, true);
+        if (lane != NULL) {
+            pool_make_ready(pool, lane);
+        }
         pthread_mutex_unlock(&pool->lock);
         metrics_use(pool->metrics, METRICS_WORKERS, 1);
         task->run(task);
         metrics_use(pool->metrics, METRICS_WORKERS, -1);
         pthread_mutex_lock(&pool->lock);
-        if (lane != NULL) {
-            lane->running--;
-            pool_make_ready(pool, lane);
-            pool_drop_lane(pool, lane);
+        pool_end_task(pool, lane, group, &signal);
+        if (signal) {
+            pthread_cond_signal(&pool->work);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -175,7 +288,7 @@ int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct p
         return NG_EINTERNAL;
     }
     pool->queue_max = queue;
-    pool->lane_max = pool->workers_max / 2 == 0 ? 1 : pool->workers_max / 2;
+    pool->share = pool->workers_max / 2 == 0 ? 1 : pool->workers_max / 2;
     pool->metrics = metrics;
     pool->ring_last = &pool->ring_first;
     pool->resumed_last = &pool->resumed;

@@ -171,7 +171,7 @@ static void write_record(struct recorder *recorder, struct record *record)
     if (call != NULL) {
         call->may_block = true;
         rc = call_set_caller(call, record->agent, str_make(NULL, 0), NG_ROLE_ADMIN,
-                             NG_MODE_AGENT);
+                             NG_MODE_AGENT, false);
     }
     if (rc == NG_OK) {
         struct ng_change change = {

@@ -6,7 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "module_run.h"
 #include "str.h"
+#include "watchdog.h"
 
 #define REGISTRY_TOOLS_MAX 1024
 #define REGISTRY_PLUGINS_MAX 128
@@ -384,9 +386,30 @@ static struct table *table_grown(const struct table *now, const struct plugin *p
     return table;
 }
 
+/* URIs name a resource by its kind alone. */
+static int table_check_kinds(const struct plugin *there, const struct plugin *plugin,
+                             struct buf *error)
+{
+    const struct ng_plugin *old = &there->desc;
+    const struct ng_plugin *new = &plugin->desc;
+    for (size_t i = 0; i < old->resource_count * new->resource_count; i++) {
+        const char *taken = old->resources[i / new->resource_count].kind;
+        const char *kind = new->resources[i % new->resource_count].kind;
+        if (taken != NULL && kind != NULL && strcmp(taken, kind) == 0) {
+            buf_printf(error, "plugin %s: the kind of resource %s is taken by plugin %s",
+                       new->name, kind, old->name);
+            return NG_EINVAL;
+        }
+    }
+    return NG_OK;
+}
+
 static int table_add(struct table *table, struct plugin *plugin, struct buf *error)
 {
     for (size_t i = 0; i < table->plugin_count; i++) {
+        if (table_check_kinds(table->plugins[i], plugin, error) != NG_OK) {
+            return NG_EINVAL;
+        }
         if (strcmp(table->plugins[i]->desc.name, plugin->desc.name) == 0) {
             buf_printf(error, "two plugins are called %s", plugin->desc.name);
             return NG_EINVAL;
@@ -468,13 +491,24 @@ int registry_add(struct registry *registry, const struct ng_plugin *desc, struct
     return NG_OK;
 }
 
-void registry_stop(struct registry *registry)
+static void stop_plugin(struct plugin *plugin, struct watchdog *watchdog)
+{
+    struct module_run run;
+    struct watched watched;
+    module_run_begin(&run, plugin, "stop()", str_make(NULL, 0));
+    watchdog_begin(watchdog, &watched, plugin->desc.name, "stop()");
+    plugin->desc.stop(plugin->self);
+    watchdog_end(watchdog, &watched);
+    module_run_end(&run);
+}
+
+void registry_stop(struct registry *registry, struct watchdog *watchdog)
 {
     for (struct plugin *plugin = registry->made; plugin != NULL; plugin = plugin->made_before) {
         if (plugin->started) {
             plugin->started = false;
             if (plugin->desc.stop != NULL) {
-                plugin->desc.stop(plugin->self);
+                stop_plugin(plugin, watchdog);
             }
         }
     }

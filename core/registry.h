@@ -8,10 +8,13 @@
 #ifndef NOTEGATE_CORE_REGISTRY_H
 #define NOTEGATE_CORE_REGISTRY_H
 
+#include <stdatomic.h>
+
 #include "arena.h"
 #include "buf.h"
 #include "gate.h"
 #include "notegate/plugin.h"
+#include "pool.h"
 #include "schema.h"
 
 /* In a property of a tool's schema: the argument comes in a header of this name as well. */
@@ -20,6 +23,7 @@
 struct registry;
 struct module;
 struct tool;
+struct watchdog;
 
 struct plugin {
     struct ng_plugin
@@ -27,7 +31,8 @@ struct plugin {
     struct module *module; /* NULL: linked in (tests) */
     void *self;
     bool started;
-    struct gate gate; /* NG_THREADS_SERIAL */
+    struct gate gate;          /* NG_THREADS_SERIAL */
+    struct pool_group workers; /* its calls share half of the workers */
     struct ng_conf *conf;
     struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
     struct tool **tools;
@@ -45,7 +50,8 @@ struct tool {
     struct ng_value *result_tree; /* or NULL */
     bool marks_headers; /* somewhere in `params` an argument is marked for a header too */
     size_t metrics_slot;
-    size_t index; /* in registration order */
+    size_t index;             /* in registration order */
+    atomic_bool blocked_loop; /* watchdog.h: it does not run on event loops any more */
 };
 
 struct registry *registry_new(void);
@@ -75,7 +81,8 @@ struct ng_str registry_nearest(const struct registry *registry, struct ng_str na
 /* Tools in stable order: plugins as configured, tools as declared. */
 size_t registry_tools(const struct registry *registry, const struct tool *const **ret);
 size_t registry_plugins(const struct registry *registry, struct plugin *const **ret);
-/* stop() of every started plugin, the last made first. */
-void registry_stop(struct registry *registry);
+/* stop() of every started plugin, the last made first. watchdog: names one that hangs; or NULL.
+ */
+void registry_stop(struct registry *registry, struct watchdog *watchdog);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "abi_size.h"
 #include "clock.h"
 #include "gateway.h"
 #include "store_operation.h"
@@ -12,8 +13,6 @@
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000
-/* From one thinning of history to the next: it looks at every document. */
-#define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
 
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)
@@ -43,6 +42,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     pthread_rwlock_init(&store->collections_lock, NULL);
     pthread_mutex_init(&store->watch_lock, NULL);
     pthread_mutex_init(&store->idle_lock, NULL);
+    pthread_mutex_init(&store->clock.lock, NULL);
     pthread_cond_init(&store->idle, NULL);
     pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
     (void)pthread_mutexattr_init(&recursive);
@@ -51,6 +51,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     (void)pthread_mutexattr_destroy(&recursive);
     atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
+    store_clock_open(store, call);
     *ret = store;
     rc = store_again_start(store);
     return rc == NG_OK ? NG_OK
@@ -74,6 +75,7 @@ void store_close(struct store *store)
     pthread_rwlock_destroy(&store->collections_lock);
     pthread_mutex_destroy(&store->watch_lock);
     pthread_mutex_destroy(&store->idle_lock);
+    pthread_mutex_destroy(&store->clock.lock);
     pthread_cond_destroy(&store->idle);
     free(store);
 }
@@ -222,7 +224,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
 {
     struct row_copy copy = {key, NULL, NG_OK};
     struct result before = call->work;
-    int rc = store->backend->get(store->db, &call->pub, key, revision, row_copy_take, &copy);
+    struct abi_given given = {
+        .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
+    int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
+    rc = abi_given_end(call, &given, rc);
     if (rc == NG_ENOTFOUND && revision == 0) {
         call->work = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
@@ -395,15 +400,18 @@ int store_query(struct store *store, struct call *call, const struct ng_query *q
                 ng_row_fn *row, void *user, uint64_t *ret_total)
 {
     int rc = store_check_query(store, call, query);
-    return rc != NG_OK
-               ? rc
-               : store->backend->query(store->db, &call->pub, query, row, user, ret_total);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->query(store->db, &call->pub, query, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_search(struct store *store, struct call *call, const struct ng_search *search,
                  ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
 {
-    int rc = store_check_query(store, call, &search->query);
+    int rc = store_check_query(store, call, search->query);
     if (rc != NG_OK) {
         return rc;
     }
@@ -415,7 +423,9 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
         *ret_engine =
             store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
     }
-    return store->backend->search(store->db, &call->pub, search, row, user, ret_total);
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_history(struct store *store, struct call *call, const struct ng_key *key,
@@ -425,8 +435,12 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
     if (rc == NG_OK) {
         rc = store_needs_worker(store, call);
     }
-    return rc != NG_OK ? rc
-                       : store->backend->history(store->db, &call->pub, key, range, row, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->history(store->db, &call->pub, key, range, abi_give_row, &given);
+    return abi_given_end(call, &given, rc);
 }
 
 static int store_count_row(void *user, const struct ng_doc *row)
@@ -463,15 +477,20 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
                   ng_event_fn *event, void *user)
 {
     int rc = store_needs_worker(store, call);
-    return rc != NG_OK
-               ? rc
-               : store->backend->changes(store->db, &call->pub, since, limit, event, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.event = event, .user = user};
+    rc = store->backend->changes(store->db, &call->pub, since, limit, abi_give_event, &given);
+    return abi_given_end(call, &given, rc);
 }
 
 int store_answer(struct store *store, struct call *call, struct ng_str scope,
                  struct ng_answer *ret)
 {
     int rc = store_needs_worker(store, call);
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret); /* how far the backend may fill it */
     return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
 }
 
@@ -524,47 +543,6 @@ uint64_t store_last_seq(struct store *store)
     return atomic_load(&store->last_seq);
 }
 
-void store_pin_revisions(struct store *store,
-                         bool (*pinned)(void *user, const struct ng_key *key,
-                                        uint64_t revision),
-                         void *user)
-{
-    store->pinned = pinned;
-    store->pinned_user = user;
-}
-
-static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
-{
-    (void)user;
-    (void)key;
-    (void)revision;
-    return false;
-}
-
-void store_set_keep(struct store *store, int64_t keep_ms)
-{
-    atomic_store(&store->keep_ms, keep_ms);
-    atomic_store(&store->thinned_ms, 0);
-}
-
-int store_maintain(struct store *store, struct call *call)
-{
-    if (store->backend->maintain == NULL) {
-        return NG_OK;
-    }
-    int64_t now = clock_unix_ms();
-    int64_t before = atomic_load(&store->thinned_ms);
-    bool thin = now < before || now - before >= STORE_THIN_MS;
-    int rc = store->backend->maintain(
-        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
-        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
-    if (thin && rc == NG_OK) {
-        /* Not where history.keep has changed meanwhile. */
-        (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
-    }
-    return rc;
-}
-
 int store_health(struct store *store, struct call *call)
 {
     return store->backend->health == NULL ? NG_OK
@@ -588,12 +566,12 @@ void store_stats(struct store *store, void (*stat)(void *user, const char *name,
     stat(user, "cache_bytes", bytes);
     stat(user, "cache_documents", count);
     stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);
-    stat(user, "cache_hits", (double)atomic_load(&store->hits));
-    stat(user, "cache_misses", (double)atomic_load(&store->misses));
+    stat(user, "cache_hits_total", (double)atomic_load(&store->hits));
+    stat(user, "cache_misses_total", (double)atomic_load(&store->misses));
     stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
     stat(user, "last_seq", (double)atomic_load(&store->last_seq));
-    stat(user, "round_trips", (double)atomic_load(&store->round_trips));
-    stat(user, "changes_again", (double)atomic_load(&store->reruns));
+    stat(user, "round_trips_total", (double)atomic_load(&store->round_trips));
+    stat(user, "changes_again_total", (double)atomic_load(&store->reruns));
     if (store->backend->stats != NULL) {
         store->backend->stats(store->db, stat, user);
     }

@@ -40,6 +40,8 @@ int store_declare(struct store *store, struct call *call,
 int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 
+/* A declared field of a collection. */
+const struct ng_field *store_field(const struct ng_collection *collection, size_t at);
 /* The values of a collection's declared fields in a document's body, as a backend gets them.
  * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */
 int store_fields(struct arena *arena, const struct ng_collection *collection,
@@ -119,6 +121,14 @@ uint64_t store_look_seq(struct store *store);
 /* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
 int store_answer(struct store *store, struct call *call, struct ng_str scope,
                  struct ng_answer *ret);
+
+/*
+ * The time by which things are old enough to be removed for good. It is the clock's, but never
+ * beyond the newest time that the store had when it was opened and the uptime since: a clock
+ * that is months ahead for a minute removes nothing. One that stays ahead for a day is
+ * believed. Any thread.
+ */
+int64_t store_now(struct store *store);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);

@@ -72,15 +72,24 @@ static void field_take(struct field_list *list, const struct ng_field *field,
     }
 }
 
+const struct ng_field *store_field(const struct ng_collection *collection, size_t at)
+{
+    size_t step =
+        collection->field_size != 0 ? collection->field_size : sizeof(struct ng_field);
+    return (const struct ng_field *)(const void *)((const char *)collection->fields +
+                                                   at * step);
+}
+
 int store_fields(struct arena *arena, const struct ng_collection *collection,
                  const struct ng_value *body, const struct ng_field_value **ret_fields,
                  size_t *ret_count)
 {
     struct field_list list = {arena, NULL, 0, 0, NG_OK};
     for (size_t i = 0; i < collection->field_count; i++) {
-        const struct ng_value *value = field_find(body, collection->fields[i].name);
+        const struct ng_field *field = store_field(collection, i);
+        const struct ng_value *value = field_find(body, field->name);
         if (value != NULL) {
-            field_take(&list, &collection->fields[i], value);
+            field_take(&list, field, value);
         }
     }
     *ret_fields = list.items;

@@ -7,6 +7,7 @@
 
 #include "audit.h"
 #include "clock.h"
+#include "disk.h"
 #include "gateway.h"
 #include "str.h"
 
@@ -259,6 +260,7 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
     if (call->gateway != NULL && call->gateway->metrics != NULL) {
         metrics_commit(call->gateway->metrics, rc == NG_OK,
                        clock_monotonic_ns() - op->queued_ns);
+        disk_committed(call->gateway->disk, rc, batch->error);
     }
     bool again = false;
     int first = rc;
@@ -359,16 +361,18 @@ int operation_queue(struct operation *op, bool *ret_again)
 int operation_batch(struct operation *op, const struct ng_answer *answer)
 {
     op->puts = arena_zalloc(&op->arena, (op->count + 1) * sizeof(*op->puts));
-    if (op->puts == NULL) {
+    op->put_list = arena_zalloc(&op->arena, (op->count + 1) * sizeof(*op->put_list));
+    if (op->puts == NULL || op->put_list == NULL) {
         return operation_no_memory(op->call);
     }
     for (size_t i = 0; i < op->count; i++) {
         if (piece_put(op, &op->pieces[i], &op->puts[i]) != NG_OK) {
             return operation_no_memory(op->call);
         }
+        op->put_list[i] = &op->puts[i];
     }
     op->batch.size = sizeof(op->batch);
-    op->batch.puts = op->puts;
+    op->batch.puts = op->put_list;
     op->batch.put_count = op->count;
     op->batch.error[0] = '\0';
     op->batch.failed_put = 0;

@@ -47,6 +47,7 @@ struct operation {
     struct arena arena; /* changes, puts, fields, pieces */
     struct piece *pieces;
     struct ng_put *puts;
+    struct ng_put **put_list; /* of them, for the batch */
     size_t count;
     atomic_int refs; /* who runs it, who commits it, and the list it waits in */
     int64_t queued_ns;

@@ -2,6 +2,7 @@
 /* store_piece.c - one document of a change: its function, the version that it makes, and what
  * the backend gets of it. */
 #include "clock.h"
+#include "module_run.h"
 #include "store_operation.h"
 #include "str.h"
 
@@ -204,7 +205,10 @@ int piece_run(struct operation *op, struct piece *piece)
     piece->draft.base = piece->base;
     piece->draft.base_json = present->json;
     piece->draft.base_text = present->text;
+    struct module_run run;
+    call_enter_module(op->call, &run);
     rc = piece->change->fn(&op->call->pub, present, &piece->draft, piece->change->user);
+    module_run_end(&run);
     if (rc != NG_OK) {
         return rc < 0 ? rc
                       : call_fail(op->call, NG_EINTERNAL, "a change function returned %d", rc);

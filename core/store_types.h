@@ -148,6 +148,14 @@ struct store_again {
     size_t thread_count;
 };
 
+/* How far the clock is believed: see store_now(). */
+struct store_clock {
+    pthread_mutex_t lock;
+    int64_t base_ms, base_up_ms; /* a time that was right, and the uptime then */
+    int64_t ahead_ms;            /* so far the clock is beyond that; 0: it is not */
+    int64_t ahead_up_ms;         /* since when */
+};
+
 struct store {
     const struct ng_documents *backend;
     void *db;
@@ -175,6 +183,7 @@ struct store {
     size_t watcher_count;
     bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
     void *pinned_user;
+    struct store_clock clock;
     _Atomic int64_t keep_ms;    /* history.keep */
     _Atomic int64_t thinned_ms; /* when history was thinned last; 0: is due */
     atomic_uint_fast64_t last_seq;
@@ -192,5 +201,7 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
  * holds entry->lock. */
 int store_assume_new(struct store *store, struct call *call, struct entry *entry);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+/* At the open: reads the newest time in the store. */
+void store_clock_open(struct store *store, struct call *call);
 
 #endif

@@ -19,7 +19,9 @@ build_packages() {
 }
 
 test_packages() {
-    printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14 redis-server dpkg-dev
+    printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14 redis-server dpkg-dev prometheus
+    # The package is checked, and installed on a root of its own.
+    printf '%s\n' lintian systemd debootstrap zsh
     # Two kernels, and Jupyter's own libraries to check notebooks with.
     [ ! -d "$root/plugins/cells" ] || printf '%s\n' python3-ipykernel python3-nbformat python3-nbclient xpython
 }
@@ -84,4 +86,31 @@ build() {
         fi
         ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
     )
+}
+
+# serve_for USER: as root, what a gateway that becomes this user needs: the user, its data, a program that it can read. Changes
+# $program where that is in a folder that is closed to the user.
+serve_for() {
+    local user=$1 copy=${NOTEGATE_TEST_COPY:-/opt/notegate}
+    local data=${NOTEGATE_DATA_DIR:-/var/lib/notegate}
+    if [ "$user" = notegate ] && ! getent passwd notegate >/dev/null; then
+        say "Making the system user notegate."
+        useradd --system --user-group --home-dir /var/lib/notegate --no-create-home --shell /usr/sbin/nologin \
+            --comment "notegate tool gateway" notegate
+    fi
+    # What an earlier gateway kept as root; not while one serves. Links are not followed: agents may have made them.
+    if [ -f "$data/notegate.lock" ] && [ "$(stat -c %u "$data")" -eq 0 ] &&
+        flock -n "$data/notegate.lock" chown -Rh "$user:" "$data"; then
+        say "$data belongs to the user $user from now on."
+    fi
+    if ! setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
+        test -r "$program/modules/plugins" -a -x "$program/bin/notegate"; then
+        say "The user $user cannot read $program: running a copy in $copy."
+        rm -rf "$copy"
+        mkdir -p "$copy"
+        chmod 0755 "$copy"
+        cp -r "$program/bin" "$program/modules" "$copy"
+        chmod -R u+rwX,go=rX "$copy"
+        program=$copy
+    fi
 }

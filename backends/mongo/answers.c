@@ -214,8 +214,6 @@ int answer_get(void *self, struct ng_call *call, struct ng_str scope, struct ng_
     struct mongo *db = self;
     struct fault fault;
     bool kept = false;
-    memset(ret, 0, sizeof(*ret));
-    ret->size = sizeof(*ret);
     bson_t *found = answer_find(db, scope, &fault);
     if (fault.rc != NG_OK) {
         return fault_fail(call, &fault, "looking for a stored answer");

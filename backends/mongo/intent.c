@@ -48,7 +48,7 @@ int intent_fail(struct fault *fault, int rc, const char *text)
  */
 static int put_change(struct step *step, size_t i, bson_t *ret)
 {
-    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     bson_t outbox = BSON_INITIALIZER;
     uint64_t stamp = stamp_next(step->db);
@@ -68,7 +68,7 @@ static int put_change(struct step *step, size_t i, bson_t *ret)
 
 static int write_put(struct step *step, size_t i)
 {
-    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     bson_t doc = BSON_INITIALIZER;
     char name[BATCH_ID_MAX + 16];
@@ -125,7 +125,7 @@ static void filter_free(bson_t *filter)
 /* Locks what is there. *ret_done: it is locked, for this batch. */
 static bool lock_present(struct step *step, size_t i, bool *ret_done)
 {
-    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
@@ -157,7 +157,7 @@ static bool lock_present(struct step *step, size_t i, bool *ret_done)
  * Deleted, and at the base revision, so readers see no difference. */
 static bool lock_absent(struct step *step, size_t i, bool *ret_done)
 {
-    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     uint64_t tombstone = 0;
     bson_t doc = BSON_INITIALIZER;
@@ -192,7 +192,7 @@ static bool lock_absent(struct step *step, size_t i, bool *ret_done)
 /* Why it cannot be locked. NG_PENDING: try again; NG_OK: it is. */
 static int lock_why(struct step *step, size_t i)
 {
-    const struct ng_put *put = &step->job->batch->puts[i];
+    const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     uint64_t revision = 0;
     bool done = false;
@@ -328,8 +328,8 @@ static int commit_point(struct step *step, int64_t until_ms)
 static const struct prepared *first_change(const struct step *step, uint64_t *ret_revision)
 {
     for (size_t i = 0; i < step->job->batch->put_count; i++) {
-        if (!is_condition(&step->job->batch->puts[i])) {
-            *ret_revision = step->job->batch->puts[i].revision;
+        if (!is_condition(step->job->batch->puts[i])) {
+            *ret_revision = step->job->batch->puts[i]->revision;
             return &step->job->puts[i];
         }
     }

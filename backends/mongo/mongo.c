@@ -126,13 +126,13 @@ static void mongo_stats(void *self, void (*stat)(void *user, const char *name, d
     pthread_mutex_unlock(&db->queue.lock);
     stat(user, "queue_batches", waiting);
     stat(user, "queue_bytes", bytes);
-    stat(user, "batches", (double)atomic_load(&db->stat_batches));
-    stat(user, "puts", (double)atomic_load(&db->stat_puts));
-    stat(user, "updates", (double)atomic_load(&db->stat_updates));
-    stat(user, "update_retries", (double)atomic_load(&db->stat_retries));
-    stat(user, "failures", (double)atomic_load(&db->stat_failures));
+    stat(user, "batches_total", (double)atomic_load(&db->stat_batches));
+    stat(user, "puts_total", (double)atomic_load(&db->stat_puts));
+    stat(user, "updates_total", (double)atomic_load(&db->stat_updates));
+    stat(user, "update_retries_total", (double)atomic_load(&db->stat_retries));
+    stat(user, "failures_total", (double)atomic_load(&db->stat_failures));
     stat(user, "outbox_documents", (double)atomic_load(&db->backlog));
-    stat(user, "outbox_relayed", (double)atomic_load(&db->stat_relayed));
+    stat(user, "outbox_relayed_total", (double)atomic_load(&db->stat_relayed));
     stat(user, "outbox_owner", atomic_load(&db->relay.owner) ? 1 : 0);
 }
 

@@ -225,14 +225,14 @@ static int work_make(struct work *work, bool inserts)
 static int work_begin(struct work *work)
 {
     work->prepared = &work->jobs[0]->puts[0];
-    work->first = &work->jobs[0]->batch->puts[0];
-    work->last = &work->jobs[work->count - 1]->batch->puts[0];
+    work->first = work->jobs[0]->batch->puts[0];
+    work->last = work->jobs[work->count - 1]->batch->puts[0];
     work->until_ms = monotonic_ms() + work->db->timeout_ms;
     bson_init(&work->outbox);
     bson_init(&work->change);
     batch_id(work->db, work->batch);
     for (size_t i = 0; i < work->count; i++) {
-        const struct ng_put *put = &work->jobs[i]->batch->puts[0];
+        const struct ng_put *put = work->jobs[i]->batch->puts[0];
         uint64_t stamp = stamp_next(work->db);
         work->stamp = work->stamp == 0 || put->created_seq == 0 ? stamp : work->stamp;
         work->creator = put->created_seq == 0 ? put : work->creator;
@@ -368,7 +368,7 @@ static int work_run(struct work *work)
 /* Only a condition: nothing is stored. */
 static void check_one(struct mongo *db, struct job *job)
 {
-    const struct ng_put *put = &job->batch->puts[0];
+    const struct ng_put *put = job->batch->puts[0];
     struct fault fault;
     bson_t *doc = NULL;
     uint64_t revision = 0;
@@ -403,7 +403,7 @@ static size_t claim_all(struct work *work)
             continue;
         }
         if (answer_claim(work->db, job, work->batch, work->prepared,
-                         work->jobs[i]->batch->puts[0].revision, &fault) != NG_OK) {
+                         work->jobs[i]->batch->puts[0]->revision, &fault) != NG_OK) {
             (void)batch_fault(job, &fault);
             return i;
         }
@@ -415,7 +415,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
 {
     struct work work = {.db = db, .jobs = jobs, .count = count};
     size_t allowed = count;
-    if (jobs[0]->batch->puts[0].revision == jobs[0]->batch->puts[0].base_revision) {
+    if (jobs[0]->batch->puts[0]->revision == jobs[0]->batch->puts[0]->base_revision) {
         check_one(db, jobs[0]);
         if (jobs[0]->rc == NG_OK && jobs[0]->batch->answer != NULL) {
             answer_only(db, jobs[0]);

@@ -264,9 +264,9 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     }
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        rc = prepare(db, batch, &batch->puts[i], &job->puts[i]);
-        batch->puts[i].seq = 0; /* the relay gives it, later */
-        job->bytes += put_bytes(&batch->puts[i]);
+        rc = prepare(db, batch, batch->puts[i], &job->puts[i]);
+        batch->puts[i]->seq = 0; /* the relay gives it, later */
+        job->bytes += put_bytes(batch->puts[i]);
     }
     if (rc == NG_OK && batch->answer != NULL) {
         job->bytes += batch->answer->reply.len + batch->answer->scope.len;
@@ -285,12 +285,12 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
 
 static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
 {
-    const struct ng_put *put = &job->batch->puts[0];
+    const struct ng_put *put = job->batch->puts[0];
     return job->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 && !job->doomed &&
            (job->puts[0].base_ticket == 0 ||
             job->puts[0].base_ticket == last->puts[0].ticket) &&
            put->revision != put->base_revision &&
-           put->base_revision == last->batch->puts[0].revision &&
+           put->base_revision == last->batch->puts[0]->revision &&
            job->puts[0].collection == last->puts[0].collection &&
            str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
 }
@@ -307,7 +307,7 @@ static size_t take(struct queue *queue, struct job **ret)
     job->taken = true;
     ret[count++] = job;
     bool plain = !job->doomed && job->batch->put_count == 1 &&
-                 job->batch->puts[0].revision != job->batch->puts[0].base_revision;
+                 job->batch->puts[0]->revision != job->batch->puts[0]->base_revision;
     size_t bytes = job->bytes;
     for (struct lane_node *node = plain ? job->nodes[0].next : NULL;
          node != NULL && count < GROUP_MAX && follows(node->job, ret[count - 1], node);
@@ -331,7 +331,7 @@ static bool known_to_conflict(struct mongo *db, struct job *const *jobs, size_t 
     const struct prepared *prepared = &jobs[0]->puts[0];
     const struct lane *lane = &db->queue.lanes[prepared->lane];
     if (lane->known_name != prepared->hash_of_name ||
-        jobs[0]->batch->puts[0].base_revision >= lane->known_revision ||
+        jobs[0]->batch->puts[0]->base_revision >= lane->known_revision ||
         monotonic_ms() - lane->known_ms > KNOWN_MS) {
         return false;
     }
@@ -350,7 +350,7 @@ static void note_known(struct mongo *db, struct job *const *jobs, size_t count)
     struct lane *lane = &db->queue.lanes[prepared->lane];
     if (jobs[count - 1]->rc == NG_OK) {
         lane->known_name = prepared->hash_of_name;
-        lane->known_revision = jobs[count - 1]->batch->puts[0].revision;
+        lane->known_revision = jobs[count - 1]->batch->puts[0]->revision;
         lane->known_ms = monotonic_ms();
     }
 }

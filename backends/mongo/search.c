@@ -286,7 +286,7 @@ static int look_at(void *user, const bson_t *doc)
     struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
     find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
     /* One that an intent holds is read again, as its present state is not in it. */
-    if (find->search->query.limit > 0 && find->kept_bytes + doc->len <= KEPT_BYTES_MAX &&
+    if (find->search->query->limit > 0 && find->kept_bytes + doc->len <= KEPT_BYTES_MAX &&
         member_str(doc, "notegate.intent").data == NULL) {
         hit.doc = bson_copy(doc);
         find->kept_bytes += doc->len;
@@ -298,7 +298,7 @@ static int look_at(void *user, const bson_t *doc)
 static void find_opts(const struct find *find, bson_t *ret)
 {
     bson_t part;
-    const struct ng_query *query = &find->search->query;
+    const struct ng_query *query = find->search->query;
     bson_init(ret);
     if (query->sort.data != NULL && query->sort.len > 0) {
         const char *path = sort_path(find->collection, query->sort);
@@ -337,7 +337,7 @@ static int find_hits(struct find *find)
 {
     struct fault fault;
     bson_t filter, opts;
-    const struct ng_query *query = &find->search->query;
+    const struct ng_query *query = find->search->query;
     struct ng_query live = *query;
     live.with_deleted = false;
     int rc = NG_OK;
@@ -448,7 +448,7 @@ static int give_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *us
     if (rc != NG_OK) {
         return fault_fail(find->call, &fault, "the search");
     }
-    rc = body_row(find->collection, found, find->search->query.with_text, &json, &doc);
+    rc = body_row(find->collection, found, find->search->query->with_text, &json, &doc);
     if (rc == NG_OK && find->search->snippet_chars > 0) {
         rc = make_snippet(find, found, &snippet);
         doc.snippet = bytes_str(&snippet);
@@ -467,7 +467,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
                void *user, uint64_t *ret_total)
 {
     struct mongo *db = self;
-    const struct ng_query *query = &search->query;
+    const struct ng_query *query = search->query;
     struct find find = {.db = db, .call = call, .search = search};
     bool stop = false;
     bool any = false;
@@ -502,7 +502,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
 const char *search_engine(void *self, const struct ng_search *search)
 {
     struct mongo *db = self;
-    const struct db_collection *collection = collection_find(db, search->query.collection);
+    const struct db_collection *collection = collection_find(db, search->query->collection);
     bool word = false;
     struct ng_str text = search->text;
     /* A search whose words are all prefixes cannot use the index. */

@@ -208,7 +208,7 @@ static int deliver_send(struct delivering *delivering)
     return rc;
 }
 
-int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *entries,
+int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *const *entries,
                   size_t count)
 {
     int64_t now = call->host->now_ms();
@@ -226,7 +226,7 @@ int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *en
     }
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        rc = deliver_add(&delivering, &entries[i]);
+        rc = deliver_add(&delivering, entries[i]);
         if (rc == NG_OK && (delivering.entries == DELIVER_ENTRIES ||
                             delivering.bytes >= DELIVER_BYTES || i + 1 == count)) {
             rc = deliver_send(&delivering);

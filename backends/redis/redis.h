@@ -86,7 +86,7 @@ int redis_greet(struct redis *redis, struct ng_call *call);
 
 /* ---- the functions of the journal, each in its file ---- */
 
-int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *entries,
+int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *const *entries,
                   size_t count);
 int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline *timeline,
                    ng_entry_row_fn *row, void *user);

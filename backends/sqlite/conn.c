@@ -4,6 +4,7 @@
 #include "db.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -35,7 +36,7 @@ static int conn_setup(struct conn *conn, bool reader)
         pragmas =
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=FAST; "
             "PRAGMA cache_size=-8192; PRAGMA cache_spill=4096; PRAGMA "
-            "journal_size_limit=16777216;";
+            "journal_size_limit=4194304;";
     }
     (void)sqlite3_extended_result_codes(conn->sql, 1);
     (void)sqlite3_busy_timeout(conn->sql, BUSY_MS);
@@ -72,6 +73,11 @@ int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t
     int rc = sqlite3_open_v2(db->uri, &conn->sql, flags, db->memory ? "memdb" : NULL);
     if (rc == SQLITE_OK) {
         rc = conn_setup(conn, reader);
+    }
+    /* A file that has taken the place of the store's would be read as if it were that. */
+    if (rc == SQLITE_OK && reader && disk_check_files(db, error, error_max) != NG_OK) {
+        conn_close(conn);
+        return NG_EUNAVAILABLE;
     }
     if (rc != SQLITE_OK) {
         int code = conn_error(conn, "opening the store", error, error_max);
@@ -171,7 +177,7 @@ uint64_t column_u64(sqlite3_stmt *stmt, int column)
 
 /* Did the system say that there is no room? Quotas and file size limits come as plain I/O
  * errors. */
-static bool out_of_room(const struct conn *conn, int rc)
+bool conn_lacks_room(const struct conn *conn, int rc)
 {
     int system = conn->system_errno;
     return (rc & 0xff) == SQLITE_FULL ||
@@ -204,7 +210,7 @@ static const char *way_out(int rc)
 
 static int error_code(const struct conn *conn, int rc)
 {
-    if (out_of_room(conn, rc)) {
+    if (conn_lacks_room(conn, rc)) {
         return NG_EFULL;
     }
     switch (rc & 0xff) {
@@ -234,10 +240,11 @@ int conn_error(struct conn *conn, const char *doing, char *error, size_t error_m
     }
     int code = error_code(conn, rc);
     if (code == NG_EFULL) {
+        uint64_t need = conn == conn->db->writer ? disk_need(conn->db) : DISK_WRITE_BYTES;
         (void)snprintf(error, error_max,
-                       "%s failed: no room is left for %s (%s); free space there, writes go on "
-                       "by themselves then",
-                       doing, conn->db->path, text);
+                       "%s failed: no room is left for %.300s (%s); free space there, at least "
+                       "%" PRIu64 " KiB, writes go on by themselves then",
+                       doing, conn->db->path, text, need / 1024);
     } else {
         (void)snprintf(error, error_max, "%s failed: %s: %s (%d); %s", doing, conn->db->path,
                        text, rc, way_out(rc));

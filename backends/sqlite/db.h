@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "../shared/bytes.h"
 #include "notegate/backend.h"
@@ -43,13 +44,20 @@
 
 /* How long a statement waits for another connection's lock. */
 #define BUSY_MS 5000
-/* Pages of the write-ahead log, 4 KiB each: from the first number on it is copied into the
- * database; from the second on readers are waited for, so long, that it may begin anew. Copying
- * is tried again so many pages later, waiting when half as much has come. */
-#define WAL_COPY_PAGES 4000
-#define WAL_RESTART_PAGES 8192
+/* Pages of the write-ahead log: from the first number on it is copied into the database; from
+ * the second on readers are waited for, so long, that it may begin anew. Copying is tried again
+ * so many pages later, waiting when half as much has come. */
+#define WAL_COPY_PAGES 1000
+#define WAL_RESTART_PAGES 2000
 #define WAL_RESTART_MS 50
-#define WAL_AGAIN_PAGES 1024
+#define WAL_AGAIN_PAGES 500
+#define DB_PAGE_BYTES 4096
+
+/* Room that a small write needs at most, what copying the log leaves free for the next one, and
+ * below what the idle writer does not index. */
+#define DISK_WRITE_BYTES ((uint64_t)256 * 1024)
+#define DISK_SPARE_BYTES ((uint64_t)128 * 1024)
+#define DISK_INDEX_BYTES ((uint64_t)4 * 1024 * 1024)
 
 /* A revision is kept whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
@@ -125,6 +133,7 @@ struct db_collection {
     X(VALUE_DROP, "DELETE FROM field_values WHERE field=?1 AND shelf=?2 AND value=?3 AND "     \
                   "created_seq=?4 AND doc=?5")                                                 \
     X(DIRTY_ADD, "INSERT OR IGNORE INTO dirty VALUES(?1,?2)")                                  \
+    X(PAGE_COUNT, "PRAGMA page_count")                                                         \
     X(META_SET, "INSERT OR REPLACE INTO meta VALUES(?1,?2)")                                   \
     X(META_GET, "SELECT value FROM meta WHERE name=?1")                                        \
     X(ANSWER_GET, "SELECT body_hash,reply,time_ms,expires_ms FROM answers WHERE scope=?1")     \
@@ -213,18 +222,27 @@ struct counts {
     atomic_uint_fast64_t thinned;      /* how often revisions went; odd: some are going */
 };
 
+/* What a commit that failed has left behind. */
+enum log_trouble {
+    TROUBLE_NONE = 0,
+    TROUBLE_TAIL = 1, /* pages behind the end of the log, which a crash may bring back */
+    TROUBLE_SYNC = 2, /* and pages inside it that may never have reached the disk */
+};
+
 struct db {
     char path[DB_PATH_MAX]; /* for messages: the file, or "memory" */
     char uri[DB_PATH_MAX];
     bool memory;
+    int file_fd, log_fd; /* the files as they were opened (O_PATH), or -1 */
 
     /* The writing connection, used by who has the turn, and what it knows. */
     struct turn turn;
     struct conn *writer;
     int64_t next_doc;
-    uint64_t txn_seq;      /* last number given inside the present transaction */
-    bool relaxed;          /* the writing connection does not sync its commits now */
-    atomic_bool suspect;   /* a commit failed: its pages may lie behind the end of the log */
+    uint64_t txn_seq; /* last number given inside the present transaction */
+    bool relaxed;     /* the writing connection does not sync its commits now */
+    _Atomic enum log_trouble trouble;
+    size_t txn_bytes;      /* of the batches in the present transaction */
     struct import *import; /* one is going on, and has the turn */
     atomic_uint_fast64_t last_seq;
 
@@ -252,6 +270,7 @@ struct db {
 
     struct counts counts;
 
+    atomic_uint_fast64_t needed; /* room that the last commit lacked; 0: it had enough */
     atomic_uint_fast64_t stat_transactions, stat_batches, stat_puts, stat_failures;
 };
 
@@ -274,6 +293,8 @@ uint64_t column_u64(sqlite3_stmt *stmt, int column);
  */
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max);
 int conn_fail(struct conn *conn, struct ng_call *call, const char *doing);
+/* Did the system say so, the statement having failed with `rc`? */
+bool conn_lacks_room(const struct conn *conn, int rc);
 /* A connection for reading inside one transaction, bounded by the call's deadline. */
 int reader_begin(struct db *db, struct ng_call *call, struct conn **ret);
 void reader_end(struct conn *conn);
@@ -281,6 +302,20 @@ void readers_close(struct db *db);
 /* memory: no reader is inside while the writer is. */
 void gate_enter_writer(struct db *db);
 void gate_leave_writer(struct db *db);
+
+/* disk.c */
+/* Holds the database and its log, both open by now, to know them again. */
+int disk_hold_files(struct db *db, char *error, size_t error_max);
+void disk_release_files(struct db *db);
+/* Are they still what their names lead to? What is written into others is lost at the next
+ * start. NG_OK, or NG_EUNAVAILABLE with a sentence. */
+int disk_check_files(const struct db *db, char *error, size_t error_max);
+/* Bytes that may still be written beside the database; UINT64_MAX: not known. */
+uint64_t disk_free(const struct db *db);
+/* Can the log be copied into the database, so that room for a write is left? */
+bool disk_takes_copy(struct conn *writer);
+/* Free bytes that the present transaction needs to be tried again. With the turn. */
+uint64_t disk_need(struct db *db);
 
 /* turn.c */
 void turn_take(struct db *db);
@@ -297,6 +332,9 @@ void work_leave(struct db *db);
 /* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
  * a transaction, with the turn. */
 int work_sync(struct db *db);
+/* COMMIT on the writing connection, but not into files that are gone. NG_OK, or what is wrong
+ * with a sentence; the transaction may still be open then. */
+int work_commit(struct db *db, const char *doing, char *error, size_t error_max);
 
 /* schema_sql.c: creates, upgrades and checks the tables */
 int schema_open(struct db *db, char *error, size_t error_max);

@@ -111,8 +111,8 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     job->user = user;
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        rc = prepare(db, batch, &batch->puts[i], &job->puts[i]);
-        job->bytes += put_bytes(&batch->puts[i]);
+        rc = prepare(db, batch, batch->puts[i], &job->puts[i]);
+        job->bytes += put_bytes(batch->puts[i]);
     }
     if (rc == NG_OK && batch->answer != NULL) {
         job->bytes += batch->answer->reply.len + batch->answer->scope.len;
@@ -170,13 +170,14 @@ static void finish(struct db *db, struct job *jobs)
 static bool wait_for_work(struct db *db)
 {
     bool dirty = atomic_load(&db->dirty);
-    if (!dirty && !db->suspect) {
+    bool trouble = atomic_load(&db->trouble) != TROUBLE_NONE;
+    if (!dirty && !trouble) {
         pthread_cond_wait(&db->queued, &db->queue_lock);
         return false;
     }
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t wait = (dirty && !db->suspect ? IDLE_MS : RETRY_MS) * INT64_C(1000000);
+    int64_t wait = (dirty && !trouble ? IDLE_MS : RETRY_MS) * INT64_C(1000000);
     int64_t nanos = until.tv_nsec + wait;
     until.tv_sec += (time_t)(nanos / 1000000000);
     until.tv_nsec = (long)(nanos % 1000000000);
@@ -187,9 +188,9 @@ static bool wait_for_work(struct db *db)
  * a crash would bring back: one small commit over them settles it. */
 static void idle_step(struct db *db)
 {
-    if (db->suspect) {
+    if (atomic_load(&db->trouble) != TROUBLE_NONE) {
         writer_commit(db, NULL);
-    } else {
+    } else if (disk_free(db) >= DISK_INDEX_BYTES) { /* the last room is for documents */
         bool more = false;
         char error[DB_ERROR_MAX];
         /* Where it fails, a search says why; here it is simply tried again. */

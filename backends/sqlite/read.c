@@ -334,7 +334,7 @@ int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng
             rc = copy_str(call, column_str(stmt, 1), &found.reply);
         }
         if (rc == NG_OK) {
-            *ret = found;
+            ng_fill(ret, &found);
         }
     } else if (step == SQLITE_ROW || step == SQLITE_DONE) {
         rc = ng_fail(call, NG_ENOTFOUND, "no answer is stored for this key");

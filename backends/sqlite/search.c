@@ -125,12 +125,12 @@ static void add_hits(struct sql *sql, const struct find *find)
     sql_bind(sql, &match);
     sql_add(sql, " AND d.deleted=0 AND +d.shelf");
     shelves_add(sql, &find->shelves);
-    terms_add(sql, find->collection, &find->search->query, SIZE_MAX);
+    terms_add(sql, find->collection, find->search->query, SIZE_MAX);
 }
 
 static void add_order(struct sql *sql, const struct find *find)
 {
-    bool down = find->search->query.descending;
+    bool down = find->search->query->descending;
     sql_add(sql, " ORDER BY ");
     if (find->by_rank) {
         sql_add(sql, "4 DESC,2");
@@ -149,7 +149,7 @@ static void add_order(struct sql *sql, const struct find *find)
 /* The page of hits; snippets only for what is on it. */
 static void make_page(struct sql *sql, const struct find *find)
 {
-    const struct ng_query *query = &find->search->query;
+    const struct ng_query *query = find->search->query;
     uint32_t words = find->search->snippet_chars / SNIPPET_WORD_CHARS + 1;
     struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
     sql_add(sql, "SELECT h.doc,h.c,0,h.score,");
@@ -187,7 +187,7 @@ static int search_page(struct conn *conn, struct ng_call *call, const struct fin
     sqlite3_stmt *stmt = NULL;
     make_page(&sql, find);
     int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK
-                 ? query_rows(conn, call, stmt, &find->search->query,
+                 ? query_rows(conn, call, stmt, find->search->query,
                               find->search->snippet_chars, row, user)
                  : conn_fail(conn, call, "the search");
     (void)sql_release(conn, stmt);
@@ -216,7 +216,7 @@ static int search_total(struct conn *conn, struct ng_call *call, const struct fi
 static int search_in(struct conn *conn, struct ng_call *call, struct find *find, ng_row_fn *row,
                      void *user, uint64_t *ret_total)
 {
-    const struct ng_query *query = &find->search->query;
+    const struct ng_query *query = find->search->query;
     uint64_t total = 0;
     int rc = NG_OK;
     if (query_shelves(conn, query, &find->shelves) != NG_OK) {
@@ -240,7 +240,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
 {
     struct db *db = self;
     struct find find = {.search = search};
-    const struct ng_query *query = &search->query;
+    const struct ng_query *query = search->query;
     find.collection = collection_find(db, query->collection);
     if (find.collection == NULL || find.collection->columns == 0) {
         return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");

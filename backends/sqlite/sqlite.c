@@ -35,6 +35,7 @@ static void db_free(struct db *db)
 {
     readers_close(db);
     conn_close(db->writer);
+    disk_release_files(db);
     collections_free(db);
     pthread_mutex_destroy(&db->turn.lock);
     pthread_cond_destroy(&db->turn.moved);
@@ -154,6 +155,10 @@ static void sqlite_close(void *self)
     }
     import_abandon(db);
     queue_stop(db);
+    /* Closing copies the log, which the next start can do as well when there is room. */
+    if (!db->memory && !disk_takes_copy(db->writer)) {
+        (void)sqlite3_db_config(db->writer->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    }
     db_free(db);
 }
 
@@ -165,6 +170,7 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
         free(db);
         return ng_fail(call, NG_EINTERNAL, "no memory to open the store");
     }
+    db->file_fd = db->log_fd = -1;
     int rc = place(db, call, conf);
     if (rc == NG_OK && !db->memory) {
         rc = check_writable(db, call);
@@ -179,6 +185,9 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
     rc = conn_open(db, false, &db->writer, error, sizeof(error));
     if (rc == NG_OK) {
         rc = schema_open(db, error, sizeof(error));
+    }
+    if (rc == NG_OK) {
+        rc = disk_hold_files(db, error, sizeof(error));
     }
     if (rc == NG_OK && queue_start(db) != NG_OK) {
         (void)snprintf(error, sizeof(error), "the writer of %.400s could not be started",
@@ -203,10 +212,9 @@ static int sqlite_health(void *self, struct ng_call *call)
 {
     struct db *db = self;
     struct conn *conn = NULL;
-    struct stat status;
-    if (!db->memory && stat(db->path, &status) != 0) {
-        return ng_fail(call, NG_EUNAVAILABLE,
-                       "%s is gone: stop the gateway and restore it from a backup", db->path);
+    char error[DB_ERROR_MAX];
+    if (disk_check_files(db, error, sizeof(error)) != NG_OK) {
+        return ng_fail(call, NG_EUNAVAILABLE, "%s", error);
     }
     int rc = reader_begin(db, call, &conn);
     if (rc != NG_OK) {
@@ -237,14 +245,16 @@ static void sqlite_stats(void *self,
     pthread_mutex_lock(&db->readers_lock);
     double readers = (double)db->reader_count;
     pthread_mutex_unlock(&db->readers_lock);
-    stat_fn(user, "transactions", transactions);
-    stat_fn(user, "batches", batches);
+    stat_fn(user, "transactions_total", transactions);
+    stat_fn(user, "batches_total", batches);
     stat_fn(user, "batches_per_transaction", transactions > 0 ? batches / transactions : 0);
-    stat_fn(user, "puts", (double)atomic_load(&db->stat_puts));
-    stat_fn(user, "failed_transactions", (double)atomic_load(&db->stat_failures));
+    stat_fn(user, "puts_total", (double)atomic_load(&db->stat_puts));
+    stat_fn(user, "failed_transactions_total", (double)atomic_load(&db->stat_failures));
     stat_fn(user, "queue_batches", queued);
     stat_fn(user, "queue_bytes", queued_bytes);
     stat_fn(user, "readers", readers);
+    uint64_t needed = atomic_load(&db->needed);
+    stat_fn(user, "needed_bytes", disk_free(db) < needed ? (double)needed : 0);
     if (!db->memory) {
         struct stat status;
         char wal[DB_PATH_MAX + 8];

@@ -52,23 +52,47 @@ int work_open(struct db *db, bool durable)
     return rc;
 }
 
+/* What a COMMIT that failed so has left in the log: a page that found no room ended it before
+ * its last one was written; an index of the log that could not grow, after that. */
+static enum log_trouble trouble_of(const struct conn *writer, int rc)
+{
+    bool reached_disk = rc == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
+                        rc == SQLITE_IOERR_SHMMAP ||
+                        (rc == SQLITE_IOERR_WRITE && conn_lacks_room(writer, rc));
+    return reached_disk ? TROUBLE_TAIL : TROUBLE_SYNC;
+}
+
+int work_commit(struct db *db, const char *doing, char *error, size_t error_max)
+{
+    int rc = disk_check_files(db, error, error_max);
+    if (rc == NG_OK && conn_exec(db->writer, STMT_COMMIT) != SQLITE_OK) {
+        enum log_trouble trouble =
+            trouble_of(db->writer, sqlite3_extended_errcode(db->writer->sql));
+        if (trouble > atomic_load(&db->trouble)) {
+            atomic_store(&db->trouble, trouble);
+        }
+        rc = conn_error(db->writer, doing, error, error_max);
+    }
+    return rc;
+}
+
 int work_close(struct db *db, bool keep)
 {
+    char error[DB_ERROR_MAX];
     int rc = SQLITE_OK;
-    if (keep) {
-        rc = conn_exec(db->writer, STMT_COMMIT);
+    if (keep && work_commit(db, "upkeep", error, sizeof(error)) != NG_OK) {
+        rc = SQLITE_ERROR;
     }
     if (!sqlite3_get_autocommit(db->writer->sql)) {
         (void)conn_exec(db->writer, STMT_ROLLBACK);
     }
     (void)work_sync(db); /* who commits next tries again, before anything is promised */
-    db->suspect = db->suspect || rc != SQLITE_OK;
     return rc;
 }
 
 void work_leave(struct db *db)
 {
-    bool failed = db->suspect;
+    bool failed = atomic_load(&db->trouble) != TROUBLE_NONE;
     gate_leave_writer(db);
     turn_give(db);
     if (failed) {

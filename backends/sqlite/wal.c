@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wal.c - the write-ahead log is copied into the database, and begins anew before it is long.
- */
+/* wal.c - the write-ahead log is copied into the database, and begins anew before it is long:
+ * where the disk has room for the copy. */
 #include "db.h"
 
 /*
@@ -17,6 +17,10 @@ static int wal_committed(void *user, sqlite3 *sql, const char *name, int pages)
         conn->wal_restart_at = WAL_RESTART_PAGES;
     }
     conn->wal_pages = pages;
+    bool due = pages >= conn->wal_restart_at || pages >= conn->wal_copy_at;
+    if (due && !disk_takes_copy(conn)) {
+        return SQLITE_OK;
+    }
     if (pages >= conn->wal_restart_at) {
         (void)sqlite3_busy_timeout(sql, WAL_RESTART_MS);
         (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);

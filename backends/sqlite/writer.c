@@ -9,6 +9,8 @@
 /* How often a transaction is tried that lacks memory, and the pause before each. */
 #define MEMORY_TRIES 20
 #define MEMORY_PAUSE_NS 10000000L
+/* So many batches in a row that find no room, and the rest of the queue is refused, too. */
+#define FULL_TRIES 8
 
 static int check_answer(struct conn *conn, struct ng_batch *batch)
 {
@@ -47,7 +49,7 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
 static int check_conditions(struct txn *txn, struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
-        const struct ng_put *put = &batch->puts[i];
+        const struct ng_put *put = batch->puts[i];
         const struct touched *doc = txn_touch(txn, &put->key);
         if (doc == NULL) {
             return NG_EINTERNAL;
@@ -73,8 +75,8 @@ static int apply_batch(struct txn *txn, struct job *job)
         rc = check_conditions(txn, batch);
     }
     for (size_t i = 0; i < batch->put_count && rc == NG_OK; i++) {
-        if (batch->puts[i].revision != batch->puts[i].base_revision) {
-            rc = txn_put(txn, &batch->puts[i], &job->puts[i]);
+        if (batch->puts[i]->revision != batch->puts[i]->base_revision) {
+            rc = txn_put(txn, batch->puts[i], &job->puts[i]);
         }
     }
     if (rc == NG_OK && batch->answer != NULL) {
@@ -111,7 +113,7 @@ static bool writes_nothing(const struct job *jobs)
 static int settle_log(struct db *db, bool *ret_settled)
 {
     *ret_settled = true;
-    if (!db->suspect || db->memory) {
+    if (atomic_load(&db->trouble) != TROUBLE_SYNC || db->memory) {
         return SQLITE_OK;
     }
     (void)sqlite3_busy_timeout(db->writer->sql, SETTLE_BUSY_MS);
@@ -130,12 +132,35 @@ static bool lacks_memory(struct db *db)
            code == SQLITE_NOMEM;
 }
 
+/* Of the transaction: what tells how much room it needs. */
+static size_t bytes_of(const struct job *jobs, const struct job *until)
+{
+    size_t bytes = 0;
+    for (const struct job *job = jobs; job != until; job = job->next) {
+        bytes += job->bytes;
+    }
+    return bytes;
+}
+
+/* It has failed: the transaction is given up, and how much room it lacked is remembered. */
+static void roll_back(struct db *db, const struct job *jobs, int rc)
+{
+    if (rc == NG_EFULL && jobs != NULL) {
+        atomic_store(&db->needed, disk_need(db));
+    }
+    if (!sqlite3_get_autocommit(db->writer->sql)) {
+        (void)conn_exec(db->writer, STMT_ROLLBACK);
+    }
+    atomic_fetch_add(&db->stat_failures, 1);
+}
+
 /* ret_again: it failed for want of memory, and nothing of it happened. */
 static int try_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error, bool *ret_again)
 {
     struct txn *txn = txn_new(db);
     bool settled = false;
+    db->txn_bytes = bytes_of(jobs, until);
     bool begun = txn != NULL && settle_log(db, &settled) == SQLITE_OK &&
                  work_sync(db) == SQLITE_OK &&
                  conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
@@ -144,27 +169,28 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
         job->rc = apply_batch(txn, job);
         rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;
     }
-    if (rc == NG_OK && (db->suspect || jobs == NULL)) {
+    if (rc == NG_OK && (atomic_load(&db->trouble) != TROUBLE_NONE || jobs == NULL)) {
         rc = txn_meta(db->writer, "settled", db->txn_seq);
     }
     if (rc == NG_OK) {
         rc = txn_flush(txn);
     }
-    bool committing = rc == NG_OK;
-    if (rc == NG_OK && conn_exec(db->writer, STMT_COMMIT) != SQLITE_OK) {
-        rc = NG_EINTERNAL;
+    if (rc == NG_OK) {
+        rc = work_commit(db, "the commit", error, DB_ERROR_MAX);
+    } else {
+        *ret_again = rc == NG_EINTERNAL && lacks_memory(db);
+        rc = conn_error(db->writer, "the commit", error, DB_ERROR_MAX);
     }
     if (rc != NG_OK) {
-        *ret_again = rc == NG_EINTERNAL && !committing && lacks_memory(db);
-        rc = conn_error(db->writer, "the commit", error, DB_ERROR_MAX);
-        if (!sqlite3_get_autocommit(db->writer->sql)) {
-            (void)conn_exec(db->writer, STMT_ROLLBACK);
-        }
-        db->suspect = db->suspect || committing;
-        atomic_fetch_add(&db->stat_failures, 1);
+        roll_back(db, jobs, rc);
     } else {
         atomic_store(&db->last_seq, db->txn_seq);
-        db->suspect = db->suspect && !settled;
+        if (settled) {
+            atomic_store(&db->trouble, TROUBLE_NONE);
+        }
+        if (jobs != NULL) {
+            atomic_store(&db->needed, 0);
+        }
         atomic_fetch_add(&db->stat_transactions, 1);
     }
     txn_free(txn);
@@ -195,15 +221,20 @@ static void fail_all(struct job *jobs, const struct job *until, int rc, const ch
     }
 }
 
-/* When what failed may be the fault of one batch (too big, no memory), each gets a transaction
- * of its own. */
+/* When what failed may be the fault of one batch (too big, no memory, or no room for all of
+ * them at once), each gets a transaction of its own. */
 static void commit_singly(struct db *db, struct job *jobs)
 {
     char error[DB_ERROR_MAX];
+    int refused = 0; /* in a row, for want of room */
     for (struct job *job = jobs; job != NULL; job = job->next) {
         int rc = run_transaction(db, job, job->next, error);
+        refused = rc == NG_EFULL ? refused + 1 : 0;
         if (rc != NG_OK) {
-            fail_all(job, job->next, rc, error);
+            fail_all(job, refused == FULL_TRIES ? NULL : job->next, rc, error);
+        }
+        if (refused == FULL_TRIES) {
+            break;
         }
     }
 }
@@ -222,8 +253,7 @@ void writer_commit(struct db *db, struct job *jobs)
     gate_enter_writer(db);
     int rc = run_transaction(db, jobs, NULL, error);
     if (rc != NG_OK && jobs != NULL) {
-        bool whole_store = rc == NG_EFULL || rc == NG_EUNAVAILABLE;
-        if (whole_store || jobs->next == NULL) {
+        if (rc == NG_EUNAVAILABLE || jobs->next == NULL) {
             fail_all(jobs, NULL, rc, error);
         } else {
             commit_singly(db, jobs);

@@ -163,29 +163,25 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
     const struct ng_host *host = list->call->host;
     const char *engine = "filter";
     uint64_t total = 0;
-    struct ng_search search = {
-        .size = sizeof(search),
-        .query =
-            {
-                .size = sizeof(search.query),
-                .collection = ng_str_of(entry_collections[collection]),
-                .space = list->call->caller->space,
-                .terms = list->terms,
-                .term_count = list->term_count,
-                .offset = offset,
-                .limit = (uint32_t)limit,
-                .want_total = true,
-            },
-        .text = list->text,
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(entry_collections[collection]),
+        .space = list->call->caller->space,
+        .terms = list->terms,
+        .term_count = list->term_count,
+        .offset = offset,
+        .limit = (uint32_t)limit,
+        .want_total = true,
     };
+    struct ng_search search = {.size = sizeof(search), .query = &query, .text = list->text};
     list->collection = collection;
     list->keeps = limit <= LIST_KEPT_MAX;
     if (!list->by_rank) {
-        search.query.sort = ng_str_of("updated");
-        search.query.descending = true;
+        query.sort = ng_str_of("updated");
+        query.descending = true;
     }
     int rc = list->by_rank ? host->search(list->call, &search, list_row, list, &total, &engine)
-                           : host->query(list->call, &search.query, list_row, list, &total);
+                           : host->query(list->call, &query, list_row, list, &total);
     list->total += total;
     /* Of several that differ, the one that is not a text search says what to expect. */
     if (list->engine == NULL || strcmp(engine, "filter") == 0 || strcmp(engine, "scan") == 0) {

@@ -22,6 +22,10 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->host = host;
     self->max_source = (uint64_t)host->conf_int(conf, "max_source");
     self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
+    self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
+    if (self->max_output_text > cells_text_max(self)) {
+        self->max_output_text = cells_text_max(self);
+    }
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     int rc = cells_attachments_open(call, &self->attachments);
@@ -61,7 +65,7 @@ static const struct ng_tool cells_tools[] = {
                    "A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
-        .effect = NG_EFFECT_WRITES,
+        .effect = NG_EFFECT_RUNS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD |
                  NG_TOOL_TASK_ALLOWED | NG_TOOL_STAYS,
@@ -242,7 +246,7 @@ static const struct ng_tool cells_tools[] = {
                    "are gone.",
         .params = cells_kernel_params,
         .run = cells_restart_run,
-        .effect = NG_EFFECT_WRITES,
+        .effect = NG_EFFECT_RUNS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT,
         .aliases = "RestartKernel",

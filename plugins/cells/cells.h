@@ -42,6 +42,7 @@ struct cells {
     struct cells_attachments *attachments;
     struct cells_runs *runs;
     uint64_t max_source, max_output_text, max_saved_output;
+    uint64_t max_result; /* limits.result */
     int64_t max_timeout_ms;
 };
 
@@ -56,6 +57,8 @@ struct cells_book {
 /* The notebook the call is about: the argument `notebook`, else the caller's active one. Not
  * NG_OK: the call fails with it. */
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path);
+/* The failure `rc` of a file operation, in words for notebooks where the path is a folder. */
+int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
 /* Reads it. NG_OK: cells_close() later. */
 int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret);
 void cells_close(struct cells_book *book);
@@ -75,6 +78,10 @@ const char *cells_type(enum nb_type type); /* "code" */
 /* What the call got in `cellIds`, as positions in call memory; unknown ones fail the call and
  * are all named. absent or empty: *ret_count 0. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
+/* The same for what only reads: where some are known those are chosen, and the others named in
+ * a sentence in *ret_missing, which stays empty otherwise. */
+int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                    struct nb_text *ret_missing);
 /* A C string in call memory; NULL: out of memory, or the text holds NUL. */
 char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);
@@ -135,6 +142,26 @@ int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
 /* Gives the edit of those bytes to the draft, in one piece. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
+
+/* ---- cells_images.c: what limits.result lets through ---- */
+
+struct cells_images {
+    struct ng_call *call;
+    struct nb_text *text; /* of the answer: told later, as lines are added */
+    size_t limit, room;   /* bytes of the answer, and what is left of them */
+    size_t left_out;
+};
+
+/* Most text of one answer. */
+size_t cells_text_max(const struct cells *self);
+/* Cuts a text that is too large for an answer by itself. */
+void cells_fit_text(const struct cells *self, struct nb_text *text);
+/* Between begin and end, add for each cell: its images become parts of the answer, or lines of
+ * its text. */
+void cells_images_begin(struct cells_images *images, const struct cells *self,
+                        struct ng_call *call, struct nb_text *text);
+int cells_images_add(struct cells_images *images, const struct show *show, const char *handle);
+void cells_images_end(struct cells_images *images);
 
 /* ---- running: cells_run.c, cells_runs.c, cells_kernels.c ---- */
 

@@ -204,9 +204,10 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
     cells_run->code = NG_OK;
     if (cell != NULL && cell->state == CELL_ERROR) {
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s failed: ", handle);
+        add_format(out, "Cell %s failed", handle);
+        nb_add_word(out, cell->outputs.ename.len > 0 ? ": " : "");
         add_clean(out, nb_text_str(&cell->outputs.ename), HEAD_NAME_MAX);
-        nb_add_word(out, ": ");
+        nb_add_word(out, cell->outputs.evalue.len > 0 ? ": " : "");
         add_clean(out, nb_text_str(&cell->outputs.evalue), HEAD_VALUE_MAX);
     } else if (cell != NULL && cell->state == CELL_TIMED_OUT) {
         cells_run->code = NG_ETIMEOUT;
@@ -251,7 +252,10 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
                    "was started instead.",
                    cells_run->fallback, run->kernel_name);
     }
-    if (run->state_lost) {
+    if (run->restarted) {
+        nb_add_word(out, "\nThe kernel of this notebook was restarted: all its variables are "
+                         "gone.");
+    } else if (run->state_lost) {
         nb_add_word(out, "\nThe kernel of this notebook had ended: a new one was started, all "
                          "its variables are gone.");
     } else if (run->new_kernel && cells_run->fallback == NULL) {
@@ -270,6 +274,24 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
     }
 }
 
+/* What became of cells whose turn came late. */
+static void add_turns(const struct run *run, struct nb_text *out)
+{
+    for (size_t i = 0; i < run->cell_count; i++) {
+        const struct run_cell *cell = &run->cells[i];
+        if (cell->gone) {
+            add_format(out,
+                       "\nCell %s was not run: it is no longer a code cell of the notebook.",
+                       cell->handle);
+        } else if (cell->changed && cell->state != CELL_NOT_RUN) {
+            add_format(out,
+                       "\nThe source of cell %s was changed after the run was asked for: the "
+                       "new one was run.",
+                       cell->handle);
+        }
+    }
+}
+
 void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text *out)
 {
     struct seen *seen = see_all(cells_run->run);
@@ -278,6 +300,7 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
         add_format(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
                    cells_run->skipped);
     }
+    add_turns(cells_run->run, out);
     add_kernel_notes(cells_run, out);
     if (note != NULL) {
         nb_add_word(out, "\nNot all outputs were saved: ");
@@ -291,28 +314,36 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
     seen_free(seen, cells_run->run->cell_count);
 }
 
-int cells_answer_images(struct ng_call *call, const struct run *run)
+static int add_images(struct cells_images *images, const struct run_cell *cell)
 {
+    struct nb_text json = {0};
+    struct show *show = calloc(1, sizeof(*show));
+    outputs_json(&cell->outputs, false, &json);
+    struct nb_span whole = {0, json.len};
     int rc = NG_OK;
-    for (size_t i = 0; i < run->cell_count && rc == NG_OK; i++) {
-        struct nb_text json = {0};
-        struct show *show = calloc(1, sizeof(*show));
-        outputs_json(&run->cells[i].outputs, false, &json);
-        struct nb_span whole = {0, json.len};
-        if (show == NULL || json.failed) {
-            rc = cells_no_memory(call);
-        } else {
-            show_outputs(show, nb_text_str(&json), whole, false);
-            for (size_t k = 0; k < show->image_count && rc == NG_OK; k++) {
-                rc = call->host->reply_media(call, "image", show->images[k].mime,
-                                             nb_text_str(&show->images[k].bytes));
-            }
-            show_done(show);
-        }
-        free(show);
-        nb_text_done(&json);
+    if (show == NULL || json.failed) {
+        rc = cells_no_memory(images->call);
+    } else {
+        show_outputs(show, nb_text_str(&json), whole, false);
+        rc = cells_images_add(images, show, cell->handle);
+        show_done(show);
     }
+    free(show);
+    nb_text_done(&json);
     return rc;
+}
+
+int cells_answer_reply(struct ng_call *call, const struct cells_run *run, struct nb_text *text)
+{
+    struct cells_images images;
+    int rc = NG_OK;
+    cells_images_begin(&images, run->self, call, text);
+    for (size_t i = 0; i < run->run->cell_count && rc == NG_OK; i++) {
+        rc = add_images(&images, &run->run->cells[i]);
+    }
+    cells_images_end(&images);
+    rc = rc == NG_OK && text->failed ? cells_no_memory(call) : rc;
+    return rc == NG_OK ? ng_reply(call, nb_text_str(text)) : rc;
 }
 
 /* ---- getNotebookRun ---- */
@@ -352,6 +383,7 @@ static int reply_going_on(struct cells *self, struct ng_call *call, struct cells
     }
     describe(run, done, state, seen, &out);
     seen_free(seen, run->run->cell_count);
+    cells_fit_text(self, &out);
     return cells_reply(call, &out);
 }
 
@@ -362,8 +394,11 @@ static int reply_over(struct ng_call *call, const struct cells_run *run)
     if (run->code != NG_OK) {
         return call->host->fail_text(call, run->code, text);
     }
-    int rc = ng_reply(call, text);
-    return rc == NG_OK ? cells_answer_images(call, run->run) : rc;
+    struct nb_text told = {0};
+    nb_add_str(&told, text);
+    int rc = cells_answer_reply(call, run, &told);
+    nb_text_done(&told);
+    return rc;
 }
 
 int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)

@@ -74,6 +74,20 @@ int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path
     return NG_OK;
 }
 
+static int fail_folder(struct ng_call *call, struct ng_str path)
+{
+    return ng_fail(call, NG_EFAILED, "%.*s is a folder, and no notebook: name an .ipynb file",
+                   (int)path.len, path.data);
+}
+
+int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc)
+{
+    struct ng_file file = {.size = sizeof(file)};
+    bool folder = rc == NG_EFAILED && call->host->file_stat(call, path, &file) == NG_OK &&
+                  file.type == NG_FILE_DIRECTORY;
+    return folder ? fail_folder(call, path) : rc;
+}
+
 static int fail_malformed(struct ng_call *call, const struct ng_file *file,
                           const struct nb_error *error)
 {
@@ -102,6 +116,9 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
                 struct nb *ret)
 {
     struct nb_error error;
+    if (file->type == NG_FILE_DIRECTORY) {
+        return fail_folder(call, file->path);
+    }
     if (file->type != NG_FILE_REGULAR) {
         return ng_fail(call, NG_ENOTFOUND, "There is no notebook %.*s", (int)file->path.len,
                        file->path.data);
@@ -124,7 +141,7 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
         ret->file.size = sizeof(ret->file);
         int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
         if (rc != NG_OK) {
-            return rc;
+            return cells_fail_folder(call, path, rc);
         }
         enum nb_fault fault = nb_index(ret->file.data, &ret->nb, &error);
         if (fault == NB_FINE) {
@@ -200,25 +217,33 @@ static bool is_doubled(const struct nb *nb, struct ng_str name)
     return false;
 }
 
-/* Says so where a name is the id of several cells. */
-static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_str name)
+/* "index:1, index:4": those with this id; returns how many there are. */
+static size_t add_holders(struct nb_text *out, const struct nb *nb, struct ng_str name)
 {
-    struct nb_text holders = {0};
     size_t count = 0;
     for (size_t i = 0; i < nb->cell_count; i++) {
         if (is_holder(nb, i, name) && ++count <= HOLDERS_TOLD) {
             char handle[CELLS_HANDLE_MAX];
             cells_handle(nb, i, handle);
-            nb_add_word(&holders, count > 1 ? ", " : "");
-            nb_add_word(&holders, handle);
+            nb_add_word(out, count > 1 ? ", " : "");
+            nb_add_word(out, handle);
         }
     }
+    nb_add_word(out, count > HOLDERS_TOLD ? ", ..." : "");
+    return count;
+}
+
+/* Says so where a name is the id of several cells. */
+static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_str name)
+{
+    struct nb_text holders = {0};
+    size_t count = add_holders(&holders, nb, name);
     if (count > 0) {
         struct ng_str told = nb_text_str(&holders);
         (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
                       name.data);
-        call->host->hint(call, "Say which one is meant by its index: %.*s%s", (int)told.len,
-                         told.data, count > HOLDERS_TOLD ? ", ..." : "");
+        call->host->hint(call, "Say which one is meant by its index: %.*s", (int)told.len,
+                         told.data);
     }
     nb_text_done(&holders);
     return count > 0;
@@ -255,14 +280,47 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     return rc;
 }
 
-int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
+/* Those that name no cell, or several. */
+struct unknown_names {
+    struct nb_text text;            /* "a, b" of those that name none */
+    size_t count;                   /* of them: an empty one adds no length */
+    const struct ng_value *doubled; /* the first */
+};
+
+static int fail_names(struct ng_call *call, const struct nb *nb,
+                      const struct unknown_names *unknown)
+{
+    struct ng_str names = unknown->count > 0 ? nb_text_str(&unknown->text)
+                                             : call->host->json_text(unknown->doubled);
+    return unknown->count > 0 || unknown->doubled != NULL ? cells_fail_unknown(call, nb, names)
+                                                          : NG_OK;
+}
+
+static void tell_names(struct ng_call *call, const struct nb *nb,
+                       const struct unknown_names *unknown, struct nb_text *ret)
+{
+    if (unknown->count > 0) {
+        nb_add_word(ret, unknown_words(call->tool));
+        nb_add_str(ret, nb_text_str(&unknown->text));
+    }
+    if (unknown->doubled != NULL) {
+        struct ng_str name = call->host->json_text(unknown->doubled);
+        nb_add_word(ret, ret->len > 0 ? "\n" : "");
+        nb_add_word(ret, "Several cells have the id ");
+        nb_add_str(ret, name);
+        nb_add_word(ret, ", say which one is meant by its index: ");
+        (void)add_holders(ret, nb, name);
+    }
+}
+
+int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                    struct nb_text *ret_missing)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *ids = ng_arg(call, "cellIds");
     size_t count = host->json_count(ids);
     size_t *chosen = ng_alloc(call, (count + 1) * sizeof(*chosen));
-    struct nb_text unknown = {0};
-    struct ng_str doubled = {NULL, 0};
+    struct unknown_names unknown = {.count = 0};
     size_t kept = 0;
     if (count > CELLS_CHOSEN_MAX) {
         return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
@@ -275,20 +333,29 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
         size_t index = cells_find(nb, handle);
-        if (index == SIZE_MAX && doubled.len == 0 && is_doubled(nb, handle)) {
-            doubled = handle;
-        } else if (index == SIZE_MAX) {
-            nb_add_word(&unknown, unknown.len > 0 ? ", " : "");
-            nb_add_str(&unknown, handle);
+        if (index != SIZE_MAX) {
+            chosen[kept++] = index;
+        } else if (is_doubled(nb, handle)) {
+            unknown.doubled = unknown.doubled == NULL ? id : unknown.doubled;
+        } else {
+            nb_add_word(&unknown.text, unknown.count++ > 0 ? ", " : "");
+            nb_add_str(&unknown.text, handle);
         }
-        chosen[kept++] = index;
     }
-    int rc = unknown.failed    ? cells_no_memory(call)
-             : unknown.len > 0 ? cells_fail_unknown(call, nb, nb_text_str(&unknown))
-             : doubled.len > 0 ? cells_fail_unknown(call, nb, doubled)
-                               : NG_OK;
-    nb_text_done(&unknown);
+    int rc = NG_OK;
+    if (ret_missing != NULL && kept > 0) {
+        tell_names(call, nb, &unknown, ret_missing);
+    } else {
+        rc = fail_names(call, nb, &unknown);
+    }
+    rc = unknown.text.failed ? cells_no_memory(call) : rc;
+    nb_text_done(&unknown.text);
     *ret = chosen;
     *ret_count = kept;
     return rc;
+}
+
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
+{
+    return cells_chosen_or(call, nb, ret, ret_count, NULL);
 }

@@ -86,7 +86,7 @@ static int edit_run(struct cells *self, struct ng_call *call, edit_fn *fn)
         .collection = CELLS_COLLECTION,
         .not_undoable = false,
     };
-    return call->host->file_edit(call, &edit);
+    return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
 }
 
 static int check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
@@ -134,10 +134,10 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                         : word_is(word, "raw")      ? NB_RAW
                                                     : NB_UNKNOWN;
     if (type == NB_UNKNOWN) {
-        return ng_fail(
-            call, NG_EINVAL,
-            "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code' or 'markdown'.",
-            (int)word.len, word.data);
+        return ng_fail(call, NG_EINVAL,
+                       "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code', "
+                       "'markdown' or 'raw'.",
+                       (int)word.len, word.data);
     }
     if (call->host->json_integer(ng_arg(call, "index"), &index) != NG_OK) {
         struct ng_str number = call->host->json_text(ng_arg(call, "index"));
@@ -188,6 +188,12 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
         return rc;
     }
     cells_handle(nb, index, handle);
+    if (nb->cells[index].source.len == 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "Failed to update cell: the cell %s is of an unknown type, and has no "
+                       "source",
+                       handle);
+    }
     nb_set_source(edit, nb, index, source);
     return ng_reply(call, call->host->format(call, "Successfully updated cell %s (index %zu)",
                                              handle, index));

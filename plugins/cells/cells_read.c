@@ -32,7 +32,7 @@ static void add_cell(struct cells *self, struct ng_call *call, const struct cell
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&source));
-    nb_add_word(out, source.len > 0 && source.data[source.len - 1] == '\n' ? "" : "\n");
+    nb_add_word(out, "\n"); /* its own: one at the end of the source shows as an empty line */
     nb_add_str(out, nb_text_str(&fence));
     out->failed = out->failed || source.failed || status.failed || fence.failed;
     nb_text_done(&fence);
@@ -51,6 +51,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells_book book;
     struct ng_str path;
     struct nb_text out = {0};
+    struct nb_text missing = {0};
     size_t *chosen = NULL;
     size_t count = 0;
     char head[96];
@@ -61,8 +62,9 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = cells_chosen(call, &book.nb, &chosen, &count);
+    rc = cells_chosen_or(call, &book.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
+        nb_text_done(&missing);
         cells_close(&book);
         return rc;
     }
@@ -81,6 +83,10 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
         nb_add_word(&out, i > 0 ? "\n\n" : "");
         add_cell(self, call, &book, all ? i : chosen[i], &out);
     }
+    nb_add_word(&out, missing.len > 0 ? "\n\n" : "");
+    nb_add_str(&out, nb_text_str(&missing));
+    out.failed = out.failed || missing.failed;
+    nb_text_done(&missing);
     set_revision(call, &book);
     cells_close(&book);
     return cells_reply(call, &out);
@@ -119,22 +125,13 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
     return NG_OK;
 }
 
-static int add_images(struct ng_call *call, const struct show *show)
-{
-    int rc = NG_OK;
-    for (size_t i = 0; i < show->image_count && rc == NG_OK; i++) {
-        rc = call->host->reply_media(call, "image", show->images[i].mime,
-                                     nb_text_str(&show->images[i].bytes));
-    }
-    return rc;
-}
-
 /* unsaved: a run is at work, so that these are the outputs of an earlier one. */
 static int reply_outputs(struct cells *self, struct ng_call *call, const struct show *show,
                          const char *handle, bool unsaved)
 {
     struct nb_text out = {0};
     struct ng_str text = nb_text_str(&show->text);
+    struct cells_images images;
     int64_t offset = ng_arg_int(call, "offset", 0);
     int rc = NG_OK;
     nb_add_word(&out, "Outputs for cell ");
@@ -149,15 +146,24 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
         nb_text_done(&out);
         return rc;
     }
-    if (text.len == 0) {
+    if (text.len == 0 && show->image_count > 0) {
         char note[64];
         (void)snprintf(note, sizeof(note), "[%zu image(s)]", show->image_count);
         nb_add_word(&out, note);
+    } else if (text.len == 0) {
+        nb_add_word(&out, "[nothing but line ends]");
     }
     nb_add_word(&out, unsaved ? "\n\n" READ_EARLIER READ_UNSAVED : "");
-    rc = cells_reply(call, &out);
-    /* Reading on is about the text. */
-    return rc == NG_OK && offset == 0 ? add_images(call, show) : rc;
+    cells_images_begin(&images, self, call, &out);
+    if (offset == 0) { /* reading on is about the text */
+        rc = cells_images_add(&images, show, handle);
+    }
+    cells_images_end(&images);
+    if (rc != NG_OK) {
+        nb_text_done(&out);
+        return rc;
+    }
+    return cells_reply(call, &out);
 }
 
 int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define TIMEOUT_DEFAULT_S 120
+/* Of the kernels that are installed, in a sentence. */
+#define KERNELS_TOLD 20
 
 static char *keep(struct ng_str text)
 {
@@ -104,6 +106,32 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
     return found;
 }
 
+/* "a, b": what is installed. */
+static void add_names(struct nb_text *out, const struct kernelspecs *specs)
+{
+    nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
+    for (size_t i = 0; i < specs->count && i < KERNELS_TOLD; i++) {
+        nb_add_word(out, i > 0 ? ", " : "");
+        nb_add_word(out, specs->items[i].name);
+    }
+    nb_add_word(out, specs->count > KERNELS_TOLD ? ", ..." : "");
+}
+
+static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
+                      const struct cells_run *run)
+{
+    struct nb_text names = {0};
+    add_names(&names, specs);
+    struct ng_str told = nb_text_str(&names);
+    int rc = ng_fail(call, CELLS_EKERNEL,
+                     "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
+                     "one as `kernel`",
+                     run->fallback != NULL ? ", it names " : "",
+                     run->fallback != NULL ? run->fallback : "", (int)told.len, told.data);
+    nb_text_done(&names);
+    return rc;
+}
+
 static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_run *run)
 {
     struct kernelspecs specs;
@@ -121,11 +149,7 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
         rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)asked.len, asked.data);
         call->host->hint(call, "listKernels tells which are installed");
     } else {
-        rc = ng_fail(call, CELLS_EKERNEL,
-                     "No installed kernel fits this notebook%s%s: install one, or name one as "
-                     "`kernel`",
-                     run->fallback != NULL ? ", it names " : "",
-                     run->fallback != NULL ? run->fallback : "");
+        rc = fail_unfit(call, &specs, run);
     }
     kernelspecs_done(&specs);
     return rc;
@@ -153,6 +177,9 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
     run->self = self;
     run->owner = keep(cells_owner_key(call));
     run->path = keep(book->path);
+    run->notebook_cells = book->nb.cell_count;
+    run->bytes = book->file.bytes;
+    run->modified_ms = book->file.modified_ms;
     run->run = calloc(1, sizeof(*run->run));
     if (run->run != NULL) {
         run->run->notebook = keep(book->file.real);
@@ -265,8 +292,16 @@ static void run_done(struct run *inner, void *user)
     struct ng_call *call = run->call;
     struct ng_deferred *deferred = run->deferred;
     (void)inner;
-    (void)call->host->continue_on_worker(call, cells_run_save, run);
-    call->host->finish(deferred, NG_PENDING);
+    if (!cells_run_turns(run)) {
+        (void)call->host->continue_on_worker(call, cells_run_save, run);
+        call->host->finish(deferred, NG_PENDING);
+    }
+}
+
+int cells_run_over(struct ng_call *call, struct cells_run *run)
+{
+    call->host->finish(run->deferred, NG_PENDING);
+    return cells_run_save(call, run);
 }
 
 /* The last that is heard of the call: what it lent is free. */
@@ -289,6 +324,7 @@ static int run_begin(struct ng_call *call, void *user)
     run->deferred = call->host->defer(call);
     run->run->cancelled = run_cancelled;
     run->run->progress = run_progress;
+    run->run->turn = cells_run_turn;
     run->run->done = run_done;
     run->run->user = run;
     kernels_run(run->self->kernels, run->run, &run->spec);

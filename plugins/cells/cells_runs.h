@@ -4,6 +4,8 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_RUNS_H
 #define NOTEGATE_PLUGIN_CELLS_RUNS_H
 
+#include <stdatomic.h>
+
 #include "cells.h"
 
 /* Runs that are remembered, the oldest that is over goes first. */
@@ -22,7 +24,12 @@ struct cells_run {
     struct ng_call *call;
     struct ng_deferred *deferred;
     struct run *run;
-    char *path;             /* of the notebook, as the caller named it */
+    char *path;            /* of the notebook, as the caller named it */
+    size_t notebook_cells; /* its cells when the run was asked for, and of its file */
+    uint64_t bytes;
+    int64_t modified_ms;
+    atomic_int turning; /* cells_turn.c */
+    size_t turn_cell;
     struct kernelspec spec; /* what a kernel is started from; empty after that */
     char *fallback;         /* the kernel that the notebook names and that is not installed */
     char *asked;            /* the kernel that the caller names, or NULL */

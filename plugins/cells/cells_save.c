@@ -19,47 +19,19 @@ static void add_note(struct nb_text *note, const char *text, const char *more)
     nb_add_word(note, more);
 }
 
-static bool has_source(const struct nb *nb, size_t index, struct ng_str source)
-{
-    struct nb_text text = {0};
-    (void)nb_decode_lines(&text, nb->bytes, nb->cells[index].source);
-    bool same = !text.failed && text.len == source.len &&
-                (source.len == 0 || memcmp(text.data, source.data, source.len) == 0);
-    nb_text_done(&text);
-    return same;
-}
-
-/* The cell in the file as it is by now. One without an id is known by its place, or, where
- * that holds another source, by its source, if only one has it. SIZE_MAX: it is gone. */
-static size_t find_cell(const struct nb *nb, const struct run_cell *cell)
-{
-    struct ng_str source = nb_text_str(&cell->source);
-    size_t index = cells_find(nb, ng_str_of(cell->handle));
-    bool by_place = strncmp(cell->handle, "index:", 6) == 0;
-    if (!by_place || (index != SIZE_MAX && has_source(nb, index, source))) {
-        return index;
-    }
-    index = SIZE_MAX;
-    for (size_t i = 0; i < nb->cell_count; i++) {
-        if (nb->cells[i].type != NB_CODE || nb->cells[i].id_good ||
-            !has_source(nb, i, source)) {
-            continue;
-        }
-        if (index != SIZE_MAX) {
-            return SIZE_MAX;
-        }
-        index = i;
-    }
-    return index;
-}
-
 static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell,
                      struct nb_text *note)
 {
     struct nb_text json = {0};
-    size_t index = find_cell(nb, cell);
+    struct ng_str source = nb_text_str(&cell->source);
+    size_t index = cells_run_find(nb, cell->handle, source);
     if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
         add_note(note, "there is no longer a code cell ", cell->handle);
+        return;
+    }
+    /* What the source that is there now would put out nobody knows. */
+    if (!cells_has_source(nb, index, source)) {
+        add_note(note, "the source is no longer the one that was run in cell ", cell->handle);
         return;
     }
     outputs_json(&cell->outputs, nb->style.one_string, &json);
@@ -101,8 +73,10 @@ static bool put_after(struct nb_edit *edit, const struct nb *nb, const struct ru
 {
     struct nb_text json = {0};
     int64_t count = 0;
-    size_t index = find_cell(nb, cell);
-    if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
+    struct ng_str source = nb_text_str(&cell->source);
+    size_t index = cells_run_find(nb, cell->handle, source);
+    if (index == SIZE_MAX || nb->cells[index].type != NB_CODE ||
+        !cells_has_source(nb, index, source)) {
         return false;
     }
     if (!nb_integer(nb->bytes, nb->cells[index].count, &count)) {
@@ -183,8 +157,7 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     if (rc == NG_OK && run->background) {
         /* Who asks later is told: nobody reads the answer of this call. */
     } else if (rc == NG_OK && code == NG_OK) {
-        rc = ng_reply(call, nb_text_str(&text));
-        rc = rc == NG_OK ? cells_answer_images(call, run->run) : rc;
+        rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
         /* The outputs are saved all the same: only the call fails. */
         rc = call->host->fail_after(call, code, nb_text_str(&text));

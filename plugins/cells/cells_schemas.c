@@ -10,9 +10,8 @@
     "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Do it only if the file is "   \
     "at "                                                                                      \
     "this revision, else fail with CONFLICT.\"}"
-#define IDS "\"type\":\"array\",\"items\":{\"type\":\"string\"}"
-
-/* The five of the seed: open objects without bounds, as there. */
+#define ID_TYPE "\"type\":\"string\",\"minLength\":1"
+#define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
 
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -24,7 +23,7 @@ const char cells_run_params[] =
     "handle; getNotebookRun tells how it is doing.\"},"
     "\"kernel\":{\"type\":\"string\",\"description\":\"Kernel to start where the "
     "notebook has none running; by default the one the notebook names.\"}," REVISION
-    "},\"required\":[\"cellIds\"]}";
+    "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_add_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -32,30 +31,31 @@ const char cells_add_params[] =
     "\"index\":{\"type\":\"number\","
     "\"description\":\"Position of the new cell, from 0; -1: at the end.\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The source of the cell.\"}," NOTEBOOK
-    "," REVISION "},\"required\":[\"type\",\"index\",\"content\"]}";
+    "," REVISION
+    "},\"required\":[\"type\",\"index\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell (index:N for a "
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
     "cell without an id).\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
     "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"]}";
+    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all.\"}," NOTEBOOK
-    "}}";
+    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all. Those that are "
+    "not there are named in the answer.\"}," NOTEBOOK "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell (index:N for a "
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
     "cell without an id).\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"]}";
+    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -72,7 +72,7 @@ const char cells_select_params[] =
     "\"cellIds\":{" IDS
     ",\"maxItems\":1000,\"description\":\"Ids of the selected cells; an empty list "
     "selects none.\"},"
-    "\"active\":{\"type\":\"string\",\"description\":\"Id of the cell that is being "
+    "\"active\":{" ID_TYPE ",\"description\":\"Id of the cell that is being "
     "edited.\"}," NOTEBOOK "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_context_params[] =
@@ -94,7 +94,7 @@ const char cells_delete_params[] =
 
 const char cells_move_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{\"type\":\"string\",\"description\":\"Id of the cell to move.\"},"
+    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell to move.\"},"
     "\"index\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Where it is "
     "afterwards, from 0.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellId\",\"index\"],\"additionalProperties\":false}";

@@ -35,6 +35,23 @@ static bool program_path(char path[PATH_MAX])
     return len > 0 && len < PATH_MAX;
 }
 
+/* Can others than root and our user (or who owns this module) change the program? The folder
+ * is the module's, which was looked at when it was loaded. */
+static bool is_others(const char *path)
+{
+    struct stat info;
+    struct stat module;
+    Dl_info self;
+    static const char anchor = 0;
+    if (stat(path, &info) != 0) {
+        return false; /* starting it says why */
+    }
+    bool ours = info.st_uid == 0 || info.st_uid == geteuid() ||
+                (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL &&
+                 stat(self.dli_fname, &module) == 0 && module.st_uid == info.st_uid);
+    return !ours || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
 void holding_init(struct holding *holding, const char *folder)
 {
     struct stat info;
@@ -82,6 +99,10 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
     *ret_error = ENOENT;
     if (!program_path(path)) {
         (void)snprintf(path, PATH_MAX, "%s", HOLDER_PROGRAM);
+        return false;
+    }
+    if (is_others(path)) {
+        *ret_error = EPERM;
         return false;
     }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -27,7 +27,8 @@ struct holding_news {
 
 /* socket is -1 from here on. folder: the data directory, which one gateway at a time has. */
 void holding_init(struct holding *holding, const char *folder);
-/* Starts the process. false: *ret_error says why (errno). path: the program. */
+/* Starts the process. false: *ret_error says why (errno; EPERM: other users can change the
+ * program). path: the program. */
 bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error);
 /* Ends it: it takes all kernels and what they started with it. Waits until they are gone. */
 void holding_close(struct holding *holding);

@@ -34,6 +34,8 @@
 /* An interrupt may end the code that would have replied: idle after it, and no reply this long.
  */
 #define KERNEL_REPLY_WAIT_MS 1000
+/* The source of a cell whose turn came is waited for this long: then it is as it was known. */
+#define KERNEL_SOURCE_MS 5000
 /* Tries to start one that dies at once (its ports may have been taken meanwhile). */
 #define KERNEL_STARTS_MAX 3
 #define KERNEL_WHY_MAX 1024
@@ -60,6 +62,10 @@ struct run_cell {
     size_t index;                /* where it was when the run was asked for */
     struct nb_text source;
     bool may_raise; /* tag raises-exception: its error stops nothing */
+    /* What the file has was asked for when its turn came, and has come: it holds another source
+     * by then, or is no code cell any more and not run. */
+    bool asked, answered, changed, gone;
+    int64_t asked_ms;
     enum cell_state state;
     struct outputs outputs;
     int64_t count;                /* execution_count; -1: none */
@@ -94,8 +100,9 @@ enum run_fault {
 
 struct run {
     /* Set by who asks. */
-    char *notebook; /* real path: which kernel */
-    char *folder;   /* where the kernel is started */
+    char *notebook;  /* real path: which kernel */
+    char *folder;    /* where the kernel is started */
+    uint64_t number; /* of all runs: kernels_run() gives it */
     struct run_cell *cells;
     size_t cell_count;
     int64_t timeout_ms;
@@ -104,6 +111,9 @@ struct run {
      * may be NULL. `done` only grows: whole cells, and a part of the one that runs. */
     bool (*cancelled)(void *user);
     void (*progress)(void *user, double done, size_t total, const char *text);
+    /* The turn of a cell comes: kernels_give_source() tells soon what it holds by now. False:
+     * it will not. */
+    bool (*turn)(void *user, size_t cell);
     /* The last word of the kernels about this run, which is the caller's again. No lock is
      * held. */
     void (*done)(struct run *run, void *user);
@@ -115,6 +125,7 @@ struct run {
     char why[KERNEL_WHY_MAX];
     bool new_kernel;   /* a kernel was started for it */
     bool state_lost;   /* ... because the one before had ended by itself */
+    bool restarted;    /* ... or was restarted by a tool */
     bool kernel_ended; /* the kernel ended with it, by its own will (quit()) */
     char kernel_name[KERNELSPEC_NAME_MAX + 1];
     struct run_patches patches;
@@ -161,6 +172,10 @@ void kernels_unlock(struct kernels *kernels);
 /* Queues a run; done() comes once, maybe before this returns. spec: which kernel, where the
  * notebook has none yet (copied). */
 void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec);
+/* What turn() asked for: the run may have ended meanwhile. source NULL: as it was; `gone`: it
+ * is not to be run. The text is taken over. */
+void kernels_give_source(struct kernels *kernels, uint64_t run, size_t cell,
+                         struct nb_text *source, bool gone);
 void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
 void run_patches_done(struct run_patches *patches);

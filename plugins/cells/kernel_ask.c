@@ -81,7 +81,7 @@ static const char *state_word(const struct kernel *kernel)
     case KERNEL_RESTARTING:
         return "restarting";
     case KERNEL_READY:
-        return kernel->execution.active ? "busy" : "idle";
+        return kernel->execution.active || kernel_is_between(kernel) ? "busy" : "idle";
     case KERNEL_ENDING:
     case KERNEL_DYING:
     case KERNEL_GONE:

@@ -146,6 +146,12 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
     }
     if (kernels->holding.socket < 0 && !holding_open(&kernels->holding, path, &error)) {
         char text[128];
+        if (error == EPERM) {
+            return fail(why,
+                        "Kernels cannot be started: other users can change the program that "
+                        "holds them; do `chown root %.450s && chmod go-w %.450s`.",
+                        path, path);
+        }
         return fail(why,
                     "Kernels cannot be started: the program %.700s, which holds them, does not "
                     "start: %s",

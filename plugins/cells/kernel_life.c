@@ -120,7 +120,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
     case KERNEL_RESTARTING:
         kernel->starts = 0;
         kernel->fresh = true;
-        kernel->lost = true;
+        kernel->restarted = true;
         kernel->execution.active = false;
         kernel->state = KERNEL_NEW;
         break;
@@ -207,6 +207,10 @@ static void restart(struct kernel *kernel)
     if (run != NULL) {
         (void)snprintf(run->why, sizeof(run->why), "the kernel was restarted");
         kernel_cell_over(kernel, CELL_INTERRUPTED);
+    } else if (kernel_is_between(kernel) && kernel->first->at > 0) {
+        kernel_end_run(kernel, RUN_ABORTED, "The kernel was restarted");
+    } else if (kernel_is_between(kernel)) {
+        kernel->first->state = RUN_QUEUED; /* it has not used this kernel yet */
     }
     kernel->execution.active = false;
 }

@@ -110,9 +110,45 @@ static void queue(struct kernel *kernel, struct run *run, bool urgent)
     *at = run;
 }
 
+static struct run *find_run(struct kernels *kernels, uint64_t number)
+{
+    for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
+        for (struct run *run = kernel->first; run != NULL; run = run->next) {
+            if (run->number == number) {
+                return run;
+            }
+        }
+    }
+    return NULL;
+}
+
+void kernels_give_source(struct kernels *kernels, uint64_t number, size_t cell,
+                         struct nb_text *source, bool gone)
+{
+    kernels_lock(kernels);
+    struct run *run = find_run(kernels, number);
+    struct run_cell *asked = run != NULL && run->at == cell ? &run->cells[cell] : NULL;
+    if (asked != NULL && asked->asked && asked->state == CELL_PENDING) {
+        asked->answered = true;
+        asked->gone = gone;
+        if (source != NULL && !source->failed) {
+            struct nb_text before = asked->source;
+            asked->source = *source;
+            *source = before;
+            asked->changed = true;
+        }
+    }
+    kernels_unlock(kernels);
+    if (source != NULL) {
+        nb_text_done(source);
+    }
+    kernels_wake(kernels);
+}
+
 void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec)
 {
     kernels_lock(kernels);
+    run->number = ++kernels->runs;
     struct kernel *kernel = kernels_find(kernels, run->notebook);
     if (kernels->stopping) {
         refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
@@ -149,7 +185,8 @@ void kernels_ask(struct kernels *kernels, struct run *run, enum kernels_wish wis
         refuse(kernels, run, RUN_NO_KERNEL,
                "No active kernel session found for this notebook. The kernel may not be "
                "started.");
-    } else if (wish == KERNELS_INTERRUPT && !kernel->execution.active) {
+    } else if (wish == KERNELS_INTERRUPT && !kernel->execution.active &&
+               !kernel_is_between(kernel)) {
         run->state = RUN_DONE;
         (void)snprintf(run->why, sizeof(run->why), "Nothing runs in the kernel.");
         kernels_ended(kernels, run);

@@ -77,8 +77,9 @@ struct kernel {
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
-    bool lost;  /* the one before ended by itself: told to the next run */
-    bool fresh; /* no run has used it yet */
+    bool lost;      /* the one before ended by itself: told to the next run */
+    bool restarted; /* it was ended by a tool: told, too */
+    bool fresh;     /* no run has used it yet */
     bool asked_interrupt, asked_restart, asked_end; /* by others: the thread does it */
     unsigned starts;
     int64_t started_ms, asked_ms, answered_ms, used_ms, ending_ms, heard_ms;
@@ -109,6 +110,7 @@ struct kernels {
     struct run *ended; /* runs that are over and whose owners are to be told */
     uint32_t last_id;
     /* Notebooks whose kernel ended by itself, for the next run's answer. */
+    uint64_t runs; /* that were queued */
     char **lost;
     size_t lost_count;
     char buffer[HOLDER_PACKET_MAX];
@@ -183,6 +185,8 @@ void kernels_ended(struct kernels *kernels, struct run *run);
 void kernels_tell_ended(struct kernels *kernels);
 /* Not one that is about to end. */
 bool kernel_takes_runs(const struct kernel *kernel);
+/* A run has begun and waits for what its next cell holds by now. */
+bool kernel_is_between(const struct kernel *kernel);
 bool kernel_is_busy(const struct kernel *kernel);
 /* The one that takes runs of this notebook; NULL: none. */
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook);

@@ -61,6 +61,13 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
     }
 }
 
+bool kernel_is_between(const struct kernel *kernel)
+{
+    const struct run *run = kernel->first;
+    return !kernel->execution.active && run != NULL && run->state == RUN_RUNNING &&
+           run->cell_count > 0;
+}
+
 static bool stops_run(const struct run_cell *cell, enum cell_state state)
 {
     return state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
@@ -138,6 +145,28 @@ static bool send_code(struct kernel *kernel, struct ng_str source)
     return sent;
 }
 
+/* Is the source there with which the cell is to be run? */
+static bool has_source(struct run *run, int64_t now)
+{
+    struct run_cell *cell = cell_now(run);
+    if (!cell->asked) {
+        cell->asked = true;
+        cell->asked_ms = now;
+        cell->answered = run->turn == NULL || !run->turn(run->user, run->at);
+    }
+    return cell->answered || now - cell->asked_ms >= KERNEL_SOURCE_MS;
+}
+
+static void pass_over(struct kernel *kernel, struct run *run)
+{
+    cell_now(run)->state = CELL_NOT_RUN;
+    run->at++;
+    tell_progress(run, (double)run->at, NULL);
+    if (run->at == run->cell_count) {
+        kernel_end_run(kernel, RUN_FINE, NULL);
+    }
+}
+
 static void begin_cell(struct kernel *kernel, struct run *run)
 {
     struct execution *execution = &kernel->execution;
@@ -175,8 +204,10 @@ static void begin_run(struct kernel *kernel, struct run *run)
     kernel_give_patches(kernel, run);
     run->new_kernel = kernel->fresh;
     run->state_lost = kernel->fresh && kernel->lost;
+    run->restarted = kernel->fresh && kernel->restarted;
     kernel->fresh = false;
     kernel->lost = false;
+    kernel->restarted = false;
 }
 
 /* ---- while it runs ---- */
@@ -260,7 +291,8 @@ static void stop_run(struct kernel *kernel, struct run *run, enum cell_state sta
 static void look_at_wishes(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (!kernel->asked_interrupt || (run != NULL && kernel->execution.replied)) {
+    if (!kernel->asked_interrupt || (run != NULL && kernel->execution.replied) ||
+        kernel_is_between(kernel)) {
         return;
     }
     kernel->asked_interrupt = false;
@@ -346,7 +378,8 @@ static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
 {
     bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
     bool late = now >= run->deadline_ms;
-    if (run->at == 0 || !(kernel->asked_interrupt || cancelled || late)) {
+    bool begun = run->at > 0 || run->cells[0].asked;
+    if (!begun || !(kernel->asked_interrupt || cancelled || late)) {
         return true;
     }
     char why[KERNEL_WHY_MAX];
@@ -382,7 +415,13 @@ void kernel_work(struct kernel *kernel)
         begin_run(kernel, kernel->first);
         if (kernel->first->cell_count == 0) {
             kernel_end_run(kernel, RUN_FINE, NULL);
-        } else if (may_go_on(kernel, kernel->first, now)) {
+        } else if (!may_go_on(kernel, kernel->first, now)) {
+            continue;
+        } else if (!has_source(kernel->first, now)) {
+            break;
+        } else if (cell_now(kernel->first)->gone) {
+            pass_over(kernel, kernel->first);
+        } else {
             begin_cell(kernel, kernel->first);
         }
     }

@@ -140,6 +140,9 @@ void nb_decode(struct nb_text *out, struct ng_str bytes, struct nb_span string);
 bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span value);
 /* Appends the text as a string with quotes. Bytes that are no UTF-8 become U+FFFD. */
 void nb_encode(struct nb_text *out, struct ng_str text, bool ascii);
+/* The length of the line that begins at `at`, with its end; and does one begin there? */
+size_t nb_line_length(struct ng_str text, size_t at);
+bool nb_line_begins(struct ng_str text, size_t at);
 /* The same, as an array of lines that keep their ends; "" is []. */
 void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii);
 

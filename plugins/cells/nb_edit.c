@@ -124,7 +124,7 @@ static bool lines_compare(struct source_lines *lines, struct ng_str bytes, struc
         size_t after = lines->start + line.len;
         bool same = line.len > 0 && after <= text.len &&
                     memcmp(text.data + lines->start, line.data, line.len) == 0 &&
-                    (after == text.len || text.data[after - 1] == '\n');
+                    (after == text.len || nb_line_begins(text, after));
         if (!same) {
             break;
         }
@@ -137,7 +137,7 @@ static bool lines_compare(struct source_lines *lines, struct ng_str bytes, struc
         bool same = line.len > 0 && line.len <= lines->end - lines->start &&
                     memcmp(text.data + lines->end - line.len, line.data, line.len) == 0;
         size_t before = same ? lines->end - line.len : 0;
-        if (!same || (before > 0 && text.data[before - 1] != '\n')) {
+        if (!same || !nb_line_begins(text, before)) {
             break;
         }
         lines->end = before;
@@ -154,9 +154,9 @@ static void add_lines(struct nb_text *out, const struct nb *nb, struct ng_str te
 {
     struct nb_span first = lines->old[0];
     struct nb_span second = lines->count > 1 ? lines->old[1] : (struct nb_span){0, 0};
+    text.len = lines->end;
     for (size_t at = lines->start; at < lines->end;) {
-        const char *end = memchr(text.data + at, '\n', lines->end - at);
-        size_t len = end != NULL ? (size_t)(end - text.data) + 1 - at : lines->end - at;
+        size_t len = nb_line_length(text, at);
         struct ng_str line = {text.data + at, len};
         if (at > lines->start) {
             add_separator(out, nb, first, second, DEPTH_MEMBER + 1);

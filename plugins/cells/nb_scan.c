@@ -94,12 +94,16 @@ static void cell_judge(struct nb_scan *scan, struct nb_cell *cell)
         }
     }
     char source = first_of(scan, cell->source);
+    bool text = source == '"' || (source == '[' && lines_are_strings(scan, cell->source));
+    if (cell->type == NB_UNKNOWN && !text) { /* of a later format: it may have none */
+        cell->source = (struct nb_span){0, 0};
+        text = true;
+    }
     if (first_of(scan, cell->type_word) != '"') {
         bad_cell(scan, cell->whole.at, "has no cell_type");
-    } else if (source == '\0') {
-        bad_cell(scan, cell->whole.at, "has no source");
-    } else if (source != '"' && !(source == '[' && lines_are_strings(scan, cell->source))) {
-        bad_cell(scan, cell->source.at, "has a source that is no text");
+    } else if (!text) {
+        bad_cell(scan, source == '\0' ? cell->whole.at : cell->source.at,
+                 source == '\0' ? "has no source" : "has a source that is no text");
     } else if (cell->outputs.len > 0 && first_of(scan, cell->outputs) != '[') {
         bad_cell(scan, cell->outputs.at, "has outputs that are no list");
     } else if (cell->metadata.len > 0 && first_of(scan, cell->metadata) != '{') {

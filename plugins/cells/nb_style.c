@@ -110,7 +110,7 @@ void nb_learn(struct nb *nb)
         if (source.len > 2) {
             strings += nb->bytes.data[source.at] == '"';
             arrays += nb->bytes.data[source.at] == '[';
-        } else {
+        } else if (source.len > 0) {
             empty += nb->bytes.data[source.at] == '"';
         }
     }

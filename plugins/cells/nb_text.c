@@ -200,12 +200,55 @@ void nb_encode(struct nb_text *out, struct ng_str text, bool ascii)
     nb_add(out, "\"", 1);
 }
 
+/* The length of a line's end that stands at `at`; 0: none does. Those of Python's splitlines(),
+ * by which nbformat splits: else Jupyter's next save would change the cell. */
+static size_t line_end(struct ng_str text, size_t at)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data + at;
+    size_t left = text.len - at;
+    if (left == 0) {
+        return 0;
+    }
+    if (bytes[0] == '\r') {
+        return left > 1 && bytes[1] == '\n' ? 2 : 1;
+    }
+    if ((bytes[0] >= '\n' && bytes[0] <= '\f') || (bytes[0] >= 0x1c && bytes[0] <= 0x1e)) {
+        return 1;
+    }
+    if (left > 1 && bytes[0] == 0xc2 && bytes[1] == 0x85) { /* U+0085 */
+        return 2;
+    }
+    bool separator = left > 2 && bytes[0] == 0xe2 && bytes[1] == 0x80 &&
+                     (bytes[2] == 0xa8 || bytes[2] == 0xa9); /* U+2028, U+2029 */
+    return separator ? 3 : 0;
+}
+
+size_t nb_line_length(struct ng_str text, size_t at)
+{
+    for (size_t i = at; i < text.len; i++) {
+        size_t end = line_end(text, i);
+        if (end > 0) {
+            return i + end - at;
+        }
+    }
+    return text.len - at;
+}
+
+bool nb_line_begins(struct ng_str text, size_t at)
+{
+    for (size_t back = 1; back <= 3 && back <= at; back++) {
+        if (line_end(text, at - back) == back) {
+            return true;
+        }
+    }
+    return at == 0;
+}
+
 void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii)
 {
     nb_add(out, "[", 1);
     for (size_t at = 0; at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        size_t len = end != NULL ? (size_t)(end - text.data) + 1 - at : text.len - at;
+        size_t len = nb_line_length(text, at);
         struct ng_str line = {text.data + at, len};
         nb_add(out, ",", at > 0 ? 1 : 0);
         nb_encode(out, line, ascii);

@@ -237,8 +237,12 @@ static void show_error(struct show *show, struct ng_str json, struct nb_span out
     struct nb_text text = {0};
     show->has_error = true;
     (void)nb_decode_lines(&text, json, nb_member(json, output, "ename"));
-    nb_add_word(&text, ": ");
+    size_t named = text.len;
+    nb_add_word(&text, named > 0 ? ": " : "");
     (void)nb_decode_lines(&text, json, nb_member(json, output, "evalue"));
+    if (named > 0 && text.len == named + 2) {
+        text.len = named; /* it has no value */
+    }
     struct nb_span traceback = nb_member(json, output, "traceback");
     struct nb_walk walk = nb_walk_into(json, traceback);
     struct nb_span line;
@@ -320,6 +324,19 @@ static bool show_image(struct show *show, struct ng_str json, struct nb_span bun
     return false;
 }
 
+/* "<IPython.core.display.Markdown object>" says only that there is one. */
+static bool says_nothing(struct ng_str json, struct nb_span value)
+{
+    struct nb_text text = {0};
+    static const char end[] = " object>";
+    size_t len = sizeof(end) - 1;
+    bool nothing = nb_decode_lines(&text, json, value) && text.len > len + 1 &&
+                   text.data[0] == '<' && memchr(text.data, '\n', text.len) == NULL &&
+                   memcmp(text.data + text.len - len, end, len) == 0;
+    nb_text_done(&text);
+    return nothing;
+}
+
 /* The best of the texts; JSON and what nobody knows as it stands. */
 static void show_text(struct show *show, struct ng_str json, struct nb_span bundle, bool html)
 {
@@ -327,14 +344,24 @@ static void show_text(struct show *show, struct ng_str json, struct nb_span bund
     static const char *const plain_first[] = {"image/svg+xml", "text/plain",
                                               "text/markdown", "text/latex",
                                               "text/html",     "application/javascript"};
+    static const char *const object_first[] = {
+        "image/svg+xml", "text/markdown",          "text/latex", "application/json",
+        "text/html",     "application/javascript", "text/plain"};
     static const char *const html_first[] = {"text/html",     "text/markdown",
                                              "text/plain",    "text/latex",
                                              "image/svg+xml", "application/javascript"};
-    const char *const *kinds = html ? html_first : plain_first;
-    for (size_t i = 0; i < NG_COUNT(plain_first); i++) {
+    bool object = says_nothing(json, nb_member(json, bundle, "text/plain"));
+    const char *const *kinds = html ? html_first : object ? object_first : plain_first;
+    size_t count = kinds == object_first ? NG_COUNT(object_first) : NG_COUNT(plain_first);
+    for (size_t i = 0; i < count; i++) {
         struct nb_span value = nb_member(json, bundle, kinds[i]);
         struct nb_text text = {0};
-        if (value.len > 0 && nb_decode_lines(&text, json, value) && text.len > 0) {
+        if (strcmp(kinds[i], "application/json") == 0) {
+            nb_add_str(&text, nb_bytes(json, value));
+        } else {
+            (void)nb_decode_lines(&text, json, value);
+        }
+        if (text.len > 0) {
             show->failed = show->failed || text.failed;
             add_cleaned(show, "", nb_text_str(&text));
             nb_text_done(&text);

@@ -182,7 +182,10 @@ static void test_lines(void **state)
     set_lines("\"\\u0061\"", "a", "\"\\u0061\"");
     set_lines("[\"x\\ny\\n\",\"z\"]", "x\ny\nz", "[\"x\\ny\\n\",\"z\"]"); /* the same text */
     set_lines("[\"x\\ny\\n\",\"z\"]", "x\ny\nw", "[\"x\\ny\\n\",\"w\"]");
-    set_lines("[\"a\\u2028\",\"b\"]", "a\xe2\x80\xa8-", "[\"a\\u2028-\"]");
+    set_lines("[\"a\\u2028\",\"b\"]", "a\xe2\x80\xa8-", "[\"a\\u2028\",\"-\"]");
+    set_lines("[\"a\\rb\\n\",\"c\"]", "a\rb\nd",
+              "[\"a\\rb\\n\",\"d\"]"); /* kept as it was split */
+    set_lines("[\"a\\r\",\"\\nc\"]", "a\r\nd", "[\"a\\r\\n\",\"d\"]");
     set_lines("[\"\\ud800\"]", "\xef\xbf\xbd", "[\"\\ud800\"]"); /* read as that, kept */
 }
 
@@ -503,7 +506,16 @@ static void test_strings(void **state)
     equal(nb_text_str(&out), str("\"\x7f\xc3\xa9\xef\xbf\xbd\""));
     nb_text_done(&out);
     nb_encode_lines(&out, str("a\r\nb\n\nc\rd\n"), false);
-    equal(nb_text_str(&out), str("[\"a\\r\\n\",\"b\\n\",\"\\n\",\"c\\rd\\n\"]"));
+    equal(nb_text_str(&out), str("[\"a\\r\\n\",\"b\\n\",\"\\n\",\"c\\r\",\"d\\n\"]"));
+    nb_text_done(&out);
+    /* As Python's splitlines() has it. */
+    nb_encode_lines(&out,
+                    str("a\vb\fc\x1c\x1d\x1e\xc2\x85\xe2\x80\xa8"
+                        "d\xe2\x80\xa9\r\r\ne\x1f\xc2\x86\xe2\x80\xaa"),
+                    true);
+    equal(nb_text_str(&out), str("[\"a\\u000b\",\"b\\f\",\"c\\u001c\",\"\\u001d\",\"\\u001e\","
+                                 "\"\\u0085\",\"\\u2028\",\"d\\u2029\",\"\\r\",\"\\r\\n\","
+                                 "\"e\\u001f\\u0086\\u202a\"]"));
     nb_text_done(&out);
 }
 

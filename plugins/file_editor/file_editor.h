@@ -69,6 +69,20 @@ struct editor_check {
 void editor_check_add(struct editor_check *check, struct ng_str chunk);
 void editor_check_end(struct editor_check *check);
 
+/* ---- file_editor_lines.c */
+
+/* Does the line at `at` end in CRLF? The last one, which has no end: as the one before it. */
+bool editor_is_crlf(struct ng_str text, size_t at);
+/* `text` with CRLF for LF where the lines of `like`, one by one, have that; behind those as the
+ * last of them, without any as `crlf` says. {NULL, 0}: out of memory. */
+struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct ng_str like,
+                               bool crlf);
+/* What the needle is searched in: `text` itself, or a copy with LF for CRLF, for a needle of
+ * several lines without CR. {NULL, 0}: out of memory. */
+struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle);
+/* Where in `text` what is at `at` of that is. */
+size_t editor_unfolded(struct ng_str text, struct ng_str folded, size_t at);
+
 /* ---- file_editor_path.c */
 
 int editor_fail_input(struct ng_call *call, const char *member, const char *expected,

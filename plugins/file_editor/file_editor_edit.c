@@ -139,11 +139,44 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                    (int)job->old_str.len, job->old_str.data, (int)list.len, list.data);
 }
 
+/* `old`: in the text of the file. */
+static int replace_at(struct ng_call *call, const struct ng_file *present,
+                      struct ng_draft *next, const struct editor_job *job, struct ng_str old)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str path = job->path;
+    size_t bom = editor_bom(present->data);
+    struct ng_str text = {present->data.data + bom, present->data.len - bom};
+    size_t at = (size_t)(old.data - text.data);
+    size_t tail = at + old.len;
+    bool bytes = memchr(job->old_str.data, '\r', job->old_str.len) != NULL;
+    struct ng_str put =
+        bytes ? job->new_str
+              : editor_with_ends(call, job->new_str, old, editor_is_crlf(text, tail));
+    size_t len = text.len - old.len + put.len;
+    int rc = editor_producible(call, job, bom + len, job->new_str);
+    char *made = rc == NG_OK && put.data != NULL ? ng_alloc(call, len + 1) : NULL;
+    if (made == NULL) {
+        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+    }
+    memcpy(made, text.data, at);
+    memcpy(made + at, put.data, put.len);
+    memcpy(made + at + put.len, text.data + tail, text.len - tail);
+    rc = host->draft_splice(next, bom + at, old.len, put);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return editor_reply_snippet(
+        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
+        host->format(call, "a snippet of %.*s", (int)path.len, path.data),
+        editor_str(made, len), editor_count(editor_str(text.data, at), '\n'),
+        editor_count(put, '\n') + 1, REVIEW);
+}
+
 static int replace_fn(struct ng_call *call, const struct ng_file *present,
                       struct ng_draft *next, void *user)
 {
     const struct editor_job *job = user;
-    const struct ng_host *host = call->host;
     struct ng_str path = job->path;
     struct ng_str text;
     int rc = editor_editable(call, present, job, &text);
@@ -154,36 +187,24 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
         return ng_fail(call, NG_EFAILED,
                        "No replacement was performed, old_str must not be empty.");
     }
-    size_t at = editor_find(text, job->old_str, 0);
-    if (at == SIZE_MAX) {
+    struct ng_str folded = editor_folded(call, text, job->old_str);
+    if (folded.data == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+    }
+    size_t hit = editor_find(folded, job->old_str, 0);
+    if (hit == SIZE_MAX) {
         return ng_fail(call, NG_EFAILED,
                        "No replacement was performed, old_str `%.*s` did not appear verbatim "
                        "in %.*s.",
                        (int)job->old_str.len, job->old_str.data, (int)path.len, path.data);
     }
-    if (editor_find(text, job->old_str, at + job->old_str.len) != SIZE_MAX) {
-        return fail_ambiguous(call, job, text);
+    size_t behind = hit + job->old_str.len;
+    if (editor_find(folded, job->old_str, behind) != SIZE_MAX) {
+        return fail_ambiguous(call, job, folded);
     }
-    size_t bom = present->data.len - text.len;
-    size_t len = text.len - job->old_str.len + job->new_str.len;
-    rc = editor_producible(call, job, bom + len, job->new_str);
-    char *made = rc == NG_OK ? ng_alloc(call, len + 1) : NULL;
-    if (made == NULL) {
-        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
-    }
-    size_t tail = at + job->old_str.len;
-    memcpy(made, text.data, at);
-    memcpy(made + at, job->new_str.data, job->new_str.len);
-    memcpy(made + at + job->new_str.len, text.data + tail, text.len - tail);
-    rc = host->draft_splice(next, bom + at, job->old_str.len, job->new_str);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return editor_reply_snippet(
-        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
-        host->format(call, "a snippet of %.*s", (int)path.len, path.data),
-        editor_str(made, len), editor_count(editor_str(text.data, at), '\n'),
-        editor_count(job->new_str, '\n') + 1, REVIEW);
+    size_t at = editor_unfolded(text, folded, hit);
+    return replace_at(call, present, next, job,
+                      editor_str(text.data + at, editor_unfolded(text, folded, behind) - at));
 }
 
 int editor_str_replace(struct ng_call *call, struct editor_job *job)
@@ -240,11 +261,13 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
     bool before = false;
     bool after = false;
     plan_insert(job, text, lines, &at, &before, &after);
-    struct ng_str line =
-        host->format(call, "%s%.*s%s", before ? "\n" : "", (int)job->new_str.len,
-                     job->new_str.data, after ? "\n" : "");
+    bool crlf = editor_is_crlf(text, at > 0 ? at - 1 : 0);
+    const char *end = crlf ? "\r\n" : "\n";
+    struct ng_str put = editor_with_ends(call, job->new_str, editor_str(NULL, 0), crlf);
+    struct ng_str line = host->format(call, "%s%.*s%s", before ? end : "", (int)put.len,
+                                      put.data, after ? end : "");
     size_t bom = present->data.len - text.len;
-    size_t len = text.len + job->new_str.len + before + after;
+    size_t len = text.len + line.len;
     rc = editor_producible(call, job, bom + len, job->new_str);
     char *made = rc == NG_OK && line.data != NULL ? ng_alloc(call, len + 1) : NULL;
     if (made == NULL) {

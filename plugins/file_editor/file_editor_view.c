@@ -229,7 +229,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
         .line = 1,
     };
     fitting_start(&stream.fitting, editor, path);
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
     if (rc == NG_OK && file.revision.data == NULL) {
         rc = ng_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
@@ -263,7 +263,7 @@ static int64_t lines_that_fit(struct ng_str text, int64_t first, struct fitting 
 static int view_whole(struct ng_call *call, const struct editor *editor, struct ng_str path,
                       const int64_t *range)
 {
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_read(call, path, editor->max_file_size, &file);
     if (rc != NG_OK) {
         return rc;
@@ -406,7 +406,7 @@ static int view_folder(struct ng_call *call, struct ng_str path)
 
 int editor_view(struct ng_call *call, const struct editor *editor, struct ng_str path)
 {
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     int64_t range[2] = {1, -1};
     int rc = call->host->file_stat(call, path, &file);
     if (rc != NG_OK) {

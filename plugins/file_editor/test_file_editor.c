@@ -232,7 +232,7 @@ static void test_create(void **state)
           "File already exists at: @/dangling. Cannot overwrite files using command `create`.");
     assert_false(exists(test, "@/nowhere"));
     fails(test, "{\"command\":\"create\",\"path\":\"@/empty/below\",\"file_text\":\"x\"}",
-          "TOOL_FAILED",
+          "INVALID_INPUT",
           "Cannot create @/empty/below: a part of the path is a file, not a folder; choose "
           "another path.");
     struct answer answer =

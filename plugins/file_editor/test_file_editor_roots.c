@@ -21,6 +21,7 @@ static int setup_two(void **state)
     assert_non_null(mkdtemp(test->roots));
     (void)snprintf(test->root, sizeof(test->root), "%s/a", test->roots);
     (void)snprintf(test->other, sizeof(test->other), "%s/b", test->roots);
+    assert_int_equal(mkdir(test->root, 0700) + mkdir(test->other, 0700), 0);
     (void)snprintf(test->root_set, sizeof(test->root_set), "roots=%s,%s", test->root,
                    test->other);
     test->sets[0] = "plugins=file_editor";
@@ -172,7 +173,8 @@ static const char *code_in_mode(struct test *test, enum ng_mode mode, const char
     struct call *made = call_new(test->harness.gateway);
     assert_non_null(made);
     assert_int_equal(
-        call_set_caller(made, ng_str_of("a"), ng_str_of(NULL), NG_ROLE_WRITER, mode), NG_OK);
+        call_set_caller(made, ng_str_of("a"), ng_str_of(NULL), NG_ROLE_WRITER, mode, true),
+        NG_OK);
     made->tool_name = ng_str_of("fileEditor");
     made->args_text = ng_str_of(real);
     made->done = call_ended;

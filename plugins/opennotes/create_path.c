@@ -88,6 +88,27 @@ int on_write_inside(const struct on_notebook *notebook, struct ng_call *call,
     return is_below(notebook->path, present->real) ? NG_OK : fail_outside(call, path);
 }
 
+/* The nearest part of `file` that is there, above a note that is not: a folder, or the note can
+ * never be. `absolute` ends with `file`. */
+static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng_str file)
+{
+    size_t base = absolute.len - file.len;
+    for (size_t len = file.len; len > 0; len--) {
+        struct ng_file found = {.size = sizeof(found)};
+        if (file.data[len - 1] != '/') {
+            continue;
+        }
+        int rc = call->host->file_stat(call, on_str(absolute.data, base + len - 1), &found);
+        if (rc != NG_OK || found.type == NG_FILE_DIRECTORY) {
+            return rc;
+        }
+        if (found.type != NG_FILE_NONE) {
+            return fail_path(call, file, "a part of it is a file, not a folder.");
+        }
+    }
+    return NG_OK;
+}
+
 int on_write_place(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
                    struct ng_str *ret_absolute)
 {
@@ -110,5 +131,7 @@ int on_write_place(const struct on_notebook *notebook, struct ng_call *call, str
     if (rc == NG_EOUTSIDE) {
         return fail_outside(call, file);
     }
-    return rc == NG_OK ? on_write_inside(notebook, call, &found, file) : rc;
+    rc = rc == NG_OK ? on_write_inside(notebook, call, &found, file) : rc;
+    return rc == NG_OK && found.type == NG_FILE_NONE ? check_parents(call, *ret_absolute, file)
+                                                     : rc;
 }

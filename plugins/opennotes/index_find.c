@@ -241,6 +241,20 @@ struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded)
     return kept;
 }
 
+bool on_index_is_closed(const struct on_index *index, struct ng_call *call, struct ng_str file,
+                        int fd)
+{
+    struct on_stat stat;
+    struct ng_file found = {.size = sizeof(found)};
+    bool loose = false;
+    if (on_tree_stat_of(fd, &stat, &loose) != NG_OK || !loose) {
+        return false;
+    }
+    struct ng_str path =
+        call->host->format(call, "%s/%.*s", index->path, (int)file.len, file.data);
+    return path.data == NULL || call->host->file_stat(call, path, &found) == NG_EOUTSIDE;
+}
+
 int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
                   struct ng_str *ret_bytes)
 {
@@ -250,7 +264,9 @@ int on_index_read(const struct on_notebook *notebook, struct ng_call *call, stru
     if (fd >= 0) {
         struct on_stat stat;
         bool loose = false;
-        rc = on_tree_stat_of(fd, &stat, &loose);
+        rc = on_index_is_closed(notebook->index, call, file, fd)
+                 ? NG_ENOTFOUND
+                 : on_tree_stat_of(fd, &stat, &loose);
         if (rc == NG_OK && stat.size > (int64_t)READ_MAX) {
             rc = ng_fail(call, NG_ETOOLARGE, "The note has %lld bytes; up to %zu can be read.",
                          (long long)stat.size, READ_MAX);

@@ -123,6 +123,10 @@ int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const
 /* ---- index_refresh.c */
 
 int on_refresh(struct on_index *index, struct ng_call *call);
+/* Is the open file one that the file service lets nobody read: what belongs to the gateway
+ * itself under another name? */
+bool on_index_is_closed(const struct on_index *index, struct ng_call *call, struct ng_str file,
+                        int fd);
 void on_paths_done(struct on_paths *paths);
 int on_paths_add(struct on_paths *paths, struct ng_str path);
 

@@ -126,6 +126,10 @@ static int read_source(struct on_index *index, struct ng_call *call, struct sour
         return ng_fail(call, NG_EBUSY,
                        "The notes cannot be read now: too many files are open. Try again.");
     }
+    if (fd >= 0 && on_index_is_closed(index, call, source->file, fd)) {
+        (void)close(fd);
+        return NG_ENOTFOUND;
+    }
     int rc = fd < 0 ? NG_EFAILED : on_tree_read_fd(fd, ON_INDEX_NOTE_MAX, &source->bytes);
     int error = fd < 0 ? -fd : errno;
     if (rc == NG_OK) {

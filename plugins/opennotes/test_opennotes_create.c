@@ -141,6 +141,25 @@ static void refused(void **state)
     assert_false(fixture_exists(fixture, "t.md"));
 }
 
+/* No note is below a note; nothing is told of where the notebook lies. */
+static void below_a_note(void **state)
+{
+    static const char *const paths[] = {"index.md/sub/", "index.md/t.md", "index.md/a/b/t.md"};
+    struct fixture *fixture = *state;
+    char args[300];
+    fixture_put(fixture, "index.md", "a note");
+    for (size_t i = 0; i < NG_COUNT(paths); i++) {
+        (void)snprintf(args, sizeof(args), "{\"title\":\"t\",\"path\":\"%s\"}", paths[i]);
+        fixture_fails(fixture, CREATE, args, "NOTE_INVALID_PATH",
+                      "Invalid note path 'index.md/");
+        fixture_fails(fixture, CREATE, args, "NOTE_INVALID_PATH",
+                      ": a part of it is a file, not a folder.");
+    }
+    /* Missing folders are made, all the same. */
+    free(fixture_call(fixture, CREATE, "{\"title\":\"t\",\"path\":\"new/sub/\"}"));
+    assert_true(fixture_exists(fixture, "new/sub/t.md"));
+}
+
 /* Links that leave the notebook are not followed, and no folder is made behind them. */
 static void links_out(void **state)
 {
@@ -341,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(names, setup, teardown),
         cmocka_unit_test_setup_teardown(refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(below_a_note, setup, teardown),
         cmocka_unit_test_setup_teardown(links_out, setup, teardown),
         cmocka_unit_test_setup_teardown(layers, setup, teardown),
         cmocka_unit_test_setup_teardown(exists, setup, teardown),

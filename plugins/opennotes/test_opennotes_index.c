@@ -72,6 +72,29 @@ static void replaced_folder(void **state)
     has(test, "list", "{}", "\"total\":1");
 }
 
+/* What belongs to the gateway itself is no note under any name; a note of several names is one.
+ */
+static void hard_links(void **state)
+{
+    struct test *test = *state;
+    char from[400];
+    char to[400];
+    put(test, "@/nb/a.md", "a");
+    open_with(test, REGISTERED);
+    expand(test, "@/nb/a.md", from, sizeof(from));
+    expand(test, "@/nb/b.md", to, sizeof(to));
+    assert_int_equal(link(from, to), 0);
+    (void)snprintf(from, sizeof(from), "%s/notegate.lock", test->harness.dir);
+    expand(test, "@/nb/secret.md", to, sizeof(to));
+    assert_int_equal(link(from, to), 0);
+    has(test, "list", "{}", "\"total\":2");
+    has_not(test, "list", "{}", "secret");
+    struct answer answer = call(test, "get", "{\"path\":\"secret.md\"}");
+    assert_string_equal(answer.code, "NOTE_NOT_FOUND");
+    answer_free(&answer);
+    has_not(test, "search", "{\"query\":\"process\"}", "secret");
+}
+
 /* Makes of the one index file what is asked for. */
 static void with_index(struct test *test, const char *bytes)
 {
@@ -395,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sees_changes, setup, teardown),
         cmocka_unit_test_setup_teardown(replaced_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(hard_links, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_index, setup, teardown),
         cmocka_unit_test_setup_teardown(reading_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(hostile_notes, setup, teardown),

@@ -142,7 +142,7 @@ static int take_stat(int dir_fd, const char *name, int flags, struct on_stat *re
         .inode = (int64_t)found.stx_ino,
         .device = (int64_t)(((uint64_t)found.stx_dev_major << 32) | found.stx_dev_minor),
     };
-    *ret_loose = found.stx_nlink > 1;
+    *ret_loose = found.stx_nlink > 1 || (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
     return NG_OK;
 }
 

@@ -30,8 +30,8 @@ struct on_stat {
 struct on_tree_file {
     struct ng_str file; /* relative path, as its bytes are on disk */
     struct on_stat stat;
-    bool loose; /* changes in it are not told by a watch on its folder: a link, or one of
-                   several names of the same file */
+    bool loose; /* changes in it are not told by a watch on its folder: a link, one of several
+                   names of the same file, or mounted there */
 };
 
 struct on_tree_dir {

@@ -33,7 +33,8 @@ SIZE(ng_str, 16);
 AT(ng_module, abi, 0);
 AT(ng_module, kind, 4);
 AT(ng_module, struct_size, 8);
-AT(ng_module, item_sizes, 12);
+AT(ng_module, needs_host, 12);
+AT(ng_module, item_sizes, 16);
 AT(ng_module, desc, 48);
 SIZE(ng_module, 56);
 
@@ -43,7 +44,8 @@ AT(ng_elf_note, type, 8);
 AT(ng_elf_note, name, 12);
 AT(ng_elf_note, abi, 24);
 AT(ng_elf_note, kind, 28);
-SIZE(ng_elf_note, 32);
+AT(ng_elf_note, needs_host, 32);
+SIZE(ng_elf_note, 36);
 
 /* ---- documents.h ---- */
 
@@ -108,9 +110,9 @@ SIZE(ng_query, 112);
 
 AT(ng_search, size, 0);
 AT(ng_search, query, 8);
-AT(ng_search, text, 120);
-AT(ng_search, snippet_chars, 136);
-SIZE(ng_search, 144);
+AT(ng_search, text, 16);
+AT(ng_search, snippet_chars, 32);
+SIZE(ng_search, 40);
 
 AT(ng_range, size, 0);
 AT(ng_range, from, 8);
@@ -207,7 +209,8 @@ AT(ng_caller, space_count, 64);
 AT(ng_caller, all_spaces, 72);
 AT(ng_caller, request_id, 80);
 AT(ng_caller, traceparent, 96);
-SIZE(ng_caller, 112);
+AT(ng_caller, run, 112);
+SIZE(ng_caller, 120);
 
 AT(ng_call, host, 0);
 AT(ng_call, caller, 8);
@@ -317,7 +320,9 @@ AT(ng_host, when_ended, 704);
 AT(ng_host, shield, 712);
 AT(ng_host, once, 720);
 AT(ng_host, history_count, 728);
-SIZE(ng_host, 736);
+AT(ng_host, hint_text, 736);
+AT(ng_host, log_text, 744);
+SIZE(ng_host, 752);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -391,7 +396,8 @@ AT(ng_plugin, prompt_count, 128);
 AT(ng_plugin, health, 136);
 AT(ng_plugin, name_prefix, 144);
 AT(ng_plugin, invalid_input, 152);
-SIZE(ng_plugin, 160);
+AT(ng_plugin, uses, 160);
+SIZE(ng_plugin, 168);
 
 /* ---- backend.h ---- */
 
@@ -529,26 +535,27 @@ AT(ng_timeline, agent, 40);
 AT(ng_timeline, limit, 56);
 SIZE(ng_timeline, 64);
 
-AT(ng_journal, name, 0);
-AT(ng_journal, version, 8);
-AT(ng_journal, options, 16);
-AT(ng_journal, option_count, 24);
-AT(ng_journal, open, 32);
-AT(ng_journal, close, 40);
-AT(ng_journal, deliver, 48);
-AT(ng_journal, timeline, 56);
-AT(ng_journal, recall, 64);
-AT(ng_journal, summary, 72);
-AT(ng_journal, set_summary, 80);
-AT(ng_journal, dump, 88);
-AT(ng_journal, restore, 96);
-AT(ng_journal, checkpoint_put, 104);
-AT(ng_journal, checkpoint_get, 112);
-AT(ng_journal, checkpoint_list, 120);
-AT(ng_journal, health, 128);
-AT(ng_journal, flush, 136);
-AT(ng_journal, restore_over, 144);
-SIZE(ng_journal, 152);
+AT(ng_journal, size, 0);
+AT(ng_journal, name, 8);
+AT(ng_journal, version, 16);
+AT(ng_journal, options, 24);
+AT(ng_journal, option_count, 32);
+AT(ng_journal, open, 40);
+AT(ng_journal, close, 48);
+AT(ng_journal, deliver, 56);
+AT(ng_journal, timeline, 64);
+AT(ng_journal, recall, 72);
+AT(ng_journal, summary, 80);
+AT(ng_journal, set_summary, 88);
+AT(ng_journal, dump, 96);
+AT(ng_journal, restore, 104);
+AT(ng_journal, checkpoint_put, 112);
+AT(ng_journal, checkpoint_get, 120);
+AT(ng_journal, checkpoint_list, 128);
+AT(ng_journal, health, 136);
+AT(ng_journal, flush, 144);
+AT(ng_journal, restore_over, 152);
+SIZE(ng_journal, 160);
 
 /* ---- values that modules were compiled with ---- */
 
@@ -608,6 +615,7 @@ VALUE(NG_THREADS_PARALLEL, 1);
 VALUE(NG_EFFECT_WRITES, 0);
 VALUE(NG_EFFECT_READS, 1);
 VALUE(NG_EFFECT_ADMIN, 2);
+VALUE(NG_EFFECT_RUNS, 3);
 VALUE(NG_TOOL_MEMORY, 1);
 VALUE(NG_TOOL_DESTRUCTIVE, 2);
 VALUE(NG_TOOL_IDEMPOTENT, 4);
@@ -660,6 +668,7 @@ VALUE(NG_ECANCELLED, -22);
 VALUE(NG_EQUERYTIMEOUT, -23);
 VALUE(NG_EWOULDBLOCK, -24);
 VALUE(NG_EINPUT, -25);
+VALUE(NG_ERUN, -26);
 VALUE(NG_OK, 0);
 VALUE(NG_PENDING, 1);
 VALUE(NG_EPLUGIN, -1000);

@@ -118,7 +118,9 @@ static void test_conditions(void **state)
     assert_int_equal(fixture_commit(f, &never, 1, NULL, NULL, NULL), NG_OK);
     assert_int_equal(fixture_commit(f, NULL, 0, NULL, NULL, NULL), NG_OK);
     fixture_settle(f, batch, 3);
-    assert_int_equal(f->docs->last_seq(f->db), batch[2].seq);
+    if (f->inner->last_seq != NULL) {
+        assert_int_equal(f->docs->last_seq(f->db), batch[2].seq);
+    }
     expect_clean(f);
 }
 
@@ -337,7 +339,9 @@ static void test_changes(void **state)
     assert_int_equal(events.seqs[1], batch[1].seq);
     assert_true(events.seqs[2] > quiet.seq);
     assert_int_equal(events.revisions[2], 2);
-    assert_int_equal(f->docs->last_seq(f->db), events.seqs[2]);
+    if (f->inner->last_seq != NULL) {
+        assert_int_equal(f->docs->last_seq(f->db), events.seqs[2]);
+    }
     struct events some = {0};
     assert_int_equal(f->docs->changes(f->db, fixture_call(f), batch[0].seq, 1, on_event, &some),
                      NG_OK);
@@ -357,7 +361,7 @@ static void test_answers(void **state)
         .time_ms = now,
         .expires_ms = now + 100000,
     };
-    struct ng_answer found;
+    struct ng_answer found = {.size = sizeof(found)};
     assert_int_equal(f->docs->answer(f->db, fixture_call(f), answer.scope, &found),
                      NG_ENOTFOUND);
     struct change change = {.id = ng_str_of("a"), .text = ng_str_of("1")};
@@ -518,12 +522,12 @@ static void test_reads_fail(void **state)
     struct fixture *f = *state;
     struct rows rows = {0};
     struct events events = {0};
-    struct ng_answer answer;
+    struct ng_answer answer = {.size = sizeof(answer)};
     struct ng_query query = documents_query();
     struct ng_range range = {.size = sizeof(range), .limit = 5};
     struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("a")};
     struct ng_search search = {
-        .size = sizeof(search), .query = query, .text = ng_str_of("text")};
+        .size = sizeof(search), .query = &query, .text = ng_str_of("text")};
     assert_int_equal(fixture_put(f, "a", 0, "", "text"), NG_OK);
     for (int i = 0; i < 2; i++) {
         int want = i == 0 ? NG_EUNAVAILABLE : NG_OK;
@@ -540,18 +544,23 @@ static void test_reads_fail(void **state)
         assert_int_equal(f->docs->changes(f->db, fixture_call(f), 0, 5, on_event, &events),
                          want);
         faulty_arm(f->db, i == 0 ? FAULT_SEARCH : FAULT_NONE, 0);
-        assert_int_equal(
-            f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL), want);
+        if (f->inner->search != NULL) {
+            assert_int_equal(
+                f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL), want);
+        }
         faulty_arm(f->db, i == 0 ? FAULT_ANSWER : FAULT_NONE, 0);
         assert_int_equal(f->docs->answer(f->db, fixture_call(f), ng_str_of("x"), &answer),
                          i == 0 ? NG_EUNAVAILABLE : NG_ENOTFOUND);
-        assert_int_equal(rows.count, i == 0 ? 0 : 4);
+        assert_int_equal(rows.count, i == 0 ? 0 : f->inner->search != NULL ? 4 : 3);
     }
     rows_done(&rows);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
-#define FAULTY(test) cmocka_unit_test_setup_teardown(test, setup_faulty, documents_teardown)
+#define FAULTY(test)                                                                           \
+    {                                                                                          \
+#test " (wrapped)", test, setup_faulty, documents_teardown, NULL                       \
+    }
 
 int documents_contract(const char *module_name, const char *const *sets)
 {

@@ -266,14 +266,15 @@ static void put_words(struct fixture *f, const char *id, const char *title, cons
 
 static void expect_hits(struct fixture *f, const char *text, const char *ids)
 {
-    struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+    struct ng_query query = documents_query();
+    struct ng_search search = {.size = sizeof(search), .query = &query};
     struct rows rows = {0};
     char list[512] = "";
     size_t at = 0;
     uint64_t total = 99;
     search.text = ng_str_of(text);
-    search.query.want_total = true;
-    search.query.sort = ng_str_of("id");
+    query.want_total = true;
+    query.sort = ng_str_of("id");
     if (f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total) != NG_OK) {
         fail_msg("searching %s failed: %s", text, fixture_error(f));
     }
@@ -289,6 +290,7 @@ static void expect_hits(struct fixture *f, const char *text, const char *ids)
 static void test_search(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "a", "Gateway", "The quick brown fox jumps over the lazy dog");
     put_words(f, "b", "Caf\xC3\xA9", "quick thinking, brown paper");
     put_words(f, "c", "", "nothing to see: foxes only");
@@ -313,7 +315,8 @@ static void test_search(void **state)
                                "-quick",  "{title}:x", "\"unclosed", "* *",      "'; DROP",
                                "title:*", "+ + +",     "\xFF\xFE",   "\\",       "%_"};
     for (size_t i = 0; i < NG_COUNT(odd); i++) {
-        struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+        struct ng_query query = documents_query();
+        struct ng_search search = {.size = sizeof(search), .query = &query};
         struct rows rows = {0};
         search.text = ng_str_of(odd[i]);
         assert_int_equal(
@@ -327,6 +330,7 @@ static void test_search(void **state)
 static void test_search_follows(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "a", "first", "apple");
     expect_hits(f, "apple", "a");
     struct change change = {.id = ng_str_of("a"),
@@ -347,6 +351,7 @@ static void test_search_follows(void **state)
 static void test_search_rank(void **state)
 {
     struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
     put_words(f, "low", "other", "long text in which somewhere the word lantern stands once");
     put_words(f, "high", "lantern", "short");
     for (int i = 0; i < 20; i++) {
@@ -354,12 +359,13 @@ static void test_search_rank(void **state)
         (void)snprintf(id, sizeof(id), "fill%d", i);
         put_words(f, id, "filler", "nothing of interest");
     }
-    struct ng_search search = {.size = sizeof(search), .query = documents_query()};
+    struct ng_query query = documents_query();
+    struct ng_search search = {.size = sizeof(search), .query = &query};
     struct rows rows = {0};
     uint64_t total = 0;
     search.text = ng_str_of("lantern");
-    search.query.limit = 1;
-    search.query.want_total = true;
+    query.limit = 1;
+    query.want_total = true;
     search.snippet_chars = 30;
     assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total),
                      NG_OK);
@@ -368,7 +374,7 @@ static void test_search_rank(void **state)
     assert_string_equal(rows.items[0].id, "high");
     assert_true(rows.items[0].score > 0);
     rows_done(&rows);
-    search.query.offset = 1;
+    query.offset = 1;
     assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total),
                      NG_OK);
     assert_string_equal(rows.items[0].id, "low");

@@ -16,6 +16,7 @@ struct chain {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct ng_put puts[CHAIN];
+    struct ng_put *lists[CHAIN];
     struct ng_batch batches[CHAIN];
     int rcs[CHAIN];
     size_t done;
@@ -58,7 +59,8 @@ static void chain_put(struct chain *chain, size_t at, uint64_t base, uint64_t ti
     put->base_ticket = base_ticket;
     memset(&chain->batches[at], 0, sizeof(chain->batches[at]));
     chain->batches[at].size = sizeof(chain->batches[at]);
-    chain->batches[at].puts = put;
+    chain->lists[at] = put;
+    chain->batches[at].puts = &chain->lists[at];
     chain->batches[at].put_count = 1;
 }
 
@@ -154,5 +156,5 @@ int documents_shared_contract(void)
         TEST(shared_failed),
         TEST(test_built_on_one_that_was_made),
     };
-    return cmocka_run_group_tests(shared, NULL, NULL);
+    return cmocka_run_group_tests_name("documents: shared", shared, NULL, NULL);
 }

@@ -130,7 +130,7 @@ void collected_done(struct collected *collected)
 int suite_deliver(struct suite *suite, const struct ng_entry *entries, size_t count)
 {
     struct call *call = harness_new_call(&suite->harness);
-    int rc = suite->journal->deliver(suite->db, &call->pub, entries, count);
+    int rc = harness_deliver(suite->journal, suite->db, call, entries, count);
     call_unref(call);
     return rc;
 }
@@ -374,7 +374,7 @@ static void test_out_of_memory(void **state)
     for (long fails = 0; !delivered; fails++) {
         struct call *call = harness_new_call(&suite->harness);
         alloc_fail_after(fails);
-        int rc = suite->journal->deliver(suite->db, &call->pub, entries, NG_COUNT(entries));
+        int rc = harness_deliver(suite->journal, suite->db, call, entries, NG_COUNT(entries));
         alloc_fail_after(-1);
         delivered = rc == NG_OK;
         assert_true(rc == NG_OK || rc == NG_EINTERNAL || rc == NG_EUNAVAILABLE);

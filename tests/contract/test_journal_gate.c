@@ -80,8 +80,8 @@ static void hanging_close(void *journal)
     (void)journal;
 }
 
-static int hanging_deliver(void *journal, struct ng_call *call, const struct ng_entry *entries,
-                           size_t count)
+static int hanging_deliver(void *journal, struct ng_call *call,
+                           const struct ng_entry *const *entries, size_t count)
 {
     struct hanging *hanging = journal;
     (void)call;

@@ -27,15 +27,18 @@ static int teardown(void **state)
     return 0;
 }
 
+static const struct ng_query ten_things = {
+    .size = sizeof(ten_things),
+    .collection = {"things", 6},
+    .space = {"team", 4},
+    .limit = 10,
+    .want_total = true,
+};
+
 static struct ng_search search_for(const char *text)
 {
-    struct ng_search search = {.size = sizeof(search)};
-    search.query.size = sizeof(search.query);
-    search.query.collection = ng_str_of("things");
-    search.query.space = ng_str_of("team");
-    search.query.limit = 10;
-    search.query.want_total = true;
-    search.text = ng_str_of(text);
+    struct ng_search search = {
+        .size = sizeof(search), .query = &ten_things, .text = ng_str_of(text)};
     return search;
 }
 

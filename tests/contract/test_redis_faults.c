@@ -218,7 +218,7 @@ static void expect_deliver(struct fault_test *test, int want, const char *part)
 {
     struct ng_entry entry = journal_memory("shared", "e1", "text", 1);
     struct call *call = harness_new_call(&test->harness);
-    assert_int_equal(test->journal->deliver(test->db, &call->pub, &entry, 1), want);
+    assert_int_equal(harness_deliver(test->journal, test->db, call, &entry, 1), want);
     if (part != NULL) {
         expect_message(call, part);
     }
@@ -233,7 +233,7 @@ static void deliver_at_last(struct fault_test *test)
     int rc = NG_OK;
     do {
         struct call *call = harness_new_call(&test->harness);
-        rc = test->journal->deliver(test->db, &call->pub, &entry, 1);
+        rc = harness_deliver(test->journal, test->db, call, &entry, 1);
         call_unref(call);
     } while (rc != NG_OK && clock_monotonic_ns() < until);
     assert_int_equal(rc, NG_OK);

@@ -56,7 +56,7 @@ static int teardown(void **state)
 static int deliver(struct gateway_test *test, const struct ng_entry *entries, size_t count)
 {
     struct call *call = harness_new_call(&test->harness);
-    int rc = test->journal->deliver(test->db, &call->pub, entries, count);
+    int rc = harness_deliver(test->journal, test->db, call, entries, count);
     call_unref(call);
     return rc;
 }
@@ -425,7 +425,8 @@ static void test_wrong_type(void **state)
     };
     freeReplyObject(redis_fixture_ask(&fixture, "SET %snotebook:ref:p1 x", fixture.prefix));
     struct call *call = harness_new_call(&test->harness);
-    assert_int_equal(test->journal->deliver(test->db, &call->pub, entries, 2), NG_EUNAVAILABLE);
+    assert_int_equal(harness_deliver(test->journal, test->db, call, entries, 2),
+                     NG_EUNAVAILABLE);
     assert_non_null(memmem(call->work.message.data, call->work.message.len, "notebook:ref:p1",
                            strlen("notebook:ref:p1")));
     call_unref(call);

@@ -11,6 +11,14 @@ static int rights_run(void *self, struct ng_call *call, struct ng_str args)
     return ng_reply(call, args);
 }
 
+static int rights_ask(void *self, struct ng_call *call, struct ng_str args)
+{
+    if (call->host->json_type(ng_arg(call, "run")) != NG_TYPE_TRUE || call->caller->run) {
+        return rights_run(self, call, args);
+    }
+    return ng_fail(call, NG_ERUN, "`run` is for callers that may run code");
+}
+
 static const struct ng_tool rights_list[] = {
     {
         .name = "rights_reads",
@@ -31,6 +39,20 @@ static const struct ng_tool rights_list[] = {
         .params = nothing,
         .flags = NG_TOOL_AGENT_MODE,
         .run = rights_run,
+    },
+    {
+        .name = "rights_runs",
+        .summary = "Runs code.",
+        .params = nothing,
+        .effect = NG_EFFECT_RUNS,
+        .run = rights_run,
+    },
+    {
+        .name = "rights_asks",
+        .summary = "Runs code for some arguments, and asks whether it may.",
+        .params = nothing,
+        .effect = NG_EFFECT_READS,
+        .run = rights_ask,
     },
     {
         .name = "rights_admin",

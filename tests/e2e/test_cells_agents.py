@@ -156,7 +156,7 @@ def test_agents_in_the_same_cell(gateway):
         for count in range(lines):
             while True:
                 read = client.post("/v1/tools/getNotebookCells", json={"notebook": path.name, "cellIds": ["c"]}).json()
-                source = re.search(r"```\n(.*?)```", read["result"], re.S).group(1)
+                source = re.search(r"```\n(.*?)\n```", read["result"], re.S).group(1)
                 failed, text = callers[(number + count) % 3].call("updateNotebookCell", {
                     "notebook": path.name, "cellId": "c", "content": source + f"{number} line {count}\n",
                     "expectedRevision": read["revision"]})

@@ -14,7 +14,7 @@ def markdown(ident, source):
 # ---- what is attached ----
 
 
-# What clients of the long-known tools send: required members and their types, objects that are open.
+# What clients of the long-known tools send: required members and their types. A misspelt one is refused: `expectedrevision` guards nothing.
 KNOWN_SCHEMAS = {
     "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
@@ -33,26 +33,33 @@ def test_the_schemas_that_clients_know(gateway, tool):
     for listed in (rest_tools(gateway, who("schema")), Handshake(gateway, who("schema")).tools(),
                    modern(gateway, "tools/list", who("schema"))["result"]["tools"]):
         schema = {item["name"]: item for item in listed}[tool]["inputSchema"]
-        assert schema.get("required") == required and "additionalProperties" not in schema
+        assert schema.get("required") == required and schema["additionalProperties"] is False
         for name, kind in types.items():
             found = {key: value for key, value in schema["properties"][name].items() if key != "description"}
-            assert found == {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {})}
+            expected = {"type": kind, "items": {"type": "string", "minLength": 1}} if kind == "array" else {"type": kind}
+            assert found == {**expected, **({"minLength": 1} if name == "cellId" else {})}
         assert set(schema["properties"]) - set(types) <= OPTIONAL
 
 
-def test_unknown_members_are_let_through_where_clients_send_them(gateway):
-    put(gateway, "open.ipynb", [code("c", "1")])
-    more = {"notebook": "open.ipynb", "explanation": "because"}
+def test_unknown_members_are_refused(gateway):
+    path = put(gateway, "open.ipynb", [code("c", "1")])
+    before = path.read_bytes()
+    named = {"notebook": "open.ipynb"}
     calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"}, "updateNotebookCell": {"cellId": "c", "content": "2"},
-             "addNotebookCell": {"type": "code", "index": -1, "content": ""}}
+             "addNotebookCell": {"type": "code", "index": -1, "content": ""}, "runNotebookCells": {"cellIds": ["c"]},
+             "moveNotebookCell": {"cellId": "c", "index": 0}}
     for tool, arguments in calls.items():
-        assert gateway.call(tool, {**more, **arguments}).status_code == 200
-    refused(gateway, "runNotebookCells", {**more, "cellIds": ["no"]}, "CELL_NOT_FOUND")
-    refused(gateway, "moveNotebookCell", {**more, "cellId": "c", "index": 0}, "INVALID_INPUT")
-    error = refused(gateway, "addNotebookCell", {**more, "type": "code", "index": 0.5, "content": ""}, "INVALID_INPUT")
+        error = refused(gateway, tool, {**named, **arguments, "notebok": "x"}, "INVALID_INPUT")
+        assert "notebok" in json.dumps(error) and "notebook" in json.dumps(error), error
+    error = refused(gateway, "updateNotebookCell", {**named, **calls["updateNotebookCell"], "expectedrevision": "stale"}, "INVALID_INPUT")
+    assert "expectedRevision" in json.dumps(error)
+    assert path.read_bytes() == before
+    error = refused(gateway, "addNotebookCell", {**named, "type": "code", "index": 0.5, "content": ""}, "INVALID_INPUT")
     assert error["message"] == "Failed to add cell: Cell index must be an integer: 0.5"
-    error = refused(gateway, "getNotebookCells", {**more, "cellIds": ["c"] * 10001}, "INVALID_INPUT")
+    error = refused(gateway, "getNotebookCells", {**named, "cellIds": ["c"] * 10001}, "INVALID_INPUT")
     assert "10001" in error["message"] and "10000" in error["message"]
+    error = refused(gateway, "addNotebookCell", {**named, "type": "chart", "index": 0, "content": ""}, "INVALID_INPUT")
+    assert error["message"] == "Failed to add cell: Unknown cellType: 'chart'. Must be 'code', 'markdown' or 'raw'."
 
 
 # ---- texts ----
@@ -68,7 +75,7 @@ def test_cells_as_text(gateway):
     named = {"notebook": "text.ipynb"}
     fence = "`" * 51
     cells = [
-        "### Cell 0 (code)\nID: a\nStatus: Selection: unselected | Execution: idle | Order: [7] | Has output\n```\nx = 1\n```",
+        "### Cell 0 (code)\nID: a\nStatus: Selection: unselected | Execution: idle | Order: [7] | Has output\n```\nx = 1\n\n```",
         "### Cell 1 (markdown)\nID: b\nStatus: Selection: unselected | No output\n````\n# Title\n```\ncode\n```\n````",
         f"### Cell 2 (raw)\nID: r\nStatus: Selection: unselected | No output\n{fence}\n{'`' * 50}\n{fence}",
         "### Cell 3 (unknown)\nID: h\nStatus: Selection: unselected | No output\n```\n\n```",
@@ -77,10 +84,66 @@ def test_cells_as_text(gateway):
     assert ok(gateway, "getNotebookCells", {**named, "cellIds": []}).startswith("Retrieved all 4")
     assert ok(gateway, "getNotebookCells", {**named, "cellIds": ["r", "index:0"]}) == (
         "Retrieved 2 cell(s):\n\n" + cells[2] + "\n\n" + cells[0])
-    error = refused(gateway, "getNotebookCells", {**named, "cellIds": ["no", "a", "index:4", "index:x"]}, "CELL_NOT_FOUND")
+    error = refused(gateway, "getNotebookCells", {**named, "cellIds": ["no", "index:4", "index:x"]}, "CELL_NOT_FOUND")
     assert error["message"] == "No cells found with the specified IDs: no, index:4, index:x"
+    # Those that are known are told, and the others named: only a run and a change do nothing.
+    assert ok(gateway, "getNotebookCells", {**named, "cellIds": ["no", "r", "index:4", "a"]}) == (
+        "Retrieved 2 cell(s):\n\n" + cells[2] + "\n\n" + cells[0] + "\n\nNo cells found with the specified IDs: no, index:4")
+    for tool in ("runNotebookCells", "deleteNotebookCells", "clearCellOutputs", "selectNotebookCells"):
+        refused(gateway, tool, {**named, "cellIds": ["a", "no"]}, "CELL_NOT_FOUND")
     put(gateway, "none.ipynb", [])
     assert ok(gateway, "getNotebookCells", {"notebook": "none.ipynb"}) == "The notebook has no cells"
+
+
+def test_a_source_is_read_as_it_is_written_back(gateway):
+    """Read, change, write: a line end at its end is shown, and so kept."""
+    path = put(gateway, "ends.ipynb", [code("c", "")])
+    for source in ("print()", "print()\n", "print()\n\n", "", "\n", "a\r\nb"):
+        ok(gateway, "updateNotebookCell", {"notebook": path.name, "cellId": "c", "content": source})
+        told = ok(gateway, "getNotebookCells", {"notebook": path.name, "cellIds": ["c"]})
+        assert told.split("```\n", 1)[1].rsplit("\n```", 1)[0] == source
+
+
+@pytest.mark.parametrize("minor", [4, 5])
+def test_sources_are_split_as_jupyter_does(gateway, minor):
+    """Else Jupyter's next save changes a cell that nobody touched."""
+    source = "a\rb\nc\r\nd\x0be\x0cf\x1cg\x1dh\x1ei\x85j\u2028k\u2029l\x1fm\r\r\n\n"
+    path = put(gateway, f"split{minor}.ipynb", [code("c", ["first\n", "last"])], nbformat_minor=minor)
+    for more in ("", "one more\n", "x"):
+        ok(gateway, "updateNotebookCell", {"notebook": path.name, "cellId": "index:0" if minor == 4 else "c", "content": source + more})
+        ok(gateway, "addNotebookCell", {"notebook": path.name, "type": "markdown", "index": -1, "content": more + source})
+        cells = json.loads(path.read_text())["cells"]
+        assert cells[0]["source"] == (source + more).splitlines(True) and cells[-1]["source"] == (more + source).splitlines(True)
+
+
+def test_cells_of_a_later_format(gateway):
+    """nbformat reads and writes such; what they are is kept, whatever is done beside them."""
+    later = [{"cell_type": "chart", "id": "later", "metadata": {}, "spec": {"x": [1]}},
+             {"cell_type": "table", "id": "odd", "metadata": {}, "source": {"rows": 1}}]
+    path = put(gateway, "later.ipynb", [later[0], code("c", "1"), later[1]], nbformat_minor=99)
+    named = {"notebook": path.name}
+    told = ok(gateway, "getNotebookCells", named)
+    assert "### Cell 0 (unknown)\nID: later\n" in told and "### Cell 2 (unknown)\nID: odd\n" in told
+    ok(gateway, "updateNotebookCell", {**named, "cellId": "c", "content": "2"})
+    ok(gateway, "addNotebookCell", {**named, "type": "code", "index": 0, "content": "3"})
+    ok(gateway, "moveNotebookCell", {**named, "cellId": "later", "index": 3})
+    for cell in ("later", "odd"):
+        error = refused(gateway, "updateNotebookCell", {**named, "cellId": cell, "content": "x"}, "INVALID_INPUT")
+        assert "unknown type" in error["message"]
+        assert ok(gateway, "getCellOutputs", {**named, "cellId": cell}) == f"Cell {cell} has no outputs"
+    ok(gateway, "clearCellOutputs", named)
+    assert ok(gateway, "getNotebookContext", named)["cellCount"] == 4
+    assert json.loads(path.read_text())["cells"][2:] == [later[1], later[0]]
+    assert "1 cell(s) were passed over" in ok(gateway, "runNotebookCells", {**named, "cellIds": ["odd"]})
+
+
+def test_folders_are_no_notebooks(gateway):
+    (gateway.data_dir / "files" / "folder.ipynb").mkdir(parents=True, exist_ok=True)
+    for tool, arguments in (("getNotebookCells", {}), ("getCellOutputs", {"cellId": "c"}), ("runNotebookCells", {"cellIds": ["c"]}),
+                            ("addNotebookCell", {"type": "code", "index": 0, "content": ""}), ("clearCellOutputs", {}),
+                            ("attachNotebook", {}), ("getNotebookContext", {})):
+        error = refused(gateway, tool, {"notebook": "folder.ipynb", **arguments}, "TOOL_FAILED")
+        assert "is a folder, and no notebook" in error["message"] and "view" not in error["message"], error
 
 
 def test_changes_as_text(gateway):
@@ -105,7 +168,7 @@ def test_changes_as_text(gateway):
     error = refused(gateway, "addNotebookCell", {**named, "type": "code", "index": 2, "content": ""}, "INVALID_INPUT")
     assert error["message"].startswith("Failed to add cell: Invalid insert index: 2. Must be between 0 and 1 (inclusive)")
     error = refused(gateway, "addNotebookCell", {**named, "type": "sql", "index": 0, "content": ""}, "INVALID_INPUT")
-    assert error["message"] == "Failed to add cell: Unknown cellType: 'sql'. Must be 'code' or 'markdown'."
+    assert error["message"] == "Failed to add cell: Unknown cellType: 'sql'. Must be 'code', 'markdown' or 'raw'."
     for tool, arguments, words in (
             ("updateNotebookCell", {"cellId": "zz", "content": ""}, "Failed to update cell: Cell not found: zz"),
             ("getCellOutputs", {"cellId": "zz"}, "Failed to get outputs: Cell not found: zz"),
@@ -155,12 +218,15 @@ def test_doubled_and_missing_ids(gateway):
     assert [line for line in told.split("\n") if line.startswith("ID:")] == ["ID: index:0", "ID: good", "ID: index:2", "ID: index:3"]
     before = path.read_bytes()
     for tool, arguments in (("updateNotebookCell", {"cellId": "twice", "content": ""}),
-                            ("getNotebookCells", {"cellIds": ["good", "twice"]}), ("getCellOutputs", {"cellId": "twice"}),
+                            ("getNotebookCells", {"cellIds": ["twice"]}), ("getCellOutputs", {"cellId": "twice"}),
                             ("deleteNotebookCells", {"cellIds": ["twice"]})):
         error = refused(gateway, tool, {**named, **arguments}, "CONFLICT")
         assert error["message"] == "2 cells have the id twice"
         assert "index:0, index:2" in error["hint"]
     assert path.read_bytes() == before
+    told = ok(gateway, "getNotebookCells", {**named, "cellIds": ["twice", "good"]})
+    assert told.startswith("Retrieved 1 cell(s):\n\n### Cell 1 (code)\nID: good\n")
+    assert told.endswith("\n\nSeveral cells have the id twice, say which one is meant by its index: index:0, index:2")
     ok(gateway, "updateNotebookCell", {**named, "cellId": "index:2", "content": "mine"})
     cells = json.loads(path.read_text())["cells"]
     assert [cell["source"] for cell in cells] == ["1", "2", "mine", "4"]
@@ -338,12 +404,13 @@ def test_prompts_by_mode(gateway, mode):
     assert ("runNotebookCells" in instructions) == (mode == "agent")
     assert ("Agent mode" in instructions) == (mode != "agent")
     error = modern(gateway, "prompts/get", headers, name=wanted, arguments={})["error"]
-    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK"
+    assert error["data"]["code"] == "NO_ACTIVE_NOTEBOOK" and error["code"] == -32602
     ok(gateway, "attachNotebook", {"notebook": "prompt.ipynb"}, headers)
     assert "cellCount" in json.dumps(modern(gateway, "prompts/get", headers, name=wanted, arguments={}))
     if mode != "agent":
         error = modern(gateway, "prompts/get", headers, name="notebook-mode-agent", arguments={})["error"]
         assert error["data"]["code"] == "MODE_FORBIDDEN" and "Agent mode" in error["message"]
+        assert error["code"] == -32602
 
 
 def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
@@ -358,3 +425,22 @@ def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
     ok(gateway, "updateNotebookCell", {"notebook": "n.ipynb", "cellId": "a", "content": "newer"}, who("e"))
     ok(gateway, "fileEditor", {"command": "undo_edit", "path": str(path)}, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))
+
+
+@pytest.mark.parametrize("minor", [4, 5])
+def test_an_empty_id_is_refused_by_every_tool(gateway, minor):
+    """Also where cells have the empty id themselves, and of REST as of MCP: it names no cell, and nothing is changed."""
+    cells = [code("", "1"), code("", "2"), code("c", "3")]
+    path = put(gateway, f"empty{minor}.ipynb", cells, nbformat_minor=minor)
+    before = path.read_bytes()
+    session = Handshake(gateway, who("empty"))
+    for ids in ([""], ["", ""], ["c", ""], ["\0"], [" "], ["index:"]):
+        code_of = "INVALID_INPUT" if "" in ids else "CELL_NOT_FOUND"
+        for tool in ("getNotebookCells", "runNotebookCells", "selectNotebookCells", "deleteNotebookCells", "clearCellOutputs"):
+            arguments = {"notebook": path.name, "cellIds": ids}
+            refused(gateway, tool, arguments, code_of, who("empty"))
+            answer = session.post("tools/call", {"name": tool, "arguments": arguments}).json()["result"]
+            assert answer["isError"], answer
+        for tool, more in (("getCellOutputs", {}), ("updateNotebookCell", {"content": ""}), ("moveNotebookCell", {"index": 0})):
+            refused(gateway, tool, {"notebook": path.name, "cellId": ids[-1], **more}, code_of, who("empty"))
+    assert path.read_bytes() == before and gateway.client.get("/healthz").status_code == 200

@@ -3,13 +3,15 @@
 
 import json
 import os
+import re
 import signal
+import stat
 import subprocess
 import urllib.request
 
 import pytest
 
-from cli_support import BINARY, SOURCE, Gateway, environment, notegate, wait_for
+from cli_support import BINARY, BUILD, SOURCE, Gateway, environment, notegate, wait_for
 
 
 @pytest.fixture(name="data")
@@ -228,6 +230,7 @@ def test_reload(data, tmp_path):
 def test_reload_of_roots_is_tried_again(data, tmp_path):
     config = tmp_path / "notegate.yaml"
     first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
     config.write_text(f"roots: [{first}]\n")
     with Gateway(data, "--config", str(config)) as gateway:
         def logged(text):
@@ -346,6 +349,56 @@ def test_help_config():
     done = notegate("check", "--help-config")
     assert done.returncode == 0
     assert "limits.body" in done.stdout and "notebook.max_size" in done.stdout
+    # Also of backends that are there and were not chosen.
+    backends = BUILD / "modules" / "backends"
+    for name, key in (("mongo", "mongo.uri = "), ("redis", "redis.uri = "), ("sqlite", "sqlite.memory = ")):
+        assert not (backends / f"{name}.so").exists() or f"\n{key}" in done.stdout, name
+
+
+@pytest.mark.parametrize("key,builtin", [("documents", "memory"), ("journal", "documents")])
+def test_a_wrong_backend(data, tmp_path, key, builtin):
+    config = tmp_path / "some.yaml"
+    config.write_text(f"limits.body: 1MiB\n{key}: oracle\n")
+    for words in (["call", "notebook", "mode=list"], ["serve", "--listen", "127.0.0.1:0"]):
+        done = notegate(*words, "--config", config, "--data-dir", data)
+        assert done.returncode == 1
+        assert f"{config}:2: `{key}`: module `oracle` is not there" in done.stderr, done.stderr
+        assert f"there are: {builtin}, " in done.stderr
+        known = {"documents": "sqlite", "journal": "redis"}[key]
+        assert not (BUILD / "modules" / "backends" / f"{known}.so").exists() or known in done.stderr
+    done = notegate("call", "notebook", "mode=list", "--set", f"{key}=oracle", "--data-dir", data)
+    assert f"flag {key}: `{key}`: module `oracle`" in done.stderr
+
+
+def test_views_written_as_a_mapping(data, tmp_path):
+    if not (BUILD / "modules" / "plugins" / "opennotes.so").exists():
+        pytest.skip("there is no opennotes")
+    config = tmp_path / "some.yaml"
+    config.write_text('plugins: [opennotes]\nopennotes.views:\n  due: {"description": "d", "query": {}}\n')
+    words = ("tools", "--config", config)
+    known = environment()
+    known.pop("NOTEGATE_PLUGINS")
+    done = notegate(*words, env=known)
+    assert done.returncode == 1
+    assert f"{config}:3: `opennotes.views` is one text, not a mapping" in done.stderr
+    assert "`opennotes.views: '{\"name\": {...}}'`" in done.stderr
+    config.write_text("plugins: [opennotes]\nopennotes.views: '{\"due\": {\"description\": \"d\", \"query\": {}}}'\n")
+    assert notegate(*words, env=known).returncode == 0
+
+
+def test_a_plugin_that_is_named_twice(data, tmp_path):
+    module = BUILD / "modules" / "plugins" / "notebook.so"
+    link = tmp_path / "same.so"
+    link.symlink_to(module)
+    for plugins in ("notebook,notebook", f"notebook,{module}", f"{module},notebook,{link}", "+notebook"):
+        done = notegate("check", "--set", f"plugins={plugins}", "--data-dir", data, "--listen", "127.0.0.1:0")
+        assert done.returncode == 0, (plugins, done.stdout, done.stderr)
+        assert done.stdout.count("plugin: notebook ") == 1
+    with Gateway(data, "--set", f"plugins=notebook,{module}") as gateway:
+        gateway.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: call(data, "mode=list").returncode == 0, "it answers")
+        code, errors = gateway.stop()
+        assert code == 0 and "two plugins" not in errors
 
 
 # ---- backup, restore, verify ----
@@ -359,16 +412,21 @@ def test_backup_and_back(data, tmp_path):
         again = tmp_path / f"again{number}"
         done = notegate("backup", copy, "--data-dir", data, "--json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["revisions"] >= 18
+        told = json.loads(done.stdout)
+        assert told["revisions"] >= 18 and told["data_dir"] == str(data)
         assert copy.stat().st_mode & 0o777 == 0o600
         assert not (tmp_path / f"copy{number}.tmp").exists()
         done = notegate("restore", copy, "--data-dir", again)
         assert done.returncode == 0, done.stderr
         assert contents(again) == before
         done = notegate("verify", "--data-dir", again)
-        assert (done.returncode, done.stdout) == (0, "everything is in order\n")
-        done = notegate("verify", "--data-dir", data)
-        assert done.returncode == 0
+        told = done.stdout.splitlines()
+        assert done.returncode == 0 and told[1:] == ["everything is in order"]
+        assert re.fullmatch(re.escape(str(again)) + r" \(sqlite\): 3 documents, 18 revisions, \d+ events", told[0])
+        done = notegate("verify", "--data-dir", data, "--json")
+        told = json.loads(done.stdout)
+        assert done.returncode == 0 and told["data_dir"] == str(data)
+        assert (told["documents"], told["revisions"]) == (3, 18) and told["events"] >= 18
         # The copy of the copy is the same but for the header and the hashes.
         second = tmp_path / f"second{number}"
         assert notegate("backup", second, "--data-dir", again).returncode == 0
@@ -414,6 +472,53 @@ def test_no_data_is_not_in_order(tmp_path):
         assert done.returncode == 1
         assert f"{missing} does not exist" in done.stderr and "--data-dir" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_made_by_the_command_is_not_in_order(tmp_path):
+    """A directory without a store, by whatever way it came about, is neither verified nor copied."""
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o700)
+    for words in (["verify"], ["backup", str(tmp_path / "copy")], ["key", "list"]):
+        for more in ((), ("--set", "documents=memory")):
+            done = notegate(*words, "--data-dir", empty, *more)
+            assert done.returncode == 1 and str(empty) in done.stderr, done
+            assert "there is no store" in done.stderr and "--data-dir" in done.stderr and "`data_dir`" in done.stderr
+    assert list(empty.iterdir()) == [] and list(tmp_path.iterdir()) == [empty]
+
+
+def test_a_backup_is_written_to_a_file_of_its_own(data, tmp_path):
+    """A file that another user, or another name, has under the temporary name gets nothing."""
+    fill(data, names=1, writes=1)
+    copy, left = tmp_path / "copy", tmp_path / "copy.tmp"
+    inner = tmp_path / "inner"
+    inner.write_text("mine")
+
+    def planted():
+        yield "a second name", lambda: os.link(inner, left)
+        yield "a link", lambda: left.symlink_to(inner)
+        yield "a folder", left.mkdir
+        yield "a pipe", lambda: os.mkfifo(left, 0o666)
+        if os.geteuid() == 0:
+            yield "another user's file", lambda: (left.write_text("theirs"), left.chmod(0o666), os.chown(left, 65534, 65534))
+
+    for what, plant in planted():
+        plant()
+        before = left.lstat()
+        done = notegate("backup", copy, "--data-dir", data)
+        assert done.returncode == 0, (what, done.stderr)
+        found = copy.stat()
+        assert (found.st_uid, found.st_nlink, found.st_mode) == (os.geteuid(), 1, stat.S_IFREG | 0o600), what
+        now = left.lstat()
+        assert (now.st_ino, now.st_uid, now.st_size) == (before.st_ino, before.st_uid, before.st_size), what
+        assert inner.read_text() == "mine", what
+        assert sorted(x.name for x in tmp_path.iterdir()) == ["copy", "copy.tmp", "data", "inner"], what
+        copy.unlink()
+        left.rmdir() if what == "a folder" else left.unlink()
+    # One that a killed backup left is taken away, not written into: it may have been opened by others.
+    with open(left, "w+", encoding="utf-8") as held:
+        left.chmod(0o600)
+        assert notegate("backup", copy, "--data-dir", data).returncode == 0
+        assert held.read() == "" and not left.exists()
 
 
 def test_backup_never_replaces(data, tmp_path):

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from conftest import Gateway, eventually, whole
+from prometheus_support import metrics_are_right
 from sse_support import Stream
 
 GATEWAYS = 3
@@ -279,6 +280,8 @@ def test_the_journal_away(cluster):
         ready = eventually(lambda: (lambda answer: answer if answer.json()["status"] == "degraded" else None)(
             gateway.client.get("/readyz")), PATIENCE, "degraded")
         assert ready.status_code == 200
+        assert "the journal takes no events" in ready.json()["reasons"][0]
+        metrics_are_right(gateway)
     cluster.redis.restart()
     for number in range(GATEWAYS):
         gateway = cluster[number]

@@ -14,6 +14,7 @@ import threading
 import httpx
 import pytest
 from conftest import Gateway, binary, environment, eventually
+from disk_support import fill, mounted, remount
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 KILLS = 5 if SANITIZED else 20
@@ -183,30 +184,8 @@ def test_killed_under_load(tmp_path):
 @pytest.fixture
 def disk(tmp_path):
     """A small file system of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=0700", "none", str(place)],
-                             capture_output=True, text=True, timeout=TIMEOUT)
-    if mounted.returncode != 0:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True, timeout=TIMEOUT)
-
-
-def fill(place, leave=0):
-    """Takes all room but `leave` bytes."""
-    filler = place / "filler"
-    with open(filler, "wb") as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"\0" * 65536)
-            file.flush()
-    if leave:
-        os.truncate(filler, max(0, filler.stat().st_size - leave))
-    return filler
-
-
-def remount(place, how):
-    subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True, timeout=TIMEOUT)
+    with mounted(tmp_path / "disk", DISK) as place:
+        yield place
 
 
 def test_full_disk(disk):

@@ -130,6 +130,10 @@ def test_securing(team):
     other = other.replace("curl -s", f"curl -sk --connect-to evil.example:{team.port}:127.0.0.1:{team.port}")
     assert json.loads(team.shell(other, NOTEGATE_KEY=team.keys["ada"]))["code"] == "FORBIDDEN"
     # Day to day.
+    checked = "notegate check | grep 'run code'"
+    assert "no key may" in team.shell(checked)
+    team.add_keys(next(text for text in shell if "--run" in text))
+    assert "analyst (" in team.shell(checked)
     asked = next(text for text in shell if '"agent": "guest"' in text)
     guest = team.curl(asked, team.keys["ada"])
     assert guest["agent"] == "guest" and guest["role"] == "reader" and guest["key"].startswith("ng_")
@@ -356,7 +360,7 @@ def test_every_snippet_is_run():
     """Those above, and in tests/mcp those in JavaScript and the inspector's."""
     assert len(blocks(CLIENTS, "sh")) == 5 and len(blocks(CLIENTS, "json")) == 3
     assert len(blocks(CLIENTS, "python")) == 7 and len(blocks(CLIENTS, "js")) == 2
-    assert len(blocks(SECURING, "sh")) == 6 and len(blocks(SECURING, "yaml")) == 1
+    assert len(blocks(SECURING, "sh")) == 7 and len(blocks(SECURING, "yaml")) == 1
 
 
 def test_every_format_is_shown():
@@ -370,7 +374,7 @@ def test_every_format_is_shown():
 def rights_table():
     rows = re.findall(r"^\| (reader|writer|admin) \| (ask|edit|agent) \|(.*)\|$", RIGHTS.read_text(), re.M)
     assert len(rows) == 9
-    kinds = ["rights_reads", "rights_writes", "rights_agent", "rights_admin"]
+    kinds = ["rights_reads", "rights_writes", "rights_agent", "rights_runs", "rights_admin"]
     return [(role, mode, dict(zip(kinds, (cell.strip(" `") for cell in cells.split("|")), strict=True)))
             for role, mode, cells in rows]
 
@@ -383,7 +387,8 @@ def rights(tmp_path_factory):
     keys = {}
     for role in ("admin", "writer", "reader"):
         headers = {"Authorization": f"Bearer {keys['admin']}"} if keys else {}
-        made = running.client.post("/v1/keys", json={"agent": f"a-{role}", "role": role}, headers=headers)
+        made = running.client.post("/v1/keys", headers=headers,
+                                   json={"agent": f"a-{role}", "role": role, "run": True})
         keys[role] = made.json()["key"]
     yield running, keys
     assert running.stop() == 0
@@ -392,11 +397,14 @@ def rights(tmp_path_factory):
 @pytest.mark.parametrize("role, mode, cells", rights_table(), ids=lambda value: value if isinstance(value, str) else "")
 def test_rights(rights, role, mode, cells):
     gateway, keys = rights
-    own = gateway.client.post("/v1/keys", json={"agent": "of-that-mode", "role": role, "mode": mode},
-                              headers={"Authorization": f"Bearer {keys['admin']}"}).json()["key"]
-    # A key of that mode, and a key of mode agent lowered for the call.
-    for headers in ({"Authorization": f"Bearer {own}"},
-                    {"Authorization": f"Bearer {keys[role]}", "X-Notegate-Mode": mode}):
+    own, without = (gateway.client.post("/v1/keys", json={"agent": "of-that-mode", "role": role, "mode": mode, "run": run},
+                                        headers={"Authorization": f"Bearer {keys['admin']}"}).json()["key"]
+                    for run in (True, False))
+    # A key of that mode, a key of mode agent lowered for the call, and one that has no right to run code.
+    for headers in ({"Authorization": f"Bearer {own}"}, {"Authorization": f"Bearer {keys[role]}", "X-Notegate-Mode": mode},
+                    {"Authorization": f"Bearer {without}"}):
+        if without in headers["Authorization"] and cells["rights_runs"] == "yes":
+            cells = {**cells, "rights_runs": "RUN_FORBIDDEN"}
         listed = {tool["name"] for tool in gateway.client.get("/v1/tools", headers=headers).json()["tools"]}
         paths = gateway.client.get("/openapi.json", headers=headers).json()["paths"]
         for name, wanted in cells.items():
@@ -426,6 +434,10 @@ def test_rights_in_words(rights):
     assert code(gateway.call("notebook", read, {**low, "X-Notegate-Space": "team"})) == "yes"
     assert code(gateway.call("notebook", read, low)) == "yes", "in its first space"
     assert code(gateway.call("notebook", read, {**admin, "X-Notegate-Space": "other"})) == "yes"
+    # A tool that runs code for some arguments asks by itself.
+    for headers, code_of in ((low, "RUN_FORBIDDEN"), (admin, "yes")):
+        assert code(gateway.call("rights_asks", {}, headers)) == "yes"
+        assert code(gateway.call("rights_asks", {"run": True}, headers)) == code_of
     ask = {**admin, "X-Notegate-Mode": "ask"}
     assert code(gateway.client.get("/v1/keys", headers=ask)) == "yes"
     assert code(gateway.client.post("/v1/keys", headers=ask, json={"agent": "x"})) == "MODE_FORBIDDEN"

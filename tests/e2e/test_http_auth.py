@@ -2,8 +2,10 @@
 """Who may call while no key exists; Host and Origin."""
 
 import os
+import shutil
 import socket
 import subprocess
+import tempfile
 
 import pytest
 
@@ -12,15 +14,15 @@ from conftest import binary, environment
 NOBODY = 65534
 
 
-def status_as_nobody(port, path):
+def status_as_nobody(port, path, user=NOBODY):
     """The status another user of this machine gets: a child that gives up its rights asks."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(user)
+            os.setuid(user)
             with socket.create_connection(("127.0.0.1", port), timeout=120) as plain:
                 plain.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
                               "Connection: close\r\n\r\n".encode())
@@ -52,8 +54,40 @@ def test_another_user_of_this_machine(gateway, path, status):
     assert status_as_nobody(gateway.port, path) == status
 
 
+@pytest.fixture(params=[[], ["--map-user=65534"]], ids=["unmapped", "mapped to nobody"])
+def in_a_namespace(request):
+    """The port and socket of a gateway whose user has no number of its own: the system's number for all such users."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    place = tempfile.mkdtemp(dir="/tmp")
+    os.chown(place, 1234, 1234)
+    command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "unshare", "-U", *request.param, binary(),
+               "serve", "--data-dir", place + "/d", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment() | {"HOME": place}) as process:
+        line = process.stdout.readline()
+        if "listening on" not in line and subprocess.run(command[:8] + ["true"], check=False).returncode:
+            pytest.skip("user namespaces are not to be had here")
+        assert "listening on" in line
+        yield int(line.rsplit(":", 1)[1]), place + "/d/notegate.sock"
+        process.terminate()
+    shutil.rmtree(place)
+
+
+def test_users_that_a_namespace_does_not_know(in_a_namespace):
+    port, local = in_a_namespace
+    for user in (0, 1, 1234, 4321, NOBODY):
+        assert status_as_nobody(port, "/v1/tools", user) == "401", user
+    with socket.socket(socket.AF_UNIX) as plain:  # its mode says who is the owner
+        plain.settimeout(120)
+        plain.connect(local)
+        plain.sendall(b"GET /v1/tools HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert plain.recv(100).split()[1] == b"200"
+
+
 @pytest.mark.parametrize("name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
-                                  "Via"])
+                                  "Via", "X-Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
+                                  "X-Cluster-Client-IP", "X-Original-Forwarded-For", "Fly-Client-IP",
+                                  "X-Envoy-External-Address", "CDN-Loop"])
 def test_forwarded_by_a_proxy(gateway, name):
     answer = gateway.call("notebook", {"mode": "list"}, {name: "x"})
     body = refused(answer, 401, "UNAUTHENTICATED")

@@ -116,7 +116,7 @@ def test_expiry(start):
 
 def test_a_new_key_says_all_that_it_may(tmp_path):
     done = notegate(tmp_path / "data", "key", "add", "ada", "--rate", "30/min", "--tool", "notebook", "--space", "team")
-    assert "role writer, mode agent, spaces team, tools notebook, rate 0.5/s, expires never" in done.stderr
+    assert "role writer, mode agent, spaces team, tools notebook, rate 0.5/s, expires never, may not run code" in done.stderr
     assert "rate" not in notegate(tmp_path / "data", "key", "add", "bob").stderr
 
 
@@ -148,7 +148,7 @@ def test_rate(start):
 
 def table(done):
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["ID", "AGENT", "ROLE", "MODE", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"]
+    assert lines[0].split() == ["ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"]
     return [line.split() for line in lines[1:]]
 
 
@@ -163,13 +163,13 @@ def test_the_command(start, tmp_path, running):
     assert "only this once" in first.stderr and first.stdout.strip() not in first.stderr
     second = json.loads(notegate(data_dir, "key", "add", "ada", "--rate", "6/min", "--json").stdout)
     assert KEY.match(second["key"]) and second["spaces"] == ["~ada", "shared"]
-    bob = key_id(add(data_dir, "bob"))
+    bob = key_id(add(data_dir, "bob", "--run"))
     rows = table(notegate(data_dir, "key", "list"))
     assert rows == [
-        [key_id(first.stdout.strip()), "ada", "reader", "ask", "team", "notebook", "5/s", "2099-01-01T00:00:00Z",
-         "live"],
-        [second["id"], "ada", "writer", "agent", "~ada,shared", "all", "6/min", "never", "live"],
-        [bob, "bob", "writer", "agent", "~bob,shared", "all", "-", "never", "live"]]
+        [key_id(first.stdout.strip()), "ada", "reader", "ask", "no", "team", "notebook", "5/s",
+         "2099-01-01T00:00:00Z", "live"],
+        [second["id"], "ada", "writer", "agent", "no", "~ada,shared", "all", "6/min", "never", "live"],
+        [bob, "bob", "writer", "agent", "yes", "~bob,shared", "all", "-", "never", "live"]]
     wrong = notegate(data_dir, "key", "revoke", "bop")
     assert wrong.returncode == 1 and 'did you mean "bob"' in wrong.stderr
     both = notegate(data_dir, "key", "revoke", "ada")

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -469,3 +470,30 @@ def test_signals_while_calls_come(start):
         assert gateway.process.wait(STOP_SECONDS) == 0
         stop.set()
     assert set(outcomes) <= {200, 503}
+
+
+def test_undos_of_large_files_take_no_memory(start):
+    """A copy is taken back by its hash; four at once take no more than one."""
+    gateway = start()
+    files = gateway.data_dir / "files"
+    with (files / "large").open("wb") as file:
+        file.write(b"head\n")
+        file.truncate(100 * 1024 * 1024)
+
+    def edit(command, path, **more):
+        return gateway.call("fileEditor", {"command": command, "path": str(files / path), **more})
+
+    def memory():
+        status = (Path("/proc") / str(gateway.process.pid) / "status").read_text()
+        return int(re.search(r"^VmHWM:\s+(\d+) kB$", status, re.M)[1]) * 1024
+
+    copies = [f"copy{number}" for number in range(4)]
+    for name in copies:
+        assert edit("copy", "large", destination=str(files / name)).status_code == 200
+        assert (files / name).stat().st_blocks * 512 < 1024 * 1024
+    before = memory()
+    with concurrent.futures.ThreadPoolExecutor(len(copies)) as pool:
+        answers = list(pool.map(lambda name: edit("undo_edit", name), copies))
+    assert [answer.status_code for answer in answers] == [200] * len(copies)
+    assert memory() - before < 64 * 1024 * 1024
+    assert not any((files / name).exists() for name in copies)

@@ -343,3 +343,19 @@ def test_a_log_that_nobody_reads_stops_nobody(tmp_path):
         process.wait()
         process.stdout.close()
         os.close(read)
+
+
+def test_text_lines_cannot_be_forged(start):
+    gateway = start(sets=["log.format=text", "log.access=true", "log.audit=true"])
+    name = "x@1 agent=root role=admin\u009b31m\u202e"
+    assert gateway.call("notebook", {"mode": "create", "name": name, "newStr": "text"}).status_code == 200
+    path = "/v1/tools/x%20agent=root%20status=200%20%C2%9B31m"
+    assert gateway.client.get(path).status_code == 404
+    line = eventually(lambda: gateway.logged(" access: GET ", "31m"), what="the access line")[0]
+    shown = '"/v1/tools/x agent=root status=200 \\u009b31m"'
+    assert f" access: GET {shown} 404 " in line and f" path={shown} " in line
+    line = eventually(lambda: gateway.logged(" audit: notebook ok ", "changes="), what="the audit line")[0]
+    assert "\u009b" not in line and "\u202e" not in line
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"', "", line)  # what is quoted is no member
+    assert re.findall(r" agent=(\S+)", plain) == ["local"] and "agent=root" not in plain
+    assert "31m" in line and "31m" not in plain

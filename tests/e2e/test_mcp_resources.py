@@ -322,6 +322,23 @@ def test_prompts_are_listed_and_given(target, mode):
     with_client(target, mode, use)
 
 
+@pytest.mark.parametrize("method, params, headers, code", [
+    ("prompts/get", {"name": "notebook-mode-agent", "arguments": {"notebook": "/x"}}, {}, "PATH_OUTSIDE_ROOTS"),
+    ("prompts/get", {"name": "notebook-mode-agent", "arguments": {}}, {}, None),
+    ("prompts/get", {"name": "notebook-mode-agent", "arguments": {"notebook": "none.ipynb"}}, {}, "NOT_FOUND"),
+    ("prompts/get", {"name": "notebook_guide", "arguments": {"name": "none"}}, {}, "NOT_FOUND"),
+    ("prompts/get", {"name": "none"}, {}, "NOT_FOUND"),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "none"}, "argument": {"name": "a", "value": ""}}, {}, None),
+    ("resources/list", {"cursor": "none"}, {}, "INVALID_INPUT"),
+], ids=["outside", "none chosen", "no file", "no notebook", "no prompt", "completion", "cursor"])
+def test_wrong_values_are_the_requests_fault(gateway, method, params, headers, code):
+    answer = gateway.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=headers)
+    error = answer.json()["error"]
+    assert answer.status_code == 200 and error["code"] == -32602, error
+    assert code is None or error["data"]["code"] == code, error
+    assert ".. " not in error["message"]
+
+
 def test_names_are_completed(target, mode):
     async def use(client):
         for number in range(105):

@@ -136,6 +136,49 @@ def test_the_newest_connection_has_the_sessions_stream(session):
     second.response.close()
 
 
+def done(server, tool):
+    """Calls of a tool that ended well."""
+    found = re.search(rf'^notegate_calls_total{{tool="{tool}",outcome="ok"}} (\d+)$', server.client.get("/metrics").text, re.M)
+    return int(found.group(1)) if found else 0
+
+
+def test_clients_that_left_free_their_connections(server, session):
+    own = session.get()
+    own.next()
+    headers = [f"{name}: {value}" for name, value in session.headers.items() if name != "Accept"]
+    calls_before, connections = done(server, "test_sampling"), server.in_use("connections")
+    raws = [server.connect() for _ in range(20)]
+    for number, raw in enumerate(raws):
+        raw.request("POST /mcp HTTP/1.1", [*headers, "Accept: application/json", "Content-Type: application/json"],
+                    json.dumps(call("test_sampling", {"prompt": "x"}, number=100 + number)).encode())
+    asked = [own.message() for _ in raws]
+    for raw in raws:
+        raw.socket.close()
+    eventually(lambda: server.in_use("connections") <= connections, what="the connections to be free")
+    assert done(server, "test_sampling") == calls_before
+    reply = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Paris"}}
+    for question in asked:
+        assert session.post({"jsonrpc": "2.0", "id": question["id"], "result": reply}).status_code == 202
+    eventually(lambda: done(server, "test_sampling") == calls_before + 20, what="the calls to go on to their ends")
+    own.response.close()
+
+
+def test_a_stop_ends_what_was_left_behind(tmp_path):
+    gateway = Gateway(tmp_path / "data", FIXTURES)
+    session = Session(gateway, capabilities={"sampling": {}})
+    own = session.get()
+    own.next()
+    headers = [f"{name}: {value}" for name, value in session.headers.items() if name != "Accept"]
+    with gateway.connect() as raw:
+        raw.request("POST /mcp HTTP/1.1", [*headers, "Accept: application/json", "Content-Type: application/json"],
+                    json.dumps(call("test_sampling", {"prompt": "x"})).encode())
+        assert own.message()["method"] == "sampling/createMessage"
+        connections = gateway.in_use("connections")
+    eventually(lambda: gateway.in_use("connections") < connections, what="the connection to be free")
+    session.close()
+    assert gateway.stop() == 0
+
+
 def test_delete_ends_the_sessions_streams(session):
     own = session.get()
     waiting = session.stream(call("test_sampling", {"prompt": "x"}))

@@ -6,6 +6,7 @@ import concurrent.futures
 import httpx
 from conftest import eventually
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_support import metrics_are_right, promtool
 
 WRITE = {"mode": "write", "newStr": "text"}
 TIMEOUT = 120
@@ -35,7 +36,8 @@ def test_form_and_names(gateway):
     assert gateway.call("notebook", {"mode": "nonsense"}).status_code == 400
     found = families(gateway)
     for name in ("notegate_calls", "notegate_agent_calls", "notegate_agent_errors", "notegate_call_duration_seconds",
-                 "notegate_limit", "notegate_in_use", "notegate_outbox_backlog", "notegate_build_info",
+                 "notegate_limit", "notegate_in_use", "notegate_data_free_bytes", "notegate_data_total_bytes",
+                 "notegate_data_size_bytes", "notegate_store_needed_bytes", "notegate_outbox_backlog", "notegate_build_info",
                  "notegate_store_cache_hits", "notegate_store_cache_misses", "notegate_store_cache_bytes",
                  "notegate_store_transactions", "notegate_store_batches_per_transaction",
                  "notegate_store_commit_duration_seconds", "notegate_journal_degraded", "notegate_mcp_sessions",
@@ -49,6 +51,26 @@ def test_form_and_names(gateway):
     assert found["notegate_call_duration_seconds"].type == "histogram"
     for sample in found["notegate_call_duration_seconds"].samples:
         assert sample.labels["tool"]
+
+
+def test_as_prometheus_wants_it(start):
+    """With samples of every family that the defaults have: calls, failures, a key, a recorded call."""
+    gateway = start(sets=["journal.record_calls=true"])
+    metrics_are_right(gateway)
+    assert gateway.call("notebook", WRITE).status_code == 200
+    assert gateway.call("notebook", {"mode": "nonsense"}).status_code == 400
+    assert gateway.client.post("/v1/keys", json={"agent": "ann"}).status_code == 201
+    local = httpx.Client(transport=httpx.HTTPTransport(uds=gateway.socket_path), base_url="http://localhost",
+                         timeout=TIMEOUT)
+    with local:
+        told = local.get("/metrics").text
+    assert promtool("check", "metrics", given=told) == ""
+    found = {family.name: family for family in text_string_to_metric_families(told)}
+    assert all(family.documentation for family in found.values())
+    for name in ("cache_hits", "cache_misses", "round_trips", "changes_again", "transactions", "failed_transactions",
+                 "batches", "puts"):
+        assert found["notegate_store_" + name].type == "counter", name
+    assert {family.type for family in found.values()} == {"counter", "gauge", "histogram"}
 
 
 def test_histograms_add_up(gateway):
@@ -81,10 +103,10 @@ def test_calls_and_errors_by_agent(gateway):
 
 def test_reads_from_memory_are_hits(gateway):
     gateway.call("notebook", WRITE)
-    before = value(gateway, "notegate_store_cache_hits")
+    before = value(gateway, "notegate_store_cache_hits_total")
     for _ in range(5):
         assert gateway.call("notebook", {"mode": "read"}).status_code == 200
-    assert value(gateway, "notegate_store_cache_hits") >= before + 5
+    assert value(gateway, "notegate_store_cache_hits_total") >= before + 5
 
 
 def test_labels_stay_bounded(start):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package of the build under test: what is in it, what it asks for, and that a cell runs out of it."""
+"""The Debian package of the build under test: what is in it, what it asks for, what Debian's own checks say of it, and that a cell
+runs out of it. What it does on a machine: test_installed.py."""
 
 import json
 import os
@@ -52,9 +53,48 @@ def test_what_is_in_it(root):
     assert holder.stat().st_mode & 0o777 == 0o755
     unit = (root / "lib" / "systemd" / "system" / "notegate.service").read_text()
     assert (root / re.search(r"^ExecStart=/(\S+)", unit, re.M).group(1)).is_file()
-    assert (root / "etc" / "notegate" / "notegate.yaml").read_text() == (SOURCE / "packaging" / "notegate.yaml").read_text()
+    sample = (SOURCE / "packaging" / "notegate.yaml").read_text()
+    installed = (root / "etc" / "notegate" / "notegate.yaml").read_text()
+    assert installed == sample.replace("\n#data_dir: /var/lib/notegate\n", "\ndata_dir: /var/lib/notegate\n") != sample
+    assert re.search(r"^ExecStart=\S+ serve$", unit, re.M), "the configuration alone says where the data is"
     assert (root / "usr" / "include" / "notegate" / "plugin.h").is_file()
     assert list((root / "usr").rglob("notegate.pc"))
+
+
+def test_documentation_examples_and_completion(root):
+    """With its links; and an example is built as the guide says."""
+    doc = root / "usr" / "share" / "doc" / "notegate"
+    for page in ("README.md", "plugins/README.md", "backends/README.md", "api/guides/securing.md"):
+        assert (doc / page).read_text() == (SOURCE / page).read_text()
+    assert not [path for path in doc.rglob("*") if path.is_dir() and not list(path.iterdir())]
+    for name in ("hello", "ram"):
+        run("cc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{root / 'usr' / 'include'}", "-o", root / f"{name}.so", doc / "examples" / f"{name}.c")
+    completion = SOURCE / "packaging" / "completion"
+    share = root / "usr" / "share"
+    assert (share / "bash-completion/completions/notegate").read_text() == (completion / "notegate.bash").read_text()
+    assert (share / "zsh/vendor-completions/_notegate").read_text() == (completion / "_notegate").read_text()
+    assert (share / "man/man1/notegate.1.gz").is_file()
+
+
+def test_lintian_finds_no_error(package):
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", package], capture_output=True, text=True, timeout=RUN_SECONDS,
+                          check=False)
+    assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), f"{done.stdout}\n{done.stderr}"
+
+
+def test_the_units_are_what_systemd_knows(root, tmp_path):
+    """No line is unknown, and the service is open to little."""
+    for path in (root / "lib" / "systemd" / "system").iterdir():
+        text = path.read_text().replace("/usr/bin/", f"{root}/usr/bin/").replace("/usr/lib/notegate/", f"{root}/usr/lib/notegate/")
+        (tmp_path / path.name).write_text(text)
+    units = sorted(tmp_path.iterdir())
+    assert [path.name for path in units] == ["notegate-backup.service", "notegate-backup.timer", "notegate.service"]
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+    told = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
+    assert told == [], done.stderr
+    for unit in units:
+        if unit.suffix == ".service":
+            run("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unit)
 
 
 def test_what_it_asks_for(package):

@@ -74,6 +74,15 @@ static int take_record(void *user, const struct ng_record *record, struct buf *e
     return NG_OK;
 }
 
+static int take_file(void *user, const struct archive_file *file, struct buf *error)
+{
+    (void)user;
+    (void)error;
+    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == ARCHIVE_ROOT));
+    must(file->mode <= 0777);
+    return NG_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf archive;
@@ -93,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (archive.rc == NG_OK) {
         struct source source = {buf_str(&archive)};
-        const struct archive_sink sink = {take_collection, take_record, NULL};
+        const struct archive_sink sink = {take_collection, take_record, NULL, take_file};
         int rc = archive_read(get, &source, &sink, &counts, &error);
         must(rc == NG_OK || (rc == NG_EFAILED && error.len > 0));
     }

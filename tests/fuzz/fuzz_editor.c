@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_editor.c - a pattern, a NUL, the new text, a NUL, a file: the file editor's
- * regex_replace makes text of text within its limit, and its texts by lines hold for any bytes.
+ * regex_replace makes text of text within its limit, its texts by lines hold for any bytes, and
+ * a search across line ends finds what it looks for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "../../plugins/file_editor/file_editor_edit.c"
 #include "../../plugins/file_editor/file_editor_hint.c"
+#include "../../plugins/file_editor/file_editor_lines.c"
 #include "../../plugins/file_editor/file_editor_path.c"
 #include "../../plugins/file_editor/file_editor_regex.c"
 #include "../../plugins/file_editor/file_editor_text.c"
@@ -63,6 +65,27 @@ static void check_lines(struct ng_call *call, struct ng_str bytes)
          NG_OK);
 }
 
+/* What is found across line ends is what was looked for, and new text keeps its lines. */
+static void check_ends(struct ng_call *call, struct ng_str text, struct ng_str needle)
+{
+    struct ng_str folded = editor_folded(call, text, needle);
+    must(folded.data != NULL && folded.len <= text.len);
+    must(editor_unfolded(text, folded, folded.len) == text.len);
+    size_t hit = editor_find(folded, needle, 0);
+    if (hit == SIZE_MAX) {
+        return;
+    }
+    size_t at = editor_unfolded(text, folded, hit);
+    size_t behind = editor_unfolded(text, folded, hit + needle.len);
+    must(at <= behind && behind <= text.len);
+    struct ng_str old = str_make(text.data + at, behind - at);
+    struct ng_str same = editor_folded(call, old, needle);
+    must(folded.data == text.data ? str_equal(old, needle) : str_equal(same, needle));
+    /* What was there, put back without its CR, is what was there. */
+    struct ng_str put = editor_with_ends(call, needle, old, editor_is_crlf(text, behind));
+    must(put.data != NULL && str_equal(put, old));
+}
+
 static void replace(struct ng_call *call, struct editor_job *job, struct ng_str text)
 {
     struct regex regex = {.call = call, .job = job, .max = MADE_BYTES_MAX};
@@ -104,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_lines(&call->pub, rest);
     if (editor_not_text(rest) == NULL && str_utf8_valid(job.new_str)) {
         replace(&call->pub, &job, rest);
+        check_ends(&call->pub, rest, job.new_str);
     }
     call_unref(call);
     return 0;

@@ -27,7 +27,7 @@ static struct call *begin(struct gateway *gateway, struct ng_str key, struct ng_
     struct call *call = call_new(gateway);
     must(call != NULL);
     (void)call_set_caller(call, ng_str_of("fuzz"), ng_str_of("shared"), NG_ROLE_ADMIN,
-                          NG_MODE_AGENT);
+                          NG_MODE_AGENT, true);
     call->pub.tool = ng_str_of("t_echo");
     call->idempotency_key = key;
     must(json_parse(&call->arena, args, JSON_DEPTH_DEFAULT, &call->pub.args, &error) == NG_OK);

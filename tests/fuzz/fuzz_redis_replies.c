@@ -183,7 +183,7 @@ static int ask_for(char what, struct redis *redis, struct ng_call *call)
     case 'L':
         return redis_journal.checkpoint_list(redis, call, space, look_at_row, NULL);
     case 'E':
-        return redis_journal.deliver(redis, call, &entry, 1);
+        return redis_journal.deliver(redis, call, (const struct ng_entry *[]){&entry}, 1);
     default:
         return redis_journal.health(redis, call);
     }

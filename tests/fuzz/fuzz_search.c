@@ -51,13 +51,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     uint64_t rows = 0;
     uint64_t total = 0;
+    struct ng_query query = {.size = sizeof(query),
+                             .collection = ng_str_of("things"),
+                             .space = ng_str_of("team"),
+                             .limit = 10,
+                             .want_total = true};
     struct ng_search search = {
         .size = sizeof(search),
-        .query = {.size = sizeof(search.query),
-                  .collection = ng_str_of("things"),
-                  .space = ng_str_of("team"),
-                  .limit = 10,
-                  .want_total = true},
+        .query = &query,
         .text = text,
         .snippet_chars = 20,
     };

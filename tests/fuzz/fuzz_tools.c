@@ -158,7 +158,7 @@ static struct call *begin_call(void)
     struct call *call = call_new(whole.gateway);
     must(call != NULL);
     must(call_set_caller(call, ng_str_of("fuzz"), ng_str_of(space), NG_ROLE_ADMIN,
-                         NG_MODE_AGENT) == NG_OK);
+                         NG_MODE_AGENT, true) == NG_OK);
     return call;
 }
 

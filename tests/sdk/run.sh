@@ -31,6 +31,10 @@ export PKG_CONFIG_PATH
 [ "$(pkg-config --variable=prefix notegate)" = "$prefix" ] || fail "notegate.pc has another prefix than the installation"
 flags=$(pkg-config --cflags notegate)
 [ -f "$prefix/share/man/man1/notegate.1" ] || fail "the man page is not installed"
+for installed in README.md api/guides/securing.md plugins/README.md backends/README.md examples/hello.c examples/ram.c; do
+    [ -f "$prefix/share/doc/notegate/$installed" ] || fail "$installed is not installed"
+done
+[ -f "$prefix/share/bash-completion/completions/notegate" ] || fail "the completion is not installed"
 [ -n "$(pkg-config --variable=plugindir notegate)" ] || fail "notegate.pc has no plugindir"
 [ -n "$(pkg-config --variable=backenddir notegate)" ] || fail "notegate.pc has no backenddir"
 [ -z "$(pkg-config --libs notegate)" ] || fail "notegate.pc links something: modules must not"
@@ -111,6 +115,30 @@ status=0
 run call hello name=a-name-that-is-much-too-long-to-be-greeted-at-all >"$work/out.txt" 2>&1 || status=$?
 [ "$status" = 1 ] || fail "a tool error must exit with 1, it was $status"
 grep -q "at most 40 are allowed" "$work/out.txt" || fail "the plugin's own sentence is missing"
+
+# ---- a backend, built as its guide says, keeps what the contract asks for ----
+# shellcheck disable=SC2086
+$cc $strict -shared -fPIC $flags -o "$work/ram.so" "$source"/tests/sdk/backend_example/*.c || fail "the example backend does not build"
+"$notegate" test-backend "$work/ram.so" >"$work/contract.txt" 2>&1 || {
+    cat "$work/contract.txt" >&2
+    fail "the example backend does not pass the contract suite"
+}
+grep -q "^skipped  documents: queries: test_search$" "$work/contract.txt" || fail "test-backend does not skip what is not offered"
+grep -q "search() is not offered" "$work/contract.txt" || fail "test-backend does not name the member that is not offered"
+# One that loses history, crashes on a condition and never answers is told so, case by case.
+sed -e 's/found->doc.revision != revision)/found->doc.revision > revision + 1)/' "$source/tests/sdk/backend_example/ram.c" >"$work/ram.c"
+sed -e 's/^static bool term_holds(.*/#include <stdlib.h>\n&/' -e 's/    bool any = false;.*/    bool any = false;\n    abort();/' \
+    "$source/tests/sdk/backend_example/ram_query.c" >"$work/ram_query.c"
+cp "$source/tests/sdk/backend_example/ram.h" "$work/"
+# shellcheck disable=SC2086
+$cc -shared -fPIC $flags -I "$work" -o "$work/bad.so" "$work/ram.c" "$work/ram_query.c" || fail "the broken backend does not build"
+status=0
+"$notegate" test-backend "$work/bad.so" >"$work/contract.txt" 2>&1 || status=$?
+[ "$status" = 1 ] || fail "test-backend must exit with 1 where a case fails, it was $status"
+grep -q "^FAILED   documents: queries: test_terms (Aborted)$" "$work/contract.txt" || fail "test-backend does not tell of a crash"
+grep -q "^FAILED   documents: test_every_revision$" "$work/contract.txt" || fail "test-backend misses a revision that is another"
+grep -q "^ok       documents: test_conditions$" "$work/contract.txt" || fail "test-backend fails what holds"
+[ -x "$prefix/lib/notegate/notegate-contract" ] || fail "notegate-contract is not installed"
 
 # A module for another ABI is refused before any of its code runs.
 sed 's/^#define NG_ABI 1/#define NG_ABI 1\n#include <notegate\/abi.h>\n#undef NG_ABI\n#define NG_ABI 99/' \

@@ -61,7 +61,8 @@ static const char *set_of(const char *set, unsigned number, char ret[SET_BYTES])
 
 void fixture_load(struct fixture *fixture, const char *module_name, const char *const *sets)
 {
-    static const char *const folders[] = {NOTEGATE_MODULES "/backends", NULL};
+    char folder[SET_BYTES];
+    const char *const folders[] = {folder, NULL};
     const char *all[SETS_MAX + 1];
     char named[SETS_MAX + 1][SET_BYTES];
     char data_dir[300];
@@ -69,6 +70,7 @@ void fixture_load(struct fixture *fixture, const char *module_name, const char *
     size_t count = 0;
     unsigned number = atomic_fetch_add(&store_count, 1);
     const char *tmp = getenv("TMPDIR");
+    assert_int_equal(loader_default_folders(NG_KIND_DOCUMENTS, folder, sizeof(folder)), NG_OK);
     memset(fixture, 0, sizeof(*fixture));
     fixture->module_name = module_name;
     fixture->sets = sets;
@@ -85,9 +87,12 @@ void fixture_load(struct fixture *fixture, const char *module_name, const char *
     buf_init(&error, 65536);
     struct config_input input = {.no_file = true, .sets = all, .set_count = count};
     if (loader_open(folders, module_name, NG_KIND_DOCUMENTS, &fixture->module, &error) !=
-            NG_OK ||
-        config_load(&input, &fixture->config, &error) != NG_OK ||
-        config_declare(fixture->config, module_name, fixture->module->desc.documents.options,
+        NG_OK) {
+        fail_msg("the backend did not load: %s", buf_cstr(&error));
+    }
+    fixture->name = fixture->module->desc.documents.name;
+    if (config_load(&input, &fixture->config, &error) != NG_OK ||
+        config_declare(fixture->config, fixture->name, fixture->module->desc.documents.options,
                        fixture->module->desc.documents.option_count, sizeof(struct ng_option),
                        &error) != NG_OK) {
         fail_msg("the backend did not load: %s", buf_cstr(&error));
@@ -113,8 +118,7 @@ const char *fixture_error(struct fixture *fixture)
 int fixture_start(struct fixture *fixture)
 {
     return fixture->docs->open(fixture_call(fixture),
-                               config_view(fixture->config, fixture->module_name),
-                               &fixture->db);
+                               config_view(fixture->config, fixture->name), &fixture->db);
 }
 
 void fixture_declare(struct fixture *fixture)
@@ -254,13 +258,16 @@ int fixture_commit(struct fixture *fixture, struct change *changes, size_t count
 {
     struct ng_put *puts = calloc(count + 1, sizeof(*puts));
     struct ng_field_value *fields = calloc(8 * (count + 1), sizeof(*fields));
+    struct ng_put **list = calloc(count + 1, sizeof(*list));
     assert_non_null(puts);
+    assert_non_null(list);
     assert_non_null(fields);
     for (size_t i = 0; i < count; i++) {
         put_of(&changes[i], fields + 8 * i, &puts[i]);
+        list[i] = &puts[i];
     }
     struct ng_batch batch = {
-        .size = sizeof(batch), .puts = puts, .put_count = count, .answer = answer};
+        .size = sizeof(batch), .puts = list, .put_count = count, .answer = answer};
     struct waiter waiter = {.done = false};
     pthread_mutex_init(&waiter.lock, NULL);
     pthread_cond_init(&waiter.moved, NULL);
@@ -285,6 +292,7 @@ int fixture_commit(struct fixture *fixture, struct change *changes, size_t count
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.moved);
     free(fields);
+    free(list);
     free(puts);
     return rc;
 }
@@ -422,8 +430,19 @@ static void on_finding(void *user, const char *text)
     print_message("verify: %s\n", text);
 }
 
+void fixture_needs(bool offered, const char *member)
+{
+    if (!offered) {
+        print_message("%s() is not offered\n", member);
+        skip();
+    }
+}
+
 void expect_clean(struct fixture *fixture)
 {
+    if (fixture->inner->verify == NULL) {
+        return;
+    }
     size_t findings = 0;
     assert_int_equal(
         fixture->docs->verify(fixture->db, fixture_call(fixture), on_finding, &findings),

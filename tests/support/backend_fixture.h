@@ -23,6 +23,7 @@ struct fixture {
     const char *module_name; /* "sqlite" */
     const char *const *sets;
     struct module *module;
+    const char *name;                 /* the backend's own, which its keys begin with */
     const struct ng_documents *inner; /* the module's own */
     const struct ng_documents *docs;  /* or a wrapper of it */
     struct config *config;
@@ -98,7 +99,9 @@ void rows_done(struct rows *rows);
 int fixture_get(struct fixture *fixture, const char *id, uint64_t revision, struct rows *rows);
 /* Asserts that the newest is this. */
 void expect_doc(struct fixture *fixture, const char *id, uint64_t revision, const char *text);
-/* Asserts that verify() finds nothing. */
+/* Skips the rest of a case that needs an optional member, by name. */
+void fixture_needs(bool offered, const char *member);
+/* Asserts that verify() finds nothing, where it is offered. */
 void expect_clean(struct fixture *fixture);
 
 #endif

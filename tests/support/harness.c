@@ -75,7 +75,7 @@ static void harness_start(struct harness *harness)
     struct config *config = NULL;
     struct buf error;
     buf_init(&error, 65536);
-    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 1);
+    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 0);
     if (config_load(&input, &config, &error) != NG_OK ||
         gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
         fail_msg("the gateway did not open: %s", buf_cstr(&error));
@@ -180,7 +180,7 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
     struct call *call = call_new(harness->gateway);
     assert_non_null(call);
     (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
-                          NG_MODE_AGENT);
+                          NG_MODE_AGENT, true);
     call->tool_name = ng_str_of(tool);
     call->args_text = ng_str_of(args);
     call->done = waiter_done;
@@ -248,4 +248,17 @@ void expect_error(struct harness *harness, const char *tool, const char *args, c
     assert_string_equal(answer.code, code);
     assert_string_equal(answer.message, message);
     answer_free(&answer);
+}
+
+int harness_deliver(const struct ng_journal *journal, void *db, struct call *call,
+                    const struct ng_entry *entries, size_t count)
+{
+    const struct ng_entry **list = calloc(count + 1, sizeof(*list));
+    assert_non_null(list);
+    for (size_t i = 0; i < count; i++) {
+        list[i] = &entries[i];
+    }
+    int rc = journal->deliver(db, &call->pub, list, count);
+    free(list);
+    return rc;
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "gateway.h"
+#include "notegate/journal.h"
 
 struct harness {
     struct gateway *gateway;
@@ -50,6 +51,10 @@ struct answer harness_call(struct harness *harness, const char *tool, const char
 void answer_free(struct answer *answer);
 /* A call of its own for using core functions directly; call_unref() it. */
 struct call *harness_new_call(struct harness *harness);
+
+/* Delivers an array of entries to a journal. */
+int harness_deliver(const struct ng_journal *journal, void *db, struct call *call,
+                    const struct ng_entry *entries, size_t count);
 
 /* Calls and asserts the text (success) or code and message (failure). */
 void expect_text(struct harness *harness, const char *tool, const char *args, const char *text);

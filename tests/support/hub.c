@@ -8,7 +8,7 @@
 
 const struct hub_control *hub_load(void)
 {
-    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 1);
+    setenv("NOTEGATE_TEST_MODULES", NOTEGATE_MODULES, 0);
     void *module = dlopen(HUB_MODULE, RTLD_NOW | RTLD_LOCAL);
     const struct hub_control *control = module == NULL ? NULL : dlsym(module, "hub_control");
     if (control == NULL) {

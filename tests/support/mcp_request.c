@@ -35,6 +35,28 @@ static struct ng_str find_header(const struct mcp_http_request *request, const c
     return value;
 }
 
+static void all_headers(const struct mcp_http_request *request,
+                        void (*each)(void *user, struct ng_str name, struct ng_str value),
+                        void *user)
+{
+    const struct exchange *exchange = (const struct exchange *)(const void *)request;
+    const char *line = exchange->params;
+    while (line != NULL && *line != '\0') {
+        size_t len = strcspn(line, "\n");
+        size_t name = strcspn(line, ":");
+        each(user, str_make(line, name), str_make(line + name + 1, len - name - 1));
+        line += len + (line[len] == '\n' ? 1 : 0);
+    }
+}
+
+/* It lives until exchange_free() anyway. */
+static int keep_body(const struct mcp_http_request *request, struct call *call)
+{
+    (void)request;
+    (void)call;
+    return NG_OK;
+}
+
 static void exchange_done(struct mcp_http_response *response, void *user)
 {
     struct exchange *exchange = user;
@@ -57,6 +79,8 @@ void exchange_open(struct exchange *exchange, const struct auth_caller *caller,
     exchange->request.body = ng_str_of(body);
     exchange->request.caller = caller;
     exchange->request.header = find_header;
+    exchange->request.headers = all_headers;
+    exchange->request.keep = keep_body;
     exchange->request.on_loop = true;
     buf_init(&exchange->response.body, BODY_MAX);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "places.h"
 #include "timers.h"
 
 #define NG_TEXT(text)                                                                          \
@@ -308,7 +309,8 @@ struct gateway *test_gateway_open(const char *const *sets)
     gateway->lock_fd = -1;
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
-    if (gateway->metrics == NULL || gateway->registry == NULL) {
+    gateway->buffered = places_new();
+    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->buffered == NULL) {
         test_gateway_close(gateway);
         return NULL;
     }
@@ -333,6 +335,7 @@ void test_gateway_close(struct gateway *gateway)
         timers_free(gateway->timers);
     }
     registry_free(gateway->registry);
+    places_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     call_free_spares(gateway);

@@ -289,7 +289,8 @@ static int set_up(void **state)
     buf_init(&fixture->expected, TEXT_MAX);
     struct call *call = call_new(&fixture->gateway);
     assert_non_null(call);
-    struct archive_origin origin = {&fake_backend, &fixture->fake, known_notes, NULL};
+    struct archive_origin origin = {
+        .backend = &fake_backend, .db = &fixture->fake, .collection = known_notes};
     assert_int_equal(
         archive_write(&origin, call, TIME_MS, put_bytes, &fixture->archive, &counts), NG_OK);
     assert_int_equal(counts.documents, 3);
@@ -321,7 +322,7 @@ static int restore(struct fixture *fixture, struct ng_str bytes, size_t step, st
     struct archive_counts counts;
     struct reader reader = {bytes, 0, step};
     struct archive_source source = {get_bytes, rewind_bytes, &reader};
-    struct archive_origin into = {&fake_backend, &fixture->fake, NULL, NULL};
+    struct archive_origin into = {.backend = &fake_backend, .db = &fixture->fake};
     struct call *call = call_new(&fixture->gateway);
     assert_non_null(call);
     int rc = archive_restore(&into, call, &source, &counts, error);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gateway.h"
@@ -241,19 +242,53 @@ static void test_empty_files(void **state)
     }
 }
 
+static void load_usual(const char *const *variables, struct config **ret)
+{
+    struct buf error;
+    struct config_input input = {0};
+    buf_init(&error, 4096);
+    memcpy(&input.environ, &variables, sizeof(input.environ));
+    assert_int_equal(config_load(&input, ret, &error), NG_OK);
+    buf_done(&error);
+}
+
 static void test_usual_file(void **state)
 {
     (void)state;
     struct config *config = NULL;
     struct buf error;
     struct config_input input = {0};
-    buf_init(&error, 4096);
-    write_file("notegate.yaml", "timezone: X\n", 12);
-    assert_int_equal(config_load(&input, &config, &error), NG_OK);
+    char base[128];
+    char home[128];
+    char file[256];
+    (void)snprintf(base, sizeof(base), "XDG_CONFIG_HOME=%s/xdg", folder);
+    (void)snprintf(home, sizeof(home), "HOME=%s", folder);
+    const char *const both[] = {base, home, NULL};
+    const char *const only_home[] = {"XDG_CONFIG_HOME=xdg", home, NULL};
+    assert_int_equal(mkdir("xdg", 0700) + mkdir("xdg/notegate", 0700), 0);
+    assert_int_equal(mkdir(".config", 0700) + mkdir(".config/notegate", 0700), 0);
+    write_file("notegate.yaml", "timezone: here\n", 15);
+    write_file("xdg/notegate/notegate.yaml", "timezone: X\n", 12);
+    write_file(".config/notegate/notegate.yaml", "timezone: H\n", 12);
+    load_usual(both, &config);
     expect(config, "timezone", "X");
-    assert_string_equal(config_file(config), "notegate.yaml");
+    (void)snprintf(file, sizeof(file), "%s/xdg/notegate/notegate.yaml", folder);
+    assert_string_equal(config_file(config), file);
     config_free(config);
+    /* One that is no whole path does not count. */
+    load_usual(only_home, &config);
+    expect(config, "timezone", "H");
+    config_free(config);
+    /* That of the current folder is never read. */
+    assert_int_equal(unlink("xdg/notegate/notegate.yaml"), 0);
+    assert_int_equal(unlink(".config/notegate/notegate.yaml"), 0);
+    load_usual(both, &config);
+    assert_false(str_is(config_text(config, "timezone"), "here"));
+    config_free(config);
+    assert_int_equal(rmdir("xdg/notegate") + rmdir("xdg"), 0);
+    assert_int_equal(rmdir(".config/notegate") + rmdir(".config"), 0);
     assert_int_equal(unlink("notegate.yaml"), 0);
+    buf_init(&error, 4096);
     input.file = "not-there.yaml";
     assert_int_equal(config_load(&input, &config, &error), NG_EINVAL);
     assert_string_equal(buf_cstr(&error),

@@ -29,7 +29,9 @@ static void test_declare(void **state)
     assert_int_equal(config_int(config, "mod.timeout"), 5000);
     option.name = "body";
     assert_int_equal(
-        declare(config, "limits", &option, "the key `limits.body` is declared by two modules"),
+        declare(config, "limits", &option,
+                "a module cannot be called `limits`: `limits.body` is a key of the "
+                "gateway's own configuration"),
         NG_EINVAL);
     option.name = "Body";
     assert_int_equal(declare(config, "mod", &option,

@@ -109,7 +109,8 @@ static void test_bad_files(void **state)
     refused_file("? [a]\n: b\n", FILE_NAME ":1: a key must be plain text");
     refused_file("'': b\n", FILE_NAME ":1: a key is empty or holds a NUL");
     refused_file("listen: \"a\\0b\"\n", FILE_NAME ":1: the value holds a NUL");
-    refused_file("roots: [[a]]\n", FILE_NAME ":1: the elements of a list are plain values");
+    refused_file("roots: [[a]]\n", FILE_NAME
+                 ":1: the elements of a list are plain values (JSON is written in quotes)");
     refused_file("a: &x {listen: b}\n<<: *x\n",
                  FILE_NAME ":2: `<<` (merging) is not read here: write the keys out");
     refused_file("a: &a\n  b: *a\n", FILE_NAME ":1: nested too deep");

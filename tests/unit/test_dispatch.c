@@ -3,6 +3,7 @@
  * the end. */
 #include "test_dispatch_rig.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "idem.h"
@@ -80,7 +81,7 @@ static void test_refusals(void **state)
     call_unref(call);
     call = job_new(&harness, &job, "a", "d_echo", "{}");
     assert_int_equal(call_set_caller(call, ng_str_of("a"), ng_str_of("other"), NG_ROLE_WRITER,
-                                     NG_MODE_AGENT),
+                                     NG_MODE_AGENT, true),
                      NG_OK);
     assert_int_equal(call_allow_spaces(call, &only, 1, false), NG_OK);
     job_start(&job);
@@ -104,6 +105,56 @@ static void test_answers(void **state)
            "INTERNAL");
     run_as(&harness, NG_ROLE_ADMIN, NG_MODE_AGENT, "d_big", "{\"bytes\":1000}", "ok");
     run_as(&harness, NG_ROLE_ADMIN, NG_MODE_AGENT, "d_big", "{\"bytes\":1001}", "TOO_LARGE");
+    harness_close(&harness);
+}
+
+/* The answer of a call that changes something: never a failure for its size. */
+static void expect_grown(struct harness *harness, const char *tool, const char *args,
+                         const char *has, bool is_json, size_t part_count)
+{
+    struct job job;
+    size_t parts = 0;
+    size_t size = 0;
+    job_new(harness, &job, "a", tool, args);
+    job_start(&job);
+    const struct result *result = job_wait(&job);
+    char *text = strndup(result->text.data, result->text.len);
+    assert_non_null(text);
+    if (strstr(text, has) == NULL) {
+        print_error("%s %s: %s\n", tool, args, text);
+    }
+    assert_non_null(strstr(text, has));
+    assert_int_equal(result->is_json, is_json);
+    size = result->text.len;
+    for (const struct part *part = result->parts; part != NULL; part = part->next) {
+        size += part->kind == PART_TEXT ? 0 : part->data.len;
+        parts++;
+    }
+    assert_true(size <= 1000);
+    assert_int_equal(parts, part_count);
+    free(text);
+    job_expect(&job, "ok");
+}
+
+static void test_answers_of_changes(void **state)
+{
+    static const char *const sets[] = {"plugins=", "documents=memory", "limits.result=1000",
+                                       NULL};
+    static const char left_out[] = "limits.result allows 1000";
+    struct harness harness;
+    (void)state;
+    open_probe(&harness, sets);
+    expect_grown(&harness, "d_grow", "{\"bytes\":1000}", "x", false, 0);
+    expect_grown(&harness, "d_grow", "{\"bytes\":1001}", left_out, false, 0);
+    expect_grown(&harness, "d_grow", "{\"bytes\":100000}", "It is done", false, 0);
+    expect_grown(&harness, "d_grow", "{\"bytes\":990,\"kind\":\"part\"}", "x", false, 1);
+    /* The part is left out, and the text has room for what is told of that. */
+    expect_grown(&harness, "d_grow", "{\"bytes\":995,\"kind\":\"part\"}", left_out, false, 0);
+    expect_grown(&harness, "d_grow", "{\"bytes\":9999,\"kind\":\"part\"}", left_out, false, 0);
+    /* An object stays one of the declared form. */
+    expect_grown(&harness, "d_grow_object", "{\"bytes\":5000}", "bytes left out", true, 0);
+    expect_grown(&harness, "d_grow_object", "{\"bytes\":5000,\"members\":500}", left_out, false,
+                 0);
     harness_close(&harness);
 }
 
@@ -231,10 +282,10 @@ static void test_start_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_answers),      cmocka_unit_test(test_asking),
-        cmocka_unit_test(test_repeats),      cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_start_writes),
+        cmocka_unit_test(test_ways),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_answers_of_changes),
+        cmocka_unit_test(test_asking),   cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_stopping), cmocka_unit_test(test_start_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

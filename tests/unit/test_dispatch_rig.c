@@ -248,6 +248,39 @@ static int big_run(void *self, struct ng_call *call, struct ng_str args)
     return ng_reply(call, (struct ng_str){text, bytes});
 }
 
+/* Changes something, and has more to say of it than fits: text or an object, and a part. */
+static int grow_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    int rc = big_run(self, call, args);
+    struct ng_str kind = ng_arg_text(call, "kind");
+    if (rc == NG_OK && str_is(kind, "part")) {
+        rc = call->host->reply_media(call, "image", "image/png", ng_str_of("0123456789"));
+    }
+    return rc;
+}
+
+static int grow_object_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    size_t bytes = (size_t)ng_arg_int(call, "bytes", 0);
+    char *text = ng_alloc(call, bytes);
+    (void)self;
+    (void)args;
+    assert_non_null(text);
+    memset(text, 'x', bytes);
+    struct ng_writer *writer = call->host->reply_json(call);
+    call->host->json_object(writer);
+    call->host->json_name(writer, "text");
+    call->host->json_string(writer, (struct ng_str){text, bytes});
+    for (int64_t i = 0; i < ng_arg_int(call, "members", 0); i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "m%d", (int)i);
+        call->host->json_name(writer, name);
+        call->host->json_int(writer, i);
+    }
+    call->host->json_end(writer);
+    return NG_OK;
+}
+
 static int shape_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;
@@ -351,6 +384,12 @@ static const struct ng_tool tools[] = {
      .space = NG_SPACE_SHARED},
     {.name = "d_ask", .summary = "s", .params = ANY, .run = ask_run, .effect = NG_EFFECT_READS},
     {.name = "d_big", .summary = "s", .params = ANY, .run = big_run, .effect = NG_EFFECT_READS},
+    {.name = "d_grow", .summary = "s", .params = ANY, .run = grow_run},
+    {.name = "d_grow_object",
+     .summary = "s",
+     .params = ANY,
+     .run = grow_object_run,
+     .result = "{\"type\":\"object\",\"required\":[\"text\"]}"},
     {.name = "d_shape",
      .summary = "s",
      .params = ANY,
@@ -382,6 +421,7 @@ static const struct ng_plugin plugin = {
     .threads = NG_THREADS_PARALLEL,
     .tools = tools,
     .tool_count = NG_COUNT(tools),
+    .uses = "probe_docs",
 };
 
 static const struct ng_tool serial_tools[] = {
@@ -404,6 +444,7 @@ static const struct ng_plugin serial_plugin = {
     .threads = NG_THREADS_SERIAL,
     .tools = serial_tools,
     .tool_count = NG_COUNT(serial_tools),
+    .uses = "probe_docs",
 };
 
 const struct ng_collection docs = {.name = "probe_docs"};
@@ -446,7 +487,7 @@ struct call *job_new(struct harness *harness, struct job *job, const char *agent
     job->call = call_new(harness->gateway);
     assert_non_null(job->call);
     assert_int_equal(call_set_caller(job->call, ng_str_of(agent), str_make(NULL, 0),
-                                     NG_ROLE_ADMIN, NG_MODE_AGENT),
+                                     NG_ROLE_ADMIN, NG_MODE_AGENT, true),
                      NG_OK);
     job->call->tool_name = ng_str_of(tool);
     job->call->args_text = ng_str_of(args);

@@ -58,7 +58,7 @@ static void test_never_blocks_a_loop(void **state)
     struct harness *harness = *state;
     struct call *call = harness_new_call(harness);
     struct files *files = harness->gateway->files;
-    struct ng_file file;
+    struct ng_file file = {.size = sizeof(file)};
     struct ng_file_list list = {.size = sizeof(list)};
     struct ng_file_edit change = {.size = sizeof(change)};
     struct ng_file_transfer transfer = {.size = sizeof(transfer)};
@@ -81,7 +81,7 @@ static void test_stat_and_read(void **state)
     char path[PATH_SIZE];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     put(harness, "f", "bytes");
     assert_int_equal(files_stat(files, call, in_root(harness, path, "f"), &file), NG_OK);
@@ -168,13 +168,20 @@ static void test_roots_of_other_spaces(void **state)
     char text[PATH_SIZE + 16];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    const struct files_own own = {.data_dir = harness->dir};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     struct ng_str shared = in_root(harness, path, "");
     (void)in_root(harness, secret, "secret");
     (void)snprintf(text, sizeof(text), "team:%s", secret);
+    /* A root that is named must be there. */
+    struct ng_str missing[] = {shared, ng_str_of(text)};
+    assert_int_equal(files_set_roots(files, call, missing, 2, &own), NG_ENOTFOUND);
+    assert_int_equal(access(secret, F_OK), -1);
+    call_reset_result(call);
+    assert_int_equal(mkdir(secret, 0700), 0);
     struct ng_str roots[] = {shared, ng_str_of(text)};
-    assert_int_equal(files_set_roots(files, call, roots, 2), NG_OK);
+    assert_int_equal(files_set_roots(files, call, roots, 2, &own), NG_OK);
     put(harness, "secret/f", "x");
     (void)in_root(harness, path, "link");
     assert_int_equal(symlink("secret/f", path), 0);
@@ -207,7 +214,7 @@ static void test_roots_of_other_spaces(void **state)
     (void)snprintf(text, sizeof(text), "team:%s", path);
     char inner[PATH_SIZE];
     struct ng_str nested[] = {ng_str_of(text), in_root(harness, inner, "secret")};
-    assert_int_equal(files_set_roots(files, call, nested, 2), NG_OK);
+    assert_int_equal(files_set_roots(files, call, nested, 2, &own), NG_OK);
     (void)in_root(harness, secret, "./secret/f");
     assert_int_equal(files_stat(files, call, ng_str_of(secret), &file), NG_OK);
     (void)in_root(harness, secret, "./none");
@@ -227,12 +234,13 @@ static void test_folders_of_a_plugin(void **state)
     struct call *mine = harness_new_call(harness);
     struct call *other = harness_new_call(harness);
     struct plugin owner = {.desc = {.name = "owner"}};
-    struct ng_file file = {0};
+    struct ng_file file = {.size = sizeof(file)};
     const struct ng_str *seen = NULL;
     mine->plugin = &owner;
     mine->may_block = true;
     other->may_block = true;
-    (void)snprintf(notes, sizeof(notes), "%s/notes", harness->dir);
+    const struct files_own own = {.data_dir = harness->dir};
+    (void)snprintf(notes, sizeof(notes), "%s/owner", harness->dir); /* a folder of its own */
     assert_int_equal(files_add_folder(files, mine, ng_str_of(notes)), NG_ENOTFOUND);
     assert_int_equal(access(notes, F_OK), -1);
     assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_EOUTSIDE);
@@ -261,7 +269,7 @@ static void test_folders_of_a_plugin(void **state)
     assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_OK);
     /* A reload keeps them. */
     struct ng_str root = in_root(harness, path, "");
-    assert_int_equal(files_set_roots(files, other, &root, 1), NG_OK);
+    assert_int_equal(files_set_roots(files, other, &root, 1, &own), NG_OK);
     assert_int_equal(files_stat(files, mine, ng_str_of(notes), &file), NG_OK);
     assert_int_equal(files_stat(files, other, ng_str_of(notes), &file), NG_EOUTSIDE);
     call_unref(mine);
@@ -330,14 +338,15 @@ static void test_root_behind_a_link(void **state)
     char through[PATH_SIZE + 8];
     struct files *files = harness->gateway->files;
     struct call *call = harness_new_call(harness);
-    struct ng_file file = {0};
+    const struct files_own own = {.data_dir = harness->dir};
+    struct ng_file file = {.size = sizeof(file)};
     call->may_block = true;
     (void)snprintf(link, sizeof(link), "%s/link", harness->dir);
     (void)in_root(harness, path, "");
     assert_int_equal(symlink(path, link), 0);
     put(harness, "f", "x");
     struct ng_str root = ng_str_of(link);
-    assert_int_equal(files_set_roots(files, call, &root, 1), NG_OK);
+    assert_int_equal(files_set_roots(files, call, &root, 1, &own), NG_OK);
     (void)snprintf(through, sizeof(through), "%s/f", link);
     assert_int_equal(files_stat(files, call, ng_str_of(through), &file), NG_OK);
     assert_true(str_is(file.real, in_root(harness, path, "f").data));

@@ -100,6 +100,38 @@ static void test_framing(void **state)
     }
 }
 
+static void test_proxies(void **state)
+{
+    static const struct {
+        const char *name, *found;
+    } cases[] = {
+        {"Via", "via"},
+        {"CF-Connecting-IP", "cf-connecting-ip"},
+        {"X-Forwarded", "x-forwarded..."},
+        {"x-forwarded-for", "x-forwarded..."},
+        {"X-Forwarde", NULL},
+        {"X-Original-Forwarded-For", "x-original-..."},
+        {"X-Original", NULL},
+        {"X-Envoy-External-Address", "x-envoy-..."},
+        {"Viae", NULL},
+        {"X-Real", NULL},
+        {"Client-IP", "client-ip"},
+        {"Host", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct http_headers headers = {0};
+        assert_int_equal(http_check_header(&headers, ng_str_of(cases[i].name),
+                                           ng_str_of("localhost"), &fault),
+                         NG_OK);
+        if (cases[i].found == NULL) {
+            assert_null(headers.proxied);
+        } else {
+            assert_string_equal(headers.proxied, cases[i].found);
+        }
+    }
+}
+
 static void test_content_type(void **state)
 {
     (void)state;
@@ -156,9 +188,10 @@ static void test_small_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_target),  cmocka_unit_test(test_query),
-        cmocka_unit_test(test_framing), cmocka_unit_test(test_content_type),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_small_values),
+        cmocka_unit_test(test_target),       cmocka_unit_test(test_query),
+        cmocka_unit_test(test_framing),      cmocka_unit_test(test_proxies),
+        cmocka_unit_test(test_content_type), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_small_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ static void source_closed(void *user)
     source->own = NULL;
 }
 
-static const struct http_stream_source source_of = {source_fill, source_closed};
+static const struct http_stream_source source_of = {.fill = source_fill,
+                                                    .closed = source_closed};
 
 static struct http_stream *make(struct source *source, bool keeps, struct key *key)
 {

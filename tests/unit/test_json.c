@@ -302,6 +302,16 @@ static void test_no_memory(void **state)
     buf_done(&text);
 }
 
+static size_t count_in_pieces(struct ng_str text, size_t size)
+{
+    struct json_counter counter = {0};
+    for (size_t at = 0; at < text.len; at += size) {
+        size_t len = text.len - at < size ? text.len - at : size;
+        json_count_piece(&counter, (struct ng_str){text.data + at, len});
+    }
+    return json_counted_values(&counter);
+}
+
 static void counts_values(void **state)
 {
     static const struct {
@@ -321,7 +331,9 @@ static void counts_values(void **state)
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        assert_int_equal(json_count_values(ng_str_of(cases[i].text)), cases[i].count);
+        for (size_t size = 1; size <= 64; size++) {
+            assert_int_equal(count_in_pieces(ng_str_of(cases[i].text), size), cases[i].count);
+        }
     }
 }
 

@@ -202,6 +202,7 @@ static void test_record(void **state)
     spec.rate = 2.5;
     spec.created_ms = NOW_MS;
     spec.expires_ms = NOW_MS + 1;
+    spec.run = true;
     struct key *key = key_new("abcdefgh2345", &spec, hash);
     buf_init(&json, KEY_JSON_MAX);
     assert_int_equal(key_write(key, &json), NG_OK);
@@ -218,6 +219,7 @@ static void test_record(void **state)
     assert_true(again->rate == 2.5);
     assert_int_equal(again->created_ms, NOW_MS);
     assert_int_equal(again->expires_ms, NOW_MS + 1);
+    assert_true(again->run);
     assert_false(atomic_load(&again->revoked));
     assert_memory_equal(again->hash, hash, sizeof(hash));
     /* What people see has no trace of the hash. */
@@ -233,6 +235,28 @@ static void test_record(void **state)
     buf_done(&json);
     key_unref(again);
     key_unref(key);
+}
+
+/* As the versions before the right wrote it: no code is run with it. */
+static void test_record_without_the_right(void **state)
+{
+    static const char *const before[] = {"", ",\"run\":false"};
+    struct buf json;
+    (void)state;
+    buf_init(&json, KEY_JSON_MAX);
+    for (size_t i = 0; i < NG_COUNT(before); i++) {
+        struct key *key = NULL;
+        buf_clear(&json);
+        (void)buf_printf(&json,
+                         "{\"agent\":\"a\",\"role\":\"admin\",\"mode\":\"agent\",\"spaces\":"
+                         "[\"s\"],\"tools\":[]%s,\"hash\":\"" HEX "\"}",
+                         before[i]);
+        struct ng_doc doc = doc_of("abcdefgh2345", buf_str(&json));
+        assert_int_equal(key_read(&doc, &key), NG_OK);
+        assert_false(key->run);
+        key_unref(key);
+    }
+    buf_done(&json);
 }
 
 static void test_bad_records(void **state)
@@ -252,6 +276,8 @@ static void test_bad_records(void **state)
         "\"hash\":\"" HEX "\"}",
         "{\"agent\":\"a\",\"role\":\"writer\",\"mode\":\"ask\",\"spaces\":[\"s\"],"
         "\"tools\":[],\"hash\":\"00\"}",
+        "{\"agent\":\"a\",\"role\":\"writer\",\"mode\":\"ask\",\"spaces\":[\"s\"],"
+        "\"tools\":[],\"run\":1,\"hash\":\"" HEX "\"}",
         "{\"agent\":\"a\",\"role\":\"writer\",\"mode\":\"ask\",\"spaces\":[\"s\"],"
         "\"tools\":[],\"expires\":\"x\",\"hash\":\"" HEX "\"}",
         "{\"agent\":\"a\",\"role\":\"writer\",\"mode\":\"ask\",\"spaces\":[\"s\"],"
@@ -326,9 +352,13 @@ static void test_specs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),   cmocka_unit_test(test_times),
-        cmocka_unit_test(test_rate),   cmocka_unit_test(test_life),
-        cmocka_unit_test(test_record), cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_record_without_the_right),
         cmocka_unit_test(test_specs),
     };
     log_set_level(NG_LOG_ERROR); /* thousands of keys come and go */

@@ -107,6 +107,24 @@ static void test_newer(void **state)
     loader_close(module);
 }
 
+static void test_needs(void **state)
+{
+    (void)state;
+    char message[1024];
+    (void)snprintf(message, sizeof(message),
+                   MODULES
+                   "/needs_more.so needs a newer gateway: it uses %zu bytes of struct "
+                   "ng_host, and notegate " NOTEGATE_VERSION
+                   " has %zu; update the gateway, or build it with this gateway's headers "
+                   "or with NG_NEEDS_HOST",
+                   sizeof(struct ng_host) + 16, sizeof(struct ng_host));
+    refused("needs_more", NG_KIND_PLUGIN, message);
+    refused("old_note", NG_KIND_PLUGIN,
+            MODULES
+            "/old_note.so was built with headers from before ABI 1 was settled: build it "
+            "again with this gateway's headers");
+}
+
 static void test_not_there(void **state)
 {
     (void)state;
@@ -411,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_older),
         cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_needs),
         cmocka_unit_test(test_not_there),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_faults),

@@ -100,6 +100,67 @@ static void test_text(void **state)
     free(text);
 }
 
+/* What somebody else chose does not look like a member, nor does it move a terminal. */
+static void test_forged(void **state)
+{
+    static const struct {
+        const char *value, *shown;
+    } cases[] = {
+        {"x@1 agent=root", "\"x@1 agent=root\""},
+        {"x@1,files:b", "\"x@1,files:b\""},
+        {"a\" b=\"c", "\"a\\\" b=\\\"c\""},
+        {"\xc2\x80|\xc2\x9b"
+         "31m|\xc2\x9f|\xc2\xa0",
+         "\"\\u0080|\\u009b31m|\\u009f|\xc2\xa0\""},
+        {"\xe2\x80\xa8|\xe2\x80\xa9|\xe2\x80\xae|\xe2\x80\xaf",
+         "\"\\u2028|\\u2029|\\u202e|\xe2\x80\xaf\""},
+        {"\xd8\x9c|\xe2\x80\x8e|\xe2\x80\x8f|\xe2\x81\xa6|\xe2\x81\xa9",
+         "\"\\u061c|\\u200e|\\u200f|\\u2066|\\u2069\""},
+        {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
+        {"\xc2\x9b\xff", "\"???\""},
+        {"\x1b[2J", "\"\\u001b[2J\""},
+        {"plain/path.txt@2", "plain/path.txt@2"},
+    };
+    (void)state;
+    log_set_format(LOG_TEXT);
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct log_record record;
+        struct catcher catcher;
+        char shown[64];
+        char wanted[256];
+        bool is_item = strchr(cases[i].value, ',') == NULL;
+        catch_begin(&catcher);
+        log_record_shown(shown, sizeof(shown), ng_str_of(cases[i].value));
+        log_record_begin(&record, LOG_AUDIT);
+        log_record_text(&record, "name", ng_str_of(cases[i].value));
+        log_record_list(&record, "changes");
+        log_record_change(&record, ng_str_of("files"), ng_str_of(cases[i].value), 2);
+        log_record_change(&record, ng_str_of("files"), ng_str_of("d"), 9);
+        log_record_list_end(&record);
+        log_record_end(&record, "did %s", shown);
+        char *text = caught(&catcher);
+        (void)snprintf(wanted, sizeof(wanted),
+                       " audit: did %s name=%s changes=files:%s@2,files:d@9\n",
+                       is_item ? cases[i].shown : cases[i].value,
+                       is_item ? cases[i].shown : cases[i].value, cases[i].shown);
+        if (strstr(text, wanted) == NULL) {
+            fail_msg("%s\nis not in\n%s", wanted, text);
+        }
+        free(text);
+    }
+    /* The sentence of any line as well. */
+    struct catcher catcher;
+    catch_begin(&catcher);
+    log_write(NG_LOG_INFO, "x", "a \xc2\x9b \xe2\x80\xae b");
+    char *text = caught(&catcher);
+    assert_non_null(strstr(text, "x: a \\u009b \\u202e b\n"));
+    free(text);
+    /* What does not fit is left out as a whole: no quote stays open. */
+    char small[4];
+    log_record_shown(small, sizeof(small), ng_str_of("a b"));
+    assert_string_equal(small, "...");
+}
+
 /* However much is put in, in whatever form: the line stays whole and says that it was cut. */
 static void test_too_much(void **state)
 {
@@ -258,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_forged),
         cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_queue_writes_everything_in_order),
         cmocka_unit_test(test_queue_with_a_full_pipe),

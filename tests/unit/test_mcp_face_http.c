@@ -3,9 +3,12 @@
  * cancelled. */
 #include "test_mcp_face_rig.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "dispatch.h"
 #include "str.h"
+#include "test_gateway.h"
 
 static int status_with(const char *content_type, const char *accept, const char **ret_type)
 {
@@ -117,12 +120,92 @@ static void calls_can_be_cancelled(void **state)
     }
 }
 
+/* More than an event loop parses; the rest of the message is at its end. */
+static char *large(const char *message)
+{
+    size_t size = DISPATCH_INLINE_BYTES + 1;
+    size_t len = strlen(message);
+    char *text = alloc_bytes(size + len + 1);
+    assert_non_null(text);
+    memset(text, ' ', size);
+    memcpy(text + size, message, len + 1);
+    return text;
+}
+
+static void large_messages_wait_for_a_worker(void **state)
+{
+    struct exchange held[4];
+    struct exchange exchange;
+    char id[MCP_HTTP_SESSION_MAX];
+    char *call = large(CALL("9", "t_echo", "{\"text\":\"late\"}"));
+    (void)state;
+    for (int i = 0; i < 4; i++) { /* this agent's half of the workers */
+        exchange_init(&held[i], CALL("1", "t_wait", "{}"));
+        exchange_start(&held[i]);
+    }
+    wait_waiting(4);
+    exchange_init(&exchange, call);
+    exchange_start(&exchange);
+    assert_false(exchange.done);
+    call_cancel(exchange.response.call); /* the client left */
+    test_tools_release(true);
+    exchange_wait(&exchange);
+    assert_int_equal(exchange.response.status, 503);
+    assert_non_null(strstr(exchange_text(&exchange), "before the message was read"));
+    exchange_free(&exchange);
+    for (int i = 0; i < 4; i++) {
+        exchange_wait(&held[i]);
+        exchange_free(&held[i]);
+    }
+    /* In a session leaving is not cancelling. */
+    open_session(id, "2025-11-25");
+    exchange_init(&exchange, call);
+    exchange.request.session_id = ng_str_of(id);
+    exchange_start(&exchange);
+    exchange_wait(&exchange);
+    assert_non_null(exchange.response.left);
+    assert_int_equal(exchange.response.status, 200);
+    assert_non_null(strstr(exchange_text(&exchange), "echo:late"));
+    exchange_free(&exchange);
+    free(call);
+}
+
+static void large_messages_are_messages(void **state)
+{
+    static const struct {
+        const char *text;
+        int status;
+        const char *part;
+    } cases[] = {
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", 200, "\"result\":{}"},
+        {"[" CALL("1", "t_echo", "{\"text\":\"a\"}") "," CALL("2", "t_echo",
+                                                              "{\"text\":\"b\"}") "]",
+         200, "echo:b"},
+        {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}", 202, ""},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"none\"}", 200, "-32601"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 202, ""},
+        {"[]", 400, "a batch must have a message"},
+        {"{", 400, "-32700"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+         "\"protocolVersion\":\"2025-11-25\"}}",
+         200, "serverInfo"},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        char *text = large(cases[i].text);
+        expect_part(text, cases[i].status, cases[i].part);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(media_types),
         TEST(other_http_methods),
         TEST(calls_can_be_cancelled),
+        TEST(large_messages_wait_for_a_worker),
+        TEST(large_messages_are_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,6 +383,31 @@ static void the_busy_stay_when_there_are_too_many(void **state)
     mcp_sessions_free(sessions);
 }
 
+/* Whatever number of keys it has; and of its sessions the one that was silent longest goes. */
+static void an_agent_has_half_of_the_sessions(void **state)
+{
+    struct mcp_sessions *sessions = NULL;
+    char owner[32];
+    (void)state;
+    assert_int_equal(mcp_sessions_new(60000, &sessions), NG_OK);
+    struct mcp_session *other = open_for(sessions, "greed k1");
+    struct mcp_session *busy = open_for(sessions, "greedy k0");
+    struct mcp_session *first = open_for(sessions, "greedy k0");
+    atomic_store(&busy->busy, 1);
+    for (size_t i = 0; i < MCP_SESSIONS_PER_AGENT_MAX; i++) {
+        (void)snprintf(owner, sizeof(owner), "greedy k%zu", i % 64);
+        mcp_session_unref(open_for(sessions, owner));
+    }
+    assert_int_equal(mcp_sessions_count(sessions), MCP_SESSIONS_PER_AGENT_MAX + 1);
+    assert_true(mcp_session_has_ended(first));
+    assert_false(mcp_session_has_ended(busy));
+    assert_false(mcp_session_has_ended(other));
+    mcp_session_unref(first);
+    mcp_session_unref(busy);
+    mcp_session_unref(other);
+    mcp_sessions_free(sessions);
+}
+
 static void sessions_are_bounded(void **state)
 {
     struct mcp_sessions *sessions = NULL;
@@ -432,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_busy_session_is_not_silent),
         cmocka_unit_test(a_session_ends_with_its_key),
         cmocka_unit_test(the_busy_stay_when_there_are_too_many),
+        cmocka_unit_test(an_agent_has_half_of_the_sessions),
         cmocka_unit_test(sessions_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,7 +263,7 @@ static void leaving_a_session_does_not_cancel(void **state)
     post_init(&post, session, CALL("1", "t_wait", PROGRESS));
     post_start(&post);
     post_wait(&post);
-    assert_null(post.response.call);
+    assert_non_null(post.response.left);
     wait_waiting(1);
     hang_up_post(&post);
     mcp_http_age(mcp, (int64_t)2 * 3600 * 1000); /* a call under way is no silence */
@@ -478,6 +478,42 @@ static void end_and_leave_at_once(void **state)
     }
 }
 
+/* A session's call goes on when its client leaves before anything was said; no stream is opened
+ * for somebody who is gone. */
+static void leaving_before_anything_was_said(void **state)
+{
+    struct post held[4];
+    struct post post;
+    char session[MCP_HTTP_SESSION_MAX];
+    (void)state;
+    open_session(INITIALIZE("2025-11-25"), session);
+    for (int i = 0; i < 4; i++) { /* the agent's half of the workers */
+        post_init(&held[i], NULL, CALL("1", "t_wait", ""));
+        post_start(&held[i]);
+    }
+    for (int i = 0; i < PATIENCE_MS && test_tools_waiting() < 4; i++) {
+        a_moment();
+    }
+    assert_int_equal(test_tools_waiting(), 4);
+    post_init(&post, session, CALL("2", "t_wait", PROGRESS));
+    post_start(&post);
+    assert_non_null(post.response.call);
+    assert_non_null(post.response.left);
+    post.response.left(post.response.left_user);
+    assert_false(atomic_load(&post.response.call->cancelled));
+    assert_false(atomic_load(&post.done));
+    test_tools_release(true);
+    post_wait(&post);
+    assert_int_equal(post.response.kind, MCP_HTTP_BODY);
+    assert_null(post.response.stream);
+    assert_int_equal(post.response.status, 200);
+    post_free(&post);
+    for (int i = 0; i < 4; i++) {
+        post_wait(&held[i]);
+        post_free(&held[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +525,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(leaving_a_plain_batch_cancels_all_of_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(leaving_a_session_does_not_cancel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaving_before_anything_was_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(silence_ends_a_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(asks_and_runs_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),

@@ -42,6 +42,26 @@ static void test_nobody_has_more_than_half(void **state)
     places_free(places); /* with places taken */
 }
 
+static void test_the_most(void **state)
+{
+    char name[4];
+    size_t len = 9;
+    (void)state;
+    struct places *places = places_new();
+    assert_int_equal(places_most(places, name, sizeof(name), &len), 0);
+    assert_int_equal(len, 0);
+    assert_int_equal(take(places, "ada", 10), NG_OK);
+    assert_int_equal(take(places, "bob", 10), NG_OK);
+    assert_int_equal(take(places, "bob", 10), NG_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(take(places, "a name that has no room", 10), NG_OK);
+    }
+    assert_int_equal(places_most(places, name, sizeof(name), &len), 2);
+    assert_int_equal(len, 3);
+    assert_memory_equal(name, "bob", 3);
+    places_free(places);
+}
+
 static void test_odd_and_none(void **state)
 {
     (void)state;
@@ -105,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_has_more_than_half),
+        cmocka_unit_test(test_the_most),
         cmocka_unit_test(test_odd_and_none),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_many_threads),

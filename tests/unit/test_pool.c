@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pool.c - lanes take turns, and one has at most half of the workers and of the queue. */
+/* test_pool.c - lanes take turns; one lane, and one group, has at most half of the workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,18 +53,25 @@ static void job_run(struct task *task)
     free(job);
 }
 
-static int submit(struct pool *pool, struct turnstile *turnstile, const char *who)
+static int submit_of(struct pool *pool, struct turnstile *turnstile, const char *who,
+                     struct pool_group *group)
 {
     struct job *job = calloc(1, sizeof(*job));
     assert_non_null(job);
     job->task.run = job_run;
     job->turnstile = turnstile;
     job->who = who[0];
+    job->task.group = group;
     int rc = pool_submit(pool, ng_str_of(who), &job->task);
     if (rc != NG_OK) {
         free(job);
     }
     return rc;
+}
+
+static int submit(struct pool *pool, struct turnstile *turnstile, const char *who)
+{
+    return submit_of(pool, turnstile, who, NULL);
 }
 
 static void await_waiting(struct turnstile *turnstile, unsigned count)
@@ -134,10 +141,45 @@ static void test_one_lane_has_half(void **state)
     metrics_free(metrics);
 }
 
+/* Two agents block a plugin's half of the workers; tasks of others pass them by, in the same
+ * lanes and resumed, and the plugin's own go on when one of its workers is free. */
+static void test_one_group_has_half(void **state)
+{
+    (void)state;
+    struct turnstile blocked = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                .moved = PTHREAD_COND_INITIALIZER};
+    struct turnstile others = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                               .moved = PTHREAD_COND_INITIALIZER};
+    struct metrics *metrics = metrics_new();
+    struct pool_group group = {0};
+    struct pool *pool = NULL;
+    assert_int_equal(pool_new(4, QUEUE, metrics, &pool), NG_OK);
+    assert_int_equal(submit_of(pool, &blocked, "a", &group), NG_OK);
+    assert_int_equal(submit_of(pool, &blocked, "b", &group), NG_OK);
+    await_waiting(&blocked, 2);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(submit_of(pool, &blocked, i % 2 == 0 ? "a" : "b", &group), NG_OK);
+    }
+    struct job *resumed = calloc(1, sizeof(*resumed));
+    assert_non_null(resumed);
+    *resumed = (struct job){{.run = job_run, .group = &group}, &blocked, 'r'};
+    pool_resume(pool, &resumed->task);
+    assert_int_equal(submit(pool, &others, "a"), NG_OK);
+    assert_int_equal(submit(pool, &others, "c"), NG_OK);
+    await_waiting(&others, 2);
+    await_waiting(&blocked, 2);
+    let(&others, 2, 1);
+    let(&blocked, 6, 1);
+    pool_free(pool);
+    assert_int_equal(group.running, 0);
+    metrics_free(metrics);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_lane_has_half),
+        cmocka_unit_test(test_one_group_has_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

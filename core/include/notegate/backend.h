@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* The value of a declared field, taken from the document's JSON by the core, so that no backend
- * parses JSON. A tag with several elements comes several times. */
+ * parses JSON. A tag with several elements comes several times. Never grows. */
 struct ng_field_value {
     struct ng_str name;
     enum ng_field_use use;
@@ -27,7 +27,7 @@ struct ng_field_value {
 };
 
 /* How a byte string came from the one of the revision before: `removed` bytes at `at` gave way
- * to `inserted`. Sizes in bytes. */
+ * to `inserted`. Sizes in bytes. Never grows. */
 struct ng_splice {
     uint64_t at;
     uint64_t removed;
@@ -37,7 +37,8 @@ struct ng_splice {
 /* In created_seq: the document exists, its created_seq stays what it is. */
 #define NG_SEQ_KEEP UINT64_MAX
 
-/* One document's next revision in a batch. Everything lent until done() was called. */
+/* One document's next revision in a batch. Everything lent until done() was called. Read by its
+ * size. */
 struct ng_put {
     size_t size;
     struct ng_key key;
@@ -71,7 +72,8 @@ struct ng_put {
     uint64_t base_ticket;
 };
 
-/* The answer of a call that came with an idempotency key; stored in the same commit. */
+/* The answer of a call that came with an idempotency key; stored in the same commit. Read by
+ * its size. */
 struct ng_answer {
     size_t size;
     struct ng_str scope;     /* agent, space and tool, and the caller's key: compared whole */
@@ -81,9 +83,10 @@ struct ng_answer {
     int64_t expires_ms;
 };
 
+/* What one commit() stores. Read by its size. */
 struct ng_batch {
     size_t size;
-    struct ng_put *puts; /* no two with one key */
+    struct ng_put *const *puts; /* no two with one key */
     size_t put_count; /* 0 with no answer: done() after everything queued before it is done */
     const struct ng_answer
         *answer;       /* or NULL. One with this scope that has not expired: NG_EKEYREUSED */
@@ -100,7 +103,7 @@ typedef void ng_done_fn(void *user, struct ng_batch *batch, int rc);
 
 /* One record of an export, in this order: documents' revisions (of one document, ascending),
  * events by seq, answers. Revisions that are no longer kept are simply absent; the first one
- * present is whole. */
+ * present is whole. Read by its size. */
 struct ng_record {
     size_t size;
     enum {
@@ -132,7 +135,8 @@ enum ng_documents_flags {
 /*
  * All functions may be called from many threads at once. `call` carries limits (deadline,
  * cancellation), memory and the error text: return ng_fail(call, NG_E..., "...") with one
- * sentence that names the file or server and the way out. Members up to `changes` are required.
+ * sentence that names the file or server and the way out. Members up to `answer` are required.
+ * Read by its size, which is in the module record.
  */
 struct ng_documents {
     const char *name; /* "sqlite" */
@@ -169,8 +173,8 @@ struct ng_documents {
     /* Events with seq > since, in order, at most limit. */
     int (*changes)(void *db, struct ng_call *call, uint64_t since, uint32_t limit,
                    ng_event_fn *event, void *user);
-    /* The stored answer of this scope, if it has not expired: copies into `ret` with
-     * ng_alloc(call). NG_ENOTFOUND: none. */
+    /* The stored answer of this scope, if it has not expired by host->now_ms(): its texts in
+     * memory of ng_alloc(call), given with ng_fill(ret, &answer). NG_ENOTFOUND: none. */
     int (*answer)(void *db, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
 
     /* Optional from here: NULL means "not offered". New members go last. */
@@ -178,7 +182,8 @@ struct ng_documents {
                   ng_row_fn *row, void *user, uint64_t *ret_total);
     /* NG_OK, or NG_E... with what is wrong. */
     int (*health)(void *db, struct ng_call *call);
-    /* Numbers for /metrics: name (notegate_store_<name>) and value. */
+    /* Numbers for /metrics: name (notegate_store_<name>) and value. A name that ends in
+     * "_total" counts since the start, as Prometheus has it; all others may fall. */
     void (*stats)(void *db, void (*stat)(void *user, const char *name, double value),
                   void *user);
     /* Upkeep that can wait: drop history older than `keep_ms` down to one revision a day (0:
@@ -216,7 +221,8 @@ struct ng_documents {
     NG_EXPORT_NOTE(NG_KIND_DOCUMENTS);                                                         \
     NG_EXTERN __attribute__((visibility("default"))) const struct ng_module ng_module;         \
     const struct ng_module ng_module = {                                                       \
-        NG_ABI, NG_KIND_DOCUMENTS, sizeof(backend), {sizeof(struct ng_option)}, &(backend),    \
+        NG_ABI,        NG_KIND_DOCUMENTS,          sizeof(backend),                            \
+        NG_NEEDS_HOST, {sizeof(struct ng_option)}, &(backend),                                 \
     }
 
 #ifdef __cplusplus

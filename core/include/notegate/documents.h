@@ -15,8 +15,20 @@
 extern "C" {
 #endif
 
-struct ng_value; /* a parsed JSON value, see json.h */
+struct ng_value; /* a parsed JSON value, read-only; enum ng_type says of which type */
 struct ng_call;
+struct ng_draft;
+
+enum ng_type {
+    NG_TYPE_ABSENT = 0,
+    NG_TYPE_NULL = 1,
+    NG_TYPE_FALSE = 2,
+    NG_TYPE_TRUE = 3,
+    NG_TYPE_NUMBER = 4,
+    NG_TYPE_STRING = 5,
+    NG_TYPE_ARRAY = 6,
+    NG_TYPE_OBJECT = 7
+};
 
 /* Longest names, in bytes. Longer ones are NG_EINVAL. */
 #define NG_COLLECTION_MAX 64
@@ -24,7 +36,7 @@ struct ng_call;
 #define NG_ID_MAX 65536
 
 /* What names a document. Collection: [a-z0-9_]+, declared by a plugin. Space: see struct
- * ng_caller. Id: any UTF-8 text, also "" and text with newlines or NUL. */
+ * ng_caller. Id: any UTF-8 text, also "" and text with newlines or NUL. Never grows. */
 struct ng_key {
     struct ng_str collection;
     struct ng_str space;
@@ -42,6 +54,7 @@ enum ng_field_use {
         4 /* a string; full-text search (the document's own text is searched as "text") */
 };
 
+/* Read by its size: that in field_size of its collection. */
 struct ng_field {
     const char *name;
     enum ng_field_use use;
@@ -55,18 +68,21 @@ enum ng_collection_flags {
     NG_COLLECTION_NO_HISTORY = 8   /* only the newest revision is kept */
 };
 
-/* Declared by the plugin that owns it; lives as long as the module. */
+/* Declared by the plugin that owns it; lives as long as the module. Read by its size, which is
+ * in the module record. */
 struct ng_collection {
     const char *name;
     uint32_t flags; /* enum ng_collection_flags */
     const struct ng_field *fields;
     size_t field_count;
-    size_t field_size; /* sizeof(struct ng_field); 0 is read as the size in ABI 1's first
-                          release */
+    size_t field_size; /* sizeof(struct ng_field): the step from one field to the next. Required
+                          where there are fields */
 };
 
-/* One revision of a document. Everything it points to is lent: for the call (ng_get) or for the
- * row callback. revision 0 = there is no such document, and has never been. */
+/* One revision of a document. Everything it points to is lent: for the call (host->get) or for
+ * the row callback. revision 0 = there is no such document, and has never been. Read by its
+ * size.
+ */
 struct ng_doc {
     size_t size;
     struct ng_key key;
@@ -102,7 +118,8 @@ enum ng_op {
 };
 
 /* A condition. field is a declared field, or one of the built-in ones: "id" (string), "created"
- * and "updated" (number, ms), "created_seq", "seq", "revision" (number), "author" (string). */
+ * and "updated" (number, ms), "created_seq", "seq", "revision" (number), "author" (string).
+ * Never grows. */
 struct ng_term {
     struct ng_str field;
     enum ng_op op;
@@ -115,6 +132,7 @@ struct ng_term {
 #define NG_TERMS_MAX 32
 #define NG_IN_MAX 256
 
+/* Which documents, in which order. Read by its size. */
 struct ng_query {
     size_t size;
     struct ng_str collection;
@@ -135,15 +153,15 @@ struct ng_query {
 
 /* Full-text search: words of `text` are matched in any order, each must occur (whole words,
  * case and accents folded, "quoted words" as a phrase, a trailing * matches a prefix). Nothing
- * in it is syntax that fails. */
+ * in it is syntax that fails. Read by its size. */
 struct ng_search {
     size_t size;
-    struct ng_query query; /* sort absent: by rank */
+    const struct ng_query *query; /* sort absent: by rank */
     struct ng_str text;
     uint32_t snippet_chars; /* 0: no snippet */
 };
 
-/* A row of the history of one document, newest first. */
+/* A part of the history of one document, newest first. Read by its size. */
 struct ng_range {
     size_t size;
     uint64_t from, to; /* revisions, inclusive; to 0: the newest */
@@ -152,7 +170,7 @@ struct ng_range {
     bool ascending;
 };
 
-/* One change, as the event feed tells it. Lent for the callback. */
+/* One change, as the event feed tells it. Lent for the callback. Read by its size. */
 struct ng_event {
     size_t size;
     uint64_t seq; /* rises; has no gap that later fills */
@@ -162,10 +180,42 @@ struct ng_event {
     struct ng_str agent;
     struct ng_str tool;
     struct ng_str action;
-    struct ng_str data; /* JSON object the plugin added (ng_draft_event), or {NULL, 0} */
+    struct ng_str data; /* JSON object the plugin added (host->draft_event), or {NULL, 0} */
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);
+
+/* ---- changes of documents ---- */
+
+/*
+ * Makes the next state of a document from the present one (revision 0 or deleted: there is
+ * none). Runs under the document's lock, against the newest state, committed or queued, and
+ * must be quick and free of I/O. It may run again later, on another thread, after the tool
+ * returned (another gateway changed the document meanwhile): `user` lies in call memory, and
+ * replies made in it are taken back before it runs again. The next state begins as a copy of
+ * the present one; without a draft call nothing is changed and no revision is made. Not NG_OK:
+ * nothing of the whole change is stored, and the call fails with it.
+ */
+typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user);
+
+/* A change of one document. Read by its size. */
+struct ng_change {
+    size_t size;
+    struct ng_key key;
+    ng_change_fn *fn;
+    void *user;
+    const char
+        *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
+    bool has_expected;          /* compare-and-swap: */
+    bool is_new;                /* the id was just made by chance: it is not looked for first.
+                                   Where it is taken nevertheless the change is NG_ECONFLICT */
+    uint64_t expected_revision; /* the present revision must be this (0: not there), else
+                                   NG_ECONFLICT */
+};
+
+/* Documents that one change may touch. */
+#define NG_CHANGES_MAX 64
 
 #ifdef __cplusplus
 }

@@ -41,11 +41,13 @@
       "not an answer: what was asked may block and this thread must not; return it, and the "  \
       "gateway runs the tool again on a worker")                                               \
     X(NG_EINPUT, -25, "INPUT_REQUIRED", 500,                                                   \
-      "not an answer: the user was asked; return it, and the tool runs again with the answer")
+      "not an answer: the user was asked; return it, and the tool runs again with the answer") \
+    X(NG_ERUN, -26, "RUN_FORBIDDEN", 403, "the caller has no right to run code")
 
 enum ng_error {
     NG_OK = 0,
-    /* Started; the answer comes later, through the commit waited for or through ng_finish(). */
+    /* Started; the answer comes later, through the commit waited for or through host->finish.
+     */
     NG_PENDING = 1,
 #define NG_ERROR_ENUM(symbol, value, name, status, text) symbol = value,
     NG_ERROR_MAP(NG_ERROR_ENUM)

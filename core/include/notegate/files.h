@@ -36,7 +36,8 @@ enum ng_file_type {
 
 /* A file as it was found. Lent for the call. file_stat answers NG_OK for what is not there
  * (NG_FILE_NONE); file_read and file_stream fail: NG_ENOTFOUND, or NG_EFAILED for what is no
- * regular file. The revision of a stream is known only where it was read to its end. */
+ * regular file. The revision of a stream is known only where it was read to its end. Read by
+ * its size: set `size` before you give one to be filled. */
 struct ng_file {
     size_t size;
     enum ng_file_type
@@ -44,7 +45,7 @@ struct ng_file {
     struct ng_str path;  /* as the caller gave it */
     struct ng_str real;  /* absolute path of the real file, links resolved: its identity */
     struct ng_str space; /* of the root it is in */
-    struct ng_str data;  /* the bytes; {NULL, 0} from ng_file_stat */
+    struct ng_str data;  /* the bytes; {NULL, 0} from file_stat */
     struct ng_str
         revision; /* hash of the bytes, 32 hex digits; {NULL, 0} where not read or not there */
     uint64_t bytes;
@@ -53,8 +54,8 @@ struct ng_file {
 };
 
 /*
- * Makes the next content from the present one: sets it with ng_draft_text() or
- * ng_draft_splice(), and replies. No draft call: nothing is written, the reply stands. May run
+ * Makes the next content from the present one: sets it with host->draft_text or
+ * host->draft_splice, and replies. No draft call: nothing is written, the reply stands. May run
  * more than once (another program saved meanwhile), on another thread than the tool, after the
  * tool has returned: `user` lies in call memory. Not NG_OK: nothing is written and the call
  * fails with it; but NG_EWOULDBLOCK means "another program seems to be in the middle of writing
@@ -64,6 +65,7 @@ struct ng_file {
 typedef int ng_file_fn(struct ng_call *call, const struct ng_file *present,
                        struct ng_draft *next, void *user);
 
+/* A change of one file. Read by its size. */
 struct ng_file_edit {
     size_t size;
     struct ng_str path;
@@ -80,7 +82,7 @@ struct ng_file_edit {
     int exists_code;        /* `create` and it is there: 0 = NG_ECONFLICT, or a plugin's own */
 };
 
-/* An entry of a listing. name: path relative to the listed folder. */
+/* An entry of a listing. name: path relative to the listed folder. Read by its size. */
 struct ng_file_entry {
     size_t size;
     struct ng_str name;
@@ -95,6 +97,7 @@ struct ng_file_entry {
 typedef int ng_entry_fn(void *user, const struct ng_file_entry *entry);
 typedef int ng_chunk_fn(void *user, struct ng_str chunk);
 
+/* What of a folder is listed. Read by its size. */
 struct ng_file_list {
     size_t size;
     struct ng_str path;
@@ -110,7 +113,7 @@ struct ng_file_list {
 
 /* Copies or moves a file inside the roots, never over another, missing parents made, mode kept.
  * Undoable; undo history follows a move. `replied` runs when it is clear that it will be done,
- * to reply; NULL: none. */
+ * to reply; NULL: none. Read by its size. */
 struct ng_file_transfer {
     size_t size;
     struct ng_str from;
@@ -134,7 +137,7 @@ typedef int ng_undo_fn(struct ng_call *call, enum ng_undo_kind kind, const struc
 
 /* Takes the last change that a tool made back. NG_ENOTFOUND with the file missing; NG_ECONFLICT
  * where the file is not what that change left (nothing is touched); NG_EFAILED where there is
- * no history. */
+ * no history. Read by its size. */
 struct ng_file_undo {
     size_t size;
     struct ng_str path;

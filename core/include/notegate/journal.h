@@ -30,7 +30,7 @@ enum ng_entry_kind {
         2 /* a message, thought or tool output: in the day's list and recallable */
 };
 
-/* One entry of the journal. */
+/* One entry of the journal. Read by its size. */
 struct ng_entry {
     size_t size;
     enum ng_entry_kind kind;
@@ -53,6 +53,7 @@ struct ng_entry {
 
 typedef int ng_entry_row_fn(void *user, const struct ng_entry *entry);
 
+/* Which memories. Read by its size. */
 struct ng_recall {
     size_t size;
     struct ng_str space;
@@ -64,6 +65,7 @@ struct ng_recall {
     uint32_t limit;
 };
 
+/* Which day's entries. Read by its size. */
 struct ng_timeline {
     size_t size;
     struct ng_str space;
@@ -72,8 +74,10 @@ struct ng_timeline {
     uint32_t limit;
 };
 
-/* All functions may block and come from workers, from many threads at once. */
+/* All functions may block and come from workers, from many threads at once. Read by its size:
+ * of a module that in its record, of the table that plugins get `size`. */
 struct ng_journal {
+    size_t size;      /* of the table that plugins get; modules may leave it 0 */
     const char *name; /* "redis" */
     const char *version;
     const struct ng_option *options;
@@ -83,7 +87,7 @@ struct ng_journal {
     void (*close)(void *journal); /* NULL is a no-op */
     /* Stores the entries in order, all or (with an error) a beginning of them; one that is
      * there is skipped. */
-    int (*deliver)(void *journal, struct ng_call *call, const struct ng_entry *entries,
+    int (*deliver)(void *journal, struct ng_call *call, const struct ng_entry *const *entries,
                    size_t count);
     int (*timeline)(void *journal, struct ng_call *call, const struct ng_timeline *timeline,
                     ng_entry_row_fn *row, void *user); /* newest first */
@@ -132,8 +136,14 @@ struct ng_journal {
 #define NG_EXPORT_JOURNAL(backend)                                                             \
     NG_EXPORT_NOTE(NG_KIND_JOURNAL);                                                           \
     NG_EXTERN __attribute__((visibility("default"))) const struct ng_module ng_module;         \
-    const struct ng_module ng_module = {                                                       \
-        NG_ABI, NG_KIND_JOURNAL, sizeof(backend), {sizeof(struct ng_option)}, &(backend),      \
+    const struct ng_module ng_module =                                                         \
+        {                                                                                      \
+            NG_ABI,                                                                            \
+            NG_KIND_JOURNAL,                                                                   \
+            sizeof(backend),                                                                   \
+            NG_NEEDS_HOST,                                                                     \
+            {sizeof(struct ng_option)},                                                        \
+            &(backend),                                                                        \
     }
 
 #ifdef __cplusplus

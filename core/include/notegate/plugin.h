@@ -37,15 +37,14 @@ struct ng_recall;
 struct ng_timeline;
 struct ng_journal;
 
-/* ---- who is calling
- * ---------------------------------------------------------------------------- */
+/* ---- who is calling ---- */
 
 enum ng_role { NG_ROLE_READER = 1, NG_ROLE_WRITER = 2, NG_ROLE_ADMIN = 3 };
 
 /* What the caller's client lets its model do, from least to most. */
 enum ng_mode { NG_MODE_ASK = 1, NG_MODE_EDIT = 2, NG_MODE_AGENT = 3 };
 
-/* Set by the server only, never from arguments. Lent for the call. */
+/* Set by the server only, never from arguments. Lent for the call. Read by its size. */
 struct ng_caller {
     size_t size;
     struct ng_str agent; /* [A-Za-z0-9._@-]{1,64} */
@@ -61,12 +60,13 @@ struct ng_caller {
     bool all_spaces; /* admin */
     struct ng_str request_id;
     struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
+    bool run; /* may run code (NG_EFFECT_RUNS). A tool that runs code only for some arguments
+                 fails those calls with NG_ERUN where this is false */
 };
 
-/* ---- a call
- * ------------------------------------------------------------------------------------ */
+/* ---- a call ---- */
 
-/* This struct never grows; everything else about a call is asked of the host. */
+/* Never grows; everything else about a call is asked of the host. */
 struct ng_call {
     const struct ng_host *host;
     const struct ng_caller *caller;
@@ -75,54 +75,7 @@ struct ng_call {
     struct ng_str tool; /* name of the tool; "" in start(), open() and background work */
 };
 
-/* ---- JSON values (parsed, read-only)
- * ------------------------------------------------------------ */
-
-enum ng_type {
-    NG_TYPE_ABSENT = 0,
-    NG_TYPE_NULL = 1,
-    NG_TYPE_FALSE = 2,
-    NG_TYPE_TRUE = 3,
-    NG_TYPE_NUMBER = 4,
-    NG_TYPE_STRING = 5,
-    NG_TYPE_ARRAY = 6,
-    NG_TYPE_OBJECT = 7
-};
-
-/* ---- changes of documents
- * ----------------------------------------------------------------------- */
-
-/*
- * Makes the next state of a document from the present one (revision 0 or deleted: there is
- * none). Runs under the document's lock, against the newest state, committed or queued, and
- * must be quick and free of I/O. It may run again later, on another thread, after the tool
- * returned (another gateway changed the document meanwhile): `user` lies in call memory, and
- * replies made in it are taken back before it runs again. The next state begins as a copy of
- * the present one; without a draft call nothing is changed and no revision is made. Not NG_OK:
- * nothing of the whole change is stored, and the call fails with it.
- */
-typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user);
-
-struct ng_change {
-    size_t size;
-    struct ng_key key;
-    ng_change_fn *fn;
-    void *user;
-    const char
-        *action; /* of the event; NULL: "created", "updated" or "deleted", as it turns out */
-    bool has_expected;          /* compare-and-swap: */
-    bool is_new;                /* the id was just made by chance: it is not looked for first.
-                                   Where it is taken nevertheless the change is NG_ECONFLICT */
-    uint64_t expected_revision; /* the present revision must be this (0: not there), else
-                                   NG_ECONFLICT */
-};
-
-/* Documents that one change may touch. */
-#define NG_CHANGES_MAX 64
-
-/* ---- asking, running, listing
- * -------------------------------------------------------------------- */
+/* ---- asking, running, listing ---- */
 
 enum ng_ask_kind {
     NG_ASK_FORM = 1,  /* elicitation: request = JSON of elicitation/create params */
@@ -143,13 +96,13 @@ typedef void ng_changed_fn(void *user, int rc);
 /* How a call ended; the sentence is lent. */
 typedef void ng_ended_fn(void *user, int rc, struct ng_str message);
 
-/* ---- the services of the gateway
- * ------------------------------------------------------------------ */
+/* ---- the services of the gateway ---- */
 
 /*
- * Append-only; `size` tells how much of it this gateway has. Unless a line says otherwise a
- * function may be called from any thread for as long as the call lives, and one call is used by
- * one thread at a time. Authors use the inline functions below, which read better.
+ * Read by its size, which is how much of it this gateway has (see NG_NEEDS_HOST). Unless a line
+ * says otherwise a function may be called from any thread for as long as the call lives, and
+ * one call is used by one thread at a time. Authors use the inline functions below, which read
+ * better.
  */
 struct ng_host {
     size_t size;
@@ -198,7 +151,7 @@ struct ng_host {
 
     /* Asks the user or the client's model. The answer to `key`, an object, or NULL: then return
      * NG_EINPUT, and the tool runs again from its beginning with the answer. *ret_state: what
-     * ng_ask_state kept, or absent. */
+     * ask_state kept, or absent. */
     const struct ng_value *(*ask)(struct ng_call *call, const char *key, enum ng_ask_kind kind,
                                   struct ng_str request);
     void (*ask_state)(struct ng_call *call, struct ng_str state);
@@ -260,7 +213,7 @@ struct ng_host {
     size_t (*conf_list)(const struct ng_conf *conf, const char *key,
                         const struct ng_str **ret_items);
 
-    /* Documents. Reading sees committed states. ng_get: *ret_doc is lent for the call; no
+    /* Documents. Reading sees committed states. get: *ret_doc is lent for the call; no
      * document or a tombstone: NG_OK with revision 0 or deleted (revision given and not kept:
      * NG_ENOTFOUND). */
     int (*get)(struct ng_call *call, const struct ng_key *key, uint64_t revision,
@@ -369,10 +322,15 @@ struct ng_host {
     /* How many revisions history() would give for this range without its limit. */
     int (*history_count)(struct ng_call *call, const struct ng_key *key,
                          const struct ng_range *range, uint64_t *ret_count);
+
+    /* As `hint` and `log`, with a text that is not formatted: for languages that cannot call
+     * functions with "...". The twin of `fail` is fail_text; `format` needs none, as texts of
+     * one's own are copied wherever they are given. */
+    void (*hint_text)(struct ng_call *call, struct ng_str text);
+    void (*log_text)(struct ng_call *call, enum ng_level level, struct ng_str text);
 };
 
-/* ---- what a plugin declares
- * ------------------------------------------------------------------------ */
+/* ---- what a plugin declares ---- */
 
 enum ng_threads {
     NG_THREADS_SERIAL = 0,  /* one call at a time: the core takes the lock */
@@ -384,7 +342,10 @@ enum ng_threads {
 enum ng_effect {
     NG_EFFECT_WRITES = 0,
     NG_EFFECT_READS = 1,
-    NG_EFFECT_ADMIN = 2 /* only role admin */
+    NG_EFFECT_ADMIN = 2, /* only role admin */
+    /* Runs code that the caller chose: needs what WRITES needs, and the right to run code
+     * (`notegate key add --run`); NG_ERUN without it. */
+    NG_EFFECT_RUNS = 3
 };
 
 enum ng_tool_flags {
@@ -412,6 +373,7 @@ enum ng_tool_space {
     NG_SPACE_SHARED = 1 /* ... the space "shared" */
 };
 
+/* A tool. Read by its size, which is in the module record. */
 struct ng_tool {
     const char *name;    /* ^[a-zA-Z][a-zA-Z0-9_]{0,62}$, unique in the gateway */
     const char *title;   /* for people; NULL: the name */
@@ -444,6 +406,7 @@ enum ng_option_type {
     NG_OPTION_NUMBER = 6
 };
 
+/* A configuration key. Read by its size, which is in the module record. */
 struct ng_option {
     const char *name; /* [a-z0-9_.]+ without the prefix */
     enum ng_option_type type;
@@ -455,7 +418,8 @@ struct ng_option {
     const char *help;
 };
 
-/* An error code of the plugin's own: its number i is the value NG_EPLUGIN - i. */
+/* An error code of the plugin's own: its number i is the value NG_EPLUGIN - i. Read by its
+ * size, which is in the module record. */
 struct ng_code {
     const char *name; /* "FILE_EXISTS" */
     int status;       /* HTTP, 400-599 */
@@ -465,7 +429,7 @@ struct ng_code {
 /*
  * A kind of resource. With `kind` set its URIs are notegate://SPACE/KIND/ID (percent-encoded),
  * ids are the plugin's; with `uri_template` the plugin names whole URIs (RFC 6570 level 1), and
- * id is the whole URI.
+ * id is the whole URI. Read by its size, which is in the module record.
  */
 struct ng_resources {
     const char *kind; /* "notebook", or NULL */
@@ -479,7 +443,7 @@ struct ng_resources {
      * returns NG_OK. Always in the same order; new entries may come anywhere. */
     int (*list)(void *self, struct ng_call *call, struct ng_str space,
                 struct ng_listing *listing);
-    /* Replies with ng_reply or ng_reply_resource. revision 0: the newest. */
+    /* Replies with ng_reply() or host->reply_resource. revision 0: the newest. */
     int (*read)(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
                 uint64_t revision);
     /* Values of `variable` that begin with `prefix`. NULL: from list. */
@@ -487,6 +451,7 @@ struct ng_resources {
                     struct ng_str prefix, struct ng_listing *listing);
 };
 
+/* A prompt. Read by its size, which is in the module record. */
 struct ng_prompt {
     const char *name;
     const char *title;
@@ -505,6 +470,7 @@ struct ng_prompt {
 
 #define NG_IN_MODE(mode) (1u << (mode))
 
+/* The descriptor of a plugin. Read by its size, which is in the module record. */
 struct ng_plugin {
     const char *name;    /* [a-z][a-z0-9_]{0,31}. Required */
     const char *version; /* of the plugin. Required */
@@ -533,6 +499,9 @@ struct ng_plugin {
     /* What failures of its tools are called that are INVALID_INPUT (400) elsewhere; NULL: that.
      */
     const char *invalid_input;
+    /* Names of collections of other plugins, separated by spaces, whose documents it changes as
+     * well; NULL: it changes documents of its own collections only. */
+    const char *uses;
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \
@@ -542,13 +511,13 @@ struct ng_plugin {
         NG_ABI,                                                                                \
         NG_KIND_PLUGIN,                                                                        \
         sizeof(plugin),                                                                        \
+        NG_NEEDS_HOST,                                                                         \
         {sizeof(struct ng_tool), sizeof(struct ng_option), sizeof(struct ng_code),             \
          sizeof(struct ng_collection), sizeof(struct ng_resources), sizeof(struct ng_prompt)}, \
         &(plugin),                                                                             \
     }
 
-/* ---- the same, pleasant to read
- * --------------------------------------------------------------------- */
+/* ---- the same, pleasant to read ---- */
 
 /* return ng_fail(call, NG_EINVAL, "`limit` is %d, it must be at least 1", limit); */
 #define ng_fail(call, code, ...) ((call)->host->fail((call), (code), __VA_ARGS__))

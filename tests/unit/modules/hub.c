@@ -91,7 +91,7 @@ static int inner_commit(struct ng_batch *batch)
     pthread_cond_destroy(&wait.wake);
     rc = rc == NG_OK ? wait.rc : rc;
     for (size_t i = 0; i < batch->put_count && atomic_load(&hub.unnumbered); i++) {
-        batch->puts[i].seq = 0;
+        batch->puts[i]->seq = 0;
     }
     return rc;
 }
@@ -99,9 +99,9 @@ static int inner_commit(struct ng_batch *batch)
 static bool built_on(const struct job *job, const struct job *base)
 {
     for (size_t i = 0; i < job->batch->put_count; i++) {
-        uint64_t ticket = job->batch->puts[i].base_ticket;
+        uint64_t ticket = job->batch->puts[i]->base_ticket;
         for (size_t j = 0; ticket != 0 && j < base->batch->put_count; j++) {
-            if (base->batch->puts[j].ticket == ticket) {
+            if (base->batch->puts[j]->ticket == ticket) {
                 return true;
             }
         }
@@ -144,7 +144,7 @@ static void view_write(struct view *view, struct job *job)
 static bool of_things(const struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
-        struct ng_str name = batch->puts[i].key.collection;
+        struct ng_str name = batch->puts[i]->key.collection;
         if (name.len == strlen("things") && memcmp(name.data, "things", name.len) == 0) {
             return true;
         }

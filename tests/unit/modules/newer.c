@@ -20,8 +20,13 @@ static int test_run(void *self, struct ng_call *call, struct ng_str args)
 }
 
 static const struct new_tool tools[] = {
-    {{.name = "one", .summary = "First.", .params = "{}", .run = test_run}, {"a", "b", "c"}},
-    {{.name = "two", .summary = "Second.", .params = "{}", .run = test_run, .flags = 5},
+    {{.name = "one", .summary = "First.", .params = "{\"type\":\"object\"}", .run = test_run},
+     {"a", "b", "c"}},
+    {{.name = "two",
+      .summary = "Second.",
+      .params = "{\"type\":\"object\"}",
+      .run = test_run,
+      .flags = 5},
      {"d", "e", "f"}},
 };
 

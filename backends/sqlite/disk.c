@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* disk.c - the files of the store and the room around them: are they still what their names
+ * lead to, and does what is to be written fit. */
+#include "db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define KIB 1024
+
+static int log_path(const struct db *db, char path[DB_PATH_MAX + 8])
+{
+    return snprintf(path, DB_PATH_MAX + 8, "%s-wal", db->path);
+}
+
+int disk_hold_files(struct db *db, char *error, size_t error_max)
+{
+    char log[DB_PATH_MAX + 8];
+    (void)log_path(db, log);
+    if (db->memory) {
+        return NG_OK;
+    }
+    /* Such a descriptor can be closed without taking sqlite's locks away. */
+    db->file_fd = open(db->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be held (error %d): check that it is there, and how many "
+                       "files may be open",
+                       db->path, errno);
+        return NG_EUNAVAILABLE;
+    }
+    return NG_OK;
+}
+
+void disk_release_files(struct db *db)
+{
+    if (db->file_fd >= 0) {
+        (void)close(db->file_fd);
+    }
+    if (db->log_fd >= 0) {
+        (void)close(db->log_fd);
+    }
+}
+
+/* Asked both ways each time: not every file system gives a file the same number for ever. */
+static int check_file(const char *path, int fd, char *error, size_t error_max)
+{
+    struct stat named;
+    struct stat held;
+    int number = stat(path, &named) != 0 || fstat(fd, &held) != 0 ? errno : 0;
+    if (number == ENOENT || number == ENOTDIR) {
+        (void)snprintf(error, error_max,
+                       "%.350s is gone: put it back, or stop the gateway and restore it from a "
+                       "backup",
+                       path);
+    } else if (number != 0) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be looked at (error %d): check its folder", path, number);
+    } else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino ||
+               held.st_nlink == 0) {
+        (void)snprintf(error, error_max,
+                       "%.300s is another file than the one that the gateway opened: restart "
+                       "it to serve that file, or put the opened one back",
+                       path);
+    } else {
+        return NG_OK;
+    }
+    return NG_EUNAVAILABLE;
+}
+
+int disk_check_files(const struct db *db, char *error, size_t error_max)
+{
+    char log[DB_PATH_MAX + 8];
+    /* In memory there are none; while the store is opened they are not known yet. */
+    int rc = db->file_fd < 0 ? NG_OK : check_file(db->path, db->file_fd, error, error_max);
+    if (rc == NG_OK && db->log_fd >= 0) {
+        (void)log_path(db, log);
+        rc = check_file(log, db->log_fd, error, error_max);
+    }
+    return rc;
+}
+
+uint64_t disk_free(const struct db *db)
+{
+    struct statvfs room;
+    if (db->memory || statvfs(db->path, &room) != 0 || room.f_blocks == 0) {
+        return UINT64_MAX; /* not known: the next write will tell */
+    }
+    /* What is kept for root is room for root only. */
+    uint64_t blocks = geteuid() == 0 ? room.f_bfree : room.f_bavail;
+    return blocks * room.f_frsize;
+}
+
+/* By how much the database grows when the log is copied into it. */
+static uint64_t copy_bytes(struct conn *writer)
+{
+    struct stat status;
+    sqlite3_stmt *stmt = conn_stmt(writer, STMT_PAGE_COUNT);
+    if (stmt == NULL || stat(writer->db->path, &status) != 0) {
+        return 0;
+    }
+    uint64_t bytes = 0;
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        bytes = column_u64(stmt, 0) * DB_PAGE_BYTES;
+    }
+    (void)sqlite3_reset(stmt);
+    uint64_t size = (uint64_t)status.st_size;
+    return bytes > size ? bytes - size : 0;
+}
+
+bool disk_takes_copy(struct conn *writer)
+{
+    uint64_t bytes = copy_bytes(writer);
+    uint64_t room = bytes == 0 ? UINT64_MAX : disk_free(writer->db);
+    return room >= DISK_SPARE_BYTES && room - DISK_SPARE_BYTES >= bytes;
+}
+
+uint64_t disk_need(struct db *db)
+{
+    /* The row of the document and its revision in the log, and the pages of their indices. */
+    uint64_t need = DISK_WRITE_BYTES + 2 * (uint64_t)db->txn_bytes;
+    if (db->trouble == TROUBLE_SYNC) {
+        need += copy_bytes(db->writer);
+    }
+    return (need + KIB - 1) / KIB * KIB;
+}

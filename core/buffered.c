@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* buffered.c - places.c for bytes. The metric also has the answers, which are nobody's. */
+#include "buffered.h"
+
+#include "gateway.h"
+#include "places.h"
+
+int buffered_take(struct gateway *gateway, struct ng_str agent, size_t own, size_t count)
+{
+    size_t limit = atomic_load(&gateway->limits.buffered);
+    int rc = places_take_many(gateway->buffered, agent, own, count, limit);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (metrics_use(gateway->metrics, METRICS_BUFFERED, (int64_t)count) > (int64_t)limit) {
+        buffered_give(gateway, agent, count);
+        return NG_EBUSY;
+    }
+    return NG_OK;
+}
+
+void buffered_give(struct gateway *gateway, struct ng_str agent, size_t count)
+{
+    places_give_many(gateway->buffered, agent, count);
+    (void)metrics_use(gateway->metrics, METRICS_BUFFERED, -(int64_t)count);
+}

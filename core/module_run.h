@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* module_run.h - which module's code each thread runs just now: what the watchdog and the crash
+ * handler name. */
+#ifndef NOTEGATE_CORE_MODULE_RUN_H
+#define NOTEGATE_CORE_MODULE_RUN_H
+
+#include "notegate/abi.h"
+
+struct plugin;
+
+/* One run of a module's code; memory of the thread's stack. Everything in it is lent. */
+struct module_run {
+    const char *module; /* as the configuration names it */
+    const char *what;   /* a tool's name, "start()", ... */
+    struct ng_str agent;
+    struct module_run *outer; /* the run that this one interrupts, or NULL */
+};
+
+/* The calling thread enters and leaves. plugin NULL: the core's own code, no module is named.
+ */
+void module_run_begin(struct module_run *run, const struct plugin *plugin, const char *what,
+                      struct ng_str agent);
+void module_run_end(struct module_run *run);
+/* The same before there is a plugin: while its shared object is loaded. */
+void module_run_load(struct module_run *run, const char *module);
+/* Of the calling thread; also in a signal handler. NULL: it runs no module's code. */
+const struct module_run *module_run_now(void);
+
+#endif

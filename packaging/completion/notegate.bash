@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+# bash completion for notegate, printed by `notegate --help-completion bash`.
+# shellcheck shell=bash disable=SC2207
+
+__notegate_tools() {
+    "${COMP_WORDS[0]}" tools --format openai 2>/dev/null | grep -o '"function":{"name":"[^"]*"' |
+        cut -d '"' -f 6
+}
+
+_notegate() {
+    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
+    local commands="serve mcp call tools key check verify backup restore test-backend"
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
+            command=${COMP_WORDS[i]}
+            first=$((COMP_CWORD - i))
+            break
+        fi
+    done
+    case $last in
+    --config|-c)
+        COMPREPLY=($(compgen -f -- "$word"))
+        return
+        ;;
+    --data-dir|-d|--root|-r)
+        COMPREPLY=($(compgen -d -- "$word"))
+        return
+        ;;
+    --mode)
+        COMPREPLY=($(compgen -W "ask edit agent" -- "$word"))
+        return
+        ;;
+    --role)
+        COMPREPLY=($(compgen -W "reader writer admin" -- "$word"))
+        return
+        ;;
+    --format)
+        COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
+        return
+        ;;
+    --agent|--space|--tool|--rate|--expires|--user|--set|-s|--listen|-l)
+        return
+        ;;
+    esac
+    case $command in
+    serve)
+        options="--user --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    mcp)
+        options="--agent --space --mode --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    call)
+        options="--agent --space --mode --json --config --set --listen --data-dir --root --help --version"
+        words=""
+        [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)
+        ;;
+    tools)
+        options="--json --format --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    key)
+        options="--space --role --mode --run --tool --rate --expires --all --json --config --set --listen --data-dir --root --help --version"
+        words="add list revoke"
+        ;;
+    check)
+        options="--json --help-config --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    verify)
+        options="--json --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    backup)
+        options="--json --files --force --config --set --listen --data-dir --root --help --version"
+        words=""
+        files=1
+        ;;
+    restore)
+        options="--json --config --set --listen --data-dir --root --help --version"
+        words=""
+        files=1
+        ;;
+    test-backend)
+        options="--help --version"
+        words=""
+        ;;
+    *)
+        options="--help --version"
+        words=$commands
+        ;;
+    esac
+    if [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+    elif [[ -n $files ]]; then
+        COMPREPLY=($(compgen -f -- "$word"))
+    elif [[ -z $command || $first -eq 1 ]]; then
+        COMPREPLY=($(compgen -W "$words" -- "$word"))
+    fi
+}
+
+complete -o filenames -F _notegate notegate

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* file_editor_lines.c - line ends: a file keeps its own, whichever a caller writes. Callers
+ * write LF, as they see it; who writes CR in old_str means the bytes. */
+#include <string.h>
+
+#include "file_editor.h"
+
+static bool is_crlf(struct ng_str text, size_t lf)
+{
+    return lf > 0 && text.data[lf - 1] == '\r';
+}
+
+static bool has_crlf(struct ng_str text)
+{
+    return text.len > 1 && memmem(text.data, text.len, "\r\n", 2) != NULL;
+}
+
+bool editor_is_crlf(struct ng_str text, size_t at)
+{
+    const char *lf = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
+    if (lf == NULL && at > 0) {
+        lf = memrchr(text.data, '\n', at);
+    }
+    return lf != NULL && is_crlf(text, (size_t)(lf - text.data));
+}
+
+struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct ng_str like,
+                               bool crlf)
+{
+    size_t lines = editor_count(text, '\n');
+    if (lines == 0 || (!crlf && !has_crlf(like))) {
+        return text;
+    }
+    char *made = ng_alloc(call, text.len + lines + 1);
+    size_t len = 0;
+    size_t at = 0; /* in `like`, behind the line ends that were taken */
+    for (size_t i = 0; made != NULL && i < text.len; i++) {
+        if (text.data[i] == '\n') {
+            const char *lf = at < like.len ? memchr(like.data + at, '\n', like.len - at) : NULL;
+            if (lf != NULL) {
+                crlf = is_crlf(like, (size_t)(lf - like.data));
+                at = (size_t)(lf - like.data) + 1;
+            }
+            if (crlf && !is_crlf(text, i)) {
+                made[len++] = '\r';
+            }
+        }
+        made[len++] = text.data[i];
+    }
+    return editor_str(made, made != NULL ? len : 0);
+}
+
+/* ---- searching */
+
+struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle)
+{
+    if (memchr(needle.data, '\r', needle.len) != NULL ||
+        memchr(needle.data, '\n', needle.len) == NULL || !has_crlf(text)) {
+        return text;
+    }
+    char *folded = ng_alloc(call, text.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; folded != NULL && i < text.len; i++) {
+        if (text.data[i] != '\r' || i + 1 == text.len || text.data[i + 1] != '\n') {
+            folded[len++] = text.data[i];
+        }
+    }
+    return editor_str(folded, len);
+}
+
+size_t editor_unfolded(struct ng_str text, struct ng_str folded, size_t at)
+{
+    size_t i = 0;
+    if (folded.data == text.data) {
+        return at;
+    }
+    for (size_t seen = 0; seen < at; seen++) {
+        i += i + 1 < text.len && text.data[i] == '\r' && text.data[i + 1] == '\n' ? 2 : 1;
+    }
+    return i;
+}

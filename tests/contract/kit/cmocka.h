@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmocka.h - what the documents suite uses of cmocka, for the program that `notegate
+ * test-backend` runs: it is installed, and needs no library for tests. The suites in the tree
+ * use cmocka itself.
+ */
+#ifndef NOTEGATE_CONTRACT_CMOCKA_H
+#define NOTEGATE_CONTRACT_CMOCKA_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct CMUnitTest {
+    const char *name;
+    void (*test_func)(void **state);
+    int (*setup_func)(void **state);
+    int (*teardown_func)(void **state);
+    void *initial_state;
+};
+
+/* A case that fails or is skipped ends here; in a process of its own, whose end it is. */
+void kit_fail(const char *file, int line, const char *format, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
+void kit_skip(void) __attribute__((noreturn));
+void kit_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int kit_run(const char *group, const struct CMUnitTest *tests, size_t count);
+void kit_equal(const char *file, int line, uintmax_t a, uintmax_t b);
+void kit_text(const char *file, int line, const char *a, const char *b);
+void kit_bytes(const char *file, int line, const void *a, const void *b, size_t size);
+void kit_true(const char *file, int line, int holds, const char *what);
+
+#define assert_int_equal(a, b)                                                                 \
+    kit_equal(__FILE__, __LINE__, (uintmax_t)(intmax_t)(a), (uintmax_t)(intmax_t)(b))
+#define assert_string_equal(a, b) kit_text(__FILE__, __LINE__, (a), (b))
+#define assert_memory_equal(a, b, size) kit_bytes(__FILE__, __LINE__, (a), (b), (size))
+#define assert_true(c) kit_true(__FILE__, __LINE__, (c) ? 1 : 0, #c)
+#define assert_false(c) kit_true(__FILE__, __LINE__, (c) ? 0 : 1, "not " #c)
+#define assert_null(c) kit_true(__FILE__, __LINE__, (c) == NULL, #c " is NULL")
+#define assert_non_null(c) kit_true(__FILE__, __LINE__, (c) != NULL, #c " is not NULL")
+#define assert_in_range(value, least, most)                                                    \
+    kit_true(__FILE__, __LINE__, (value) >= (least) && (value) <= (most),                      \
+             #value " is between " #least " and " #most)
+#define fail_msg(...) kit_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define print_message(...) kit_print(__VA_ARGS__)
+#define skip() kit_skip()
+#define cmocka_unit_test_setup_teardown(test, setup, teardown)                                 \
+    {                                                                                          \
+#test, test, setup, teardown, NULL                                                     \
+    }
+#define cmocka_run_group_tests_name(group, tests, setup, teardown)                             \
+    kit_run((group), (tests), sizeof(tests) / sizeof((tests)[0]))
+
+#endif

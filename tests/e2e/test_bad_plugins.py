@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""A plugin that crashes, exits, blocks or prints: it is named, contained, and left out at last."""
+
+import json
+import os
+import subprocess
+import threading
+
+import httpx
+import pytest
+from conftest import ANSWER_SECONDS, Gateway, binary, environment, eventually
+from odd import build_plugin
+
+sanitized = pytest.mark.skipif(os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"),
+                               reason="a sanitizer has handlers of fatal signals of its own")
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory):
+    return build_plugin(tmp_path_factory.mktemp("module"), "bad_plugin")
+
+
+@pytest.fixture
+def start(module, tmp_path):
+    """Starts gateways with the bad plugin, one after the other, on one data directory."""
+    running = []
+
+    def begin(*sets, plugins=None):
+        running.append(Gateway(tmp_path / "data", sets=[f"plugins=+{plugins or module}", *sets]))
+        return running[-1]
+
+    yield begin
+    for gateway in running:
+        if gateway.process.poll() is None:
+            gateway.process.kill()
+            gateway.process.wait()
+
+
+def lose(gateway, tool):
+    """Calls what ends the gateway; its exit status."""
+    with pytest.raises(httpx.HTTPError):
+        gateway.call(tool, headers={"X-Notegate-Agent": "ada"})
+    status = gateway.process.wait(ANSWER_SECONDS)
+    gateway.read_all()
+    return status
+
+
+def logged(gateway, where):
+    return [json.loads(line) for line in gateway.errors if line.startswith("{") and f'"where":"{where}"' in line]
+
+
+@sanitized
+@pytest.mark.parametrize("tool, status, cause, named", [
+    ("bad_crashes", -11, "SIGSEGV", True), ("bad_crashes_later", -6, "SIGABRT", False), ("bad_exits", 70, "exit()", True)])
+def test_a_crash_is_told_with_module_tool_and_agent(start, module, tool, status, cause, named):
+    gateway = start("log.format=json")
+    assert lose(gateway, tool) == status
+    line, = logged(gateway, "crash")
+    assert line["level"] == "error" and cause in line["message"] and line["module"] == str(module)
+    assert (line["tool"], line["agent"]) == ((tool, "ada") if named else ("", ""))
+
+
+@sanitized
+def test_a_plugin_that_crashed_three_times_is_left_out(start, tmp_path):
+    for _ in range(3):
+        gateway = start("log.format=json", "bad_plugin.start_until=/")
+        assert gateway.call("bad_prints").status_code == 200
+        lose(gateway, "bad_crashes")
+    gateway = start("log.format=json", "bad_plugin.start_until=/")
+    line, = logged(gateway, "crash")
+    assert "left out" in line["message"] and str(tmp_path / "data" / "crashed") in line["message"]
+    assert gateway.call("bad_prints").json()["code"] == "UNKNOWN_TOOL"
+    assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    ready = gateway.client.get("/readyz")
+    assert ready.status_code == 200 and ready.json()["status"] == "degraded" and "bad_plugin" in ready.text
+    gateway.process.terminate()
+    gateway.process.wait(ANSWER_SECONDS)
+    # Old crashes do not count: as if it were eleven minutes later.
+    crashed = tmp_path / "data" / "crashed"
+    lines = [line.split(" ", 1) for line in crashed.read_text().splitlines()]
+    crashed.write_text("".join(f"{int(time) - 660} {rest}\n" for time, rest in lines))
+    gateway = start()
+    assert gateway.call("bad_prints").status_code == 200
+    assert crashed.read_text() == ""
+
+
+def test_a_tool_that_blocks_an_event_loop_is_named_and_runs_on_workers(start, tmp_path):
+    gateway = start("log.format=json")
+
+    def call(name):
+        thread = threading.Thread(target=gateway.call, args=("bad_blocks_loop", {"until": str(tmp_path / name)}))
+        thread.start()
+        return thread
+
+    first = call("first")
+    line = eventually(lambda: logged(gateway, "watchdog"), what="the watchdog's line")[0]
+    assert line["level"] == "error" and "bad_blocks_loop" in line["message"] and "bad_plugin" in line["message"]
+    (tmp_path / "first").touch()
+    first.join(ANSWER_SECONDS)
+    second = call("second")
+    for _ in range(20):
+        assert gateway.client.get("/healthz").status_code == 200
+        assert gateway.call("notebook", {"mode": "list"}).status_code == 200
+    assert second.is_alive()
+    assert "notegate_blocked_loops_total 1" in gateway.client.get("/metrics").text
+    (tmp_path / "second").touch()
+    second.join(ANSWER_SECONDS)
+
+
+def test_a_plugin_that_blocks_has_half_of_the_workers(start, tmp_path):
+    gateway = start("limits.workers=8")
+    threads = [threading.Thread(target=gateway.call, args=("bad_blocks", {"until": str(tmp_path / "go")}),
+                                kwargs={"headers": {"X-Notegate-Agent": agent}}) for agent in ("a", "b") for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: 'notegate_in_use{name="workers"} 4' in gateway.client.get("/metrics").text, what="four busy workers")
+    view = {"command": "view", "path": str(tmp_path / "data" / "files")}
+    for _ in range(10):
+        assert gateway.client.get("/readyz").status_code == 200
+        assert gateway.call("fileEditor", view, {"X-Notegate-Agent": "a"}).status_code == 200
+    assert all(thread.is_alive() for thread in threads)
+    (tmp_path / "go").touch()
+    for thread in threads:
+        thread.join(ANSWER_SECONDS)
+
+
+def test_the_standard_output_of_mcp_is_the_protocols(module, tmp_path):
+    messages = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "bad_prints", "arguments": {}}}]
+    process = subprocess.Popen([binary(), "mcp", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    for message in messages:
+        process.stdin.write(json.dumps(message) + "\n")
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+    out, err = process.communicate(timeout=ANSWER_SECONDS)
+    assert [answer["id"] for answer in answers] == [1, 2] and answers[1]["result"]["content"][0]["text"] == "done"
+    assert out == "" and "printed by a tool" in err
+
+
+def test_a_start_that_hangs_is_named(module, tmp_path):
+    process = subprocess.Popen(
+        [binary(), "check", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}", "--set",
+         f"bad_plugin.start_until={tmp_path / 'go'}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    line = process.stderr.readline()
+    assert "start()" in line and "bad_plugin" in line
+    (tmp_path / "go").touch()
+    out, err = process.communicate(timeout=ANSWER_SECONDS)
+    assert process.returncode == 0, out + err

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""Every argument of every tool is given each value of a list of odd ones: what comes is an answer or an error that says what was
+wrong, never a fault of the gateway, and it lives. Under the sanitizers this finds what reads or writes beside its memory."""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import threading
+
+import pytest
+from cells_tools_support import code
+from conftest import Gateway
+
+PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook"
+SECONDS = 120
+THREADS = 4
+# Thread by thread the same code runs: under its sanitizer a part of the values, each argument another one.
+EVERY = 7 if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan" else 1
+
+TEXTS = [
+    "", " ", "\0", "a\0b", "\n", "\r", "\t", "/", "//", ".", "..", "../", "~", "-", ",", ",,", ":", "::", ";", "|", "*", "%", "%00", "%s%n", "\\",
+    "'", '"', "`", "[", "]", "{", "}", "[[", "(", "(?", "[^]", "=", "#", "# ", "---", "---\n", "---\n---", "```", "&", "<", "@", "\ufeff", "\u2028",
+    "\ud800", "\udc00x", "\uffff", "\U0010ffff", "e\u0301" * 3, "null", "NaN", "-0", "1e999", "2147483648", "9007199254740993",
+    "99999999999999999999", "index:", "index:-1", "index:0", "index:99999999999999999999", "index:0x", "2026-02-30", "0000-00-00T00:00:00Z",
+    "x" * 300, "é" * 300, "/" * 300, "../" * 100, "[" * 300, "a\n" * 2000, "- " * 300,
+]
+NUMBERS = [0, -1, 1, 2, 0.5, -0.0, 2**31 - 1, 2**31, -2**31 - 1, 2**32, 2**53, 2**53 + 1, -2**53 - 1, 2**63 - 1, 2**63, -2**63, 2**64, 1e308, -1e308,
+           5e-324, 10**400]
+DEEP = "[" * 60 + "]" * 60
+OTHERS = [None, True, False, [], {}, [[]], [{}], [None], {"": ""}, {"\0": "\0"}, {"a": {"b": {"c": []}}}, json.loads(DEEP), ["x"] * 300, [""] * 2000,
+          {str(number): number for number in range(300)}]
+VALUES = TEXTS + NUMBERS + OTHERS
+
+NOTE = "---\ntitle: Note\ntags: [a, b]\n---\n# Note\n\ntext [[other]]\n\n## Part\n\nmore\n"
+CELLS = [code("c", "1", outputs=[{"output_type": "stream", "name": "stdout", "text": ["out\n"]}]), code("d", "2"),
+         {"cell_type": "markdown", "id": "m", "metadata": {}, "source": "# text"}]
+# A kernel that is not there: what comes before the start of one is tried, at no cost.
+KERNEL = {"kernel": "no-such-kernel"}
+IPYNB = {"notebook": "odd.ipynb"}
+
+# Calls that succeed or come far, of which one argument at a time is made odd. A new tool belongs in here.
+CALLS = {
+    "notebook": [{"mode": "create", "name": "n", "newStr": "one\ntwo"}, {"mode": "list"}, {"mode": "read", "name": "n", "readRange": [1, 2]},
+                 {"mode": "write", "name": "n", "oldStr": "one", "newStr": "uno"}, {"mode": "write", "name": "n", "insertLine": 1, "newStr": "x"},
+                 {"mode": "clear", "name": "n"}],
+    "fileEditor": [{"command": "view", "path": "odd.txt", "view_range": [1, 2]}, {"command": "view", "path": "."},
+                   {"command": "create", "path": "new.txt", "file_text": "text\n"},
+                   {"command": "str_replace", "path": "odd.txt", "old_str": "one", "new_str": "uno"},
+                   {"command": "insert", "path": "odd.txt", "insert_line": 1, "new_str": "x"}, {"command": "undo_edit", "path": "odd.txt"}],
+    "runNotebookCells": [{**IPYNB, **KERNEL, "cellIds": ["c"]}, {**IPYNB, "cellIds": ["m"], "timeout": 1}],
+    "addNotebookCell": [{**IPYNB, "type": "code", "index": 0, "content": "x"}],
+    "updateNotebookCell": [{**IPYNB, "cellId": "c", "content": "x"}],
+    "getNotebookCells": [{**IPYNB, "cellIds": ["c"]}], "getCellOutputs": [{**IPYNB, "cellId": "c", "offset": 1, "format": "html"}],
+    "attachNotebook": [{**IPYNB, "active": True}], "detachNotebook": [IPYNB],
+    "selectNotebookCells": [{**IPYNB, "cellIds": ["c"], "active": "c"}], "getNotebookContext": [IPYNB],
+    "createNotebook": [{"notebook": "made.ipynb", **KERNEL}], "deleteNotebookCells": [{**IPYNB, "cellIds": ["c"]}],
+    "moveNotebookCell": [{**IPYNB, "cellId": "c", "index": 1}], "clearCellOutputs": [{**IPYNB, "cellIds": ["c"]}, IPYNB],
+    "getNotebookRun": [{"run": "none"}], "interruptKernel": [IPYNB], "restartKernel": [IPYNB], "listKernels": [{}],
+    "opennotes_search": [{"query": "text", "fuzzy": True}, {"filters": {"and": ["data.tag=a"]}}, {"sql": "SELECT * FROM read_markdown('**/*.md')"}],
+    "opennotes_list": [{"pattern": "*.md", "sortBy": "path", "sortOrder": "asc", "limit": 5, "offset": 0}],
+    "opennotes_get": [{"path": "odd.md"}, {"path": "odd.md", "section": "Part"}, {"path": "odd.md", "startLine": 2, "maxLines": 2}],
+    "opennotes_create": [{"title": "New", "path": "sub", "content": "text", "data": {"k": "v"}}],
+    "opennotes_edit": [{"path": "odd.md", "operation": "append", "content": "x"}, {"path": "odd.md", "operation": "set", "data": {"k": "v"}},
+                       {"path": "odd.md", "operation": "replace_section", "section": "Part", "content": "x"}],
+    "opennotes_daily": [{"date": "2026-01-02", "content": "x"}], "opennotes_views": [{"view": "kanban", "params": {"status": "open"}}],
+    "opennotes_links": [{"path": "odd.md", "kind": "backlinks"}, {"path": "odd.md"}], "opennotes_tags": [{"prefix": "a"}], "opennotes_notebooks": [{}],
+    "notebook_create": [{"collection": "pages", "title": "Page", "content": "# Page\n\ntext"},
+                        {"collection": "research_notes", "title": "Note", "content": "text", "key_findings": ["a"], "confidence": 0.5}],
+    "notebook_read": [{"collection": "pages", "notebook_id": "{page}", "start_line": 1, "max_lines": 5}],
+    "notebook_update": [{"collection": "pages", "notebook_id": "{page}", "append": "x"},
+                        {"collection": "pages", "notebook_id": "{page}", "edits": [{"old_str": "text", "new_str": "text"}]},
+                        {"collection": "pages", "notebook_id": "{page}", "section": "Part", "content": "x"}],
+    "notebook_search": [{"query": "text", "collection": "pages", "tags": ["a"]}], "notebook_list": [{"collection": "pages"}],
+    "notebook_delete": [{"collection": "pages", "notebook_id": "{page}"}], "notebook_history": [{"collection": "pages", "notebook_id": "{page}"}],
+    "notebook_diff": [{"collection": "pages", "notebook_id": "{page}", "from": 1, "to": 1}],
+    "notebook_restore": [{"collection": "pages", "notebook_id": "{page}", "version": 1}],
+    "memory_log": [{"content": "text", "source": "s", "tags": ["a"], "score": 0.5}], "memory_recall": [{"query": "text", "tags": ["a"], "since": "1d"}],
+    "memory_timeline": [{"date": "2026-01-02", "limit": 5}], "memory_summary": [{"text": "x", "mode": "append"}, {}],
+    "checkpoint_snapshot": [{"label": "x"}], "checkpoint_list": [{"limit": 5}], "checkpoint_diff": [{"checkpoint_id": "{checkpoint}"}],
+    "checkpoint_restore": [{"checkpoint_id": "{checkpoint}", "notebooks": False}],
+}
+
+WHOLE = {"cells": CELLS, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def with_cell(**cell):
+    return json.dumps({**WHOLE, "cells": [{**CELLS[0], **cell}]})
+
+
+BROKEN = {
+    "empty": "", "space": " \n", "null": "null", "number": "7", "list": "[]", "object": "{}", "cut": json.dumps(WHOLE)[:-40], "nul": "\0" * 100,
+    "binary": b"\xff\xfe\x00\x80" * 50, "deep": "[" * 5000, "no cells": '{"nbformat":4,"nbformat_minor":5,"metadata":{}}',
+    "cells are text": json.dumps({**WHOLE, "cells": "x"}), "cells of anything": json.dumps({**WHOLE, "cells": [1, None, "x", [], {}]}),
+    "none": json.dumps({**WHOLE, "cells": []}), "format 3": '{"nbformat":3,"nbformat_minor":0,"worksheets":[]}',
+    "odd format": json.dumps({**WHOLE, "nbformat": 2**63, "nbformat_minor": -1}), "metadata is text": json.dumps({**WHOLE, "metadata": "x"}),
+    "empty id": with_cell(id=""), "id is a number": with_cell(id=5), "long id": with_cell(id="x" * 300), "same ids": json.dumps({**WHOLE, "cells": CELLS * 2}),
+    "odd source": with_cell(source=[1, None, {}]), "source is null": with_cell(source=None), "half a character": with_cell(source="\ud800"),
+    "odd outputs": with_cell(outputs=[1, {}, {"output_type": "stream"}, {"output_type": "display_data", "data": {"image/png": "?", "text/plain": 7}}]),
+    "outputs is text": with_cell(outputs="x"), "unknown type": with_cell(cell_type="chart"), "type is a list": with_cell(cell_type=[]),
+    "huge count": with_cell(execution_count=2**64), "lines without ends": with_cell(source=["a", "b", "", "\n", "\r"]),
+    "same members": '{"cells":[],"cells":[{}],"metadata":{},"nbformat":4,"nbformat_minor":5}',
+}
+# No call changes these.
+NO_NOTEBOOKS = ("empty", "space", "null", "number", "list", "object", "cut", "nul", "binary", "deep", "no cells", "cells are text", "format 3")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    running = Gateway(tmp_path_factory.mktemp("odd") / "data", [PLUGINS, "journal=documents", "limits.result=2MiB"])
+    files = running.data_dir / "files"
+    files.mkdir(parents=True, exist_ok=True)
+    lay_out(files)
+    yield running
+    status = running.stop()
+    log = "".join(running.errors)
+    assert status == 0 and "runtime error" not in log and "Sanitizer" not in log, log[-5000:]
+
+
+def lay_out(files):
+    """What the calls are about, as it was."""
+    (files / "odd.ipynb").write_text(json.dumps(WHOLE))
+    (files / "odd.txt").write_text("one\ntwo\n")
+    (files / "odd.md").write_text(NOTE)
+
+
+class Caller:
+    """Plain HTTP on a kept connection: there are tens of thousands of calls."""
+
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.connection = http.client.HTTPConnection(gateway.host, gateway.port, timeout=SECONDS)
+        self.headers = {"Content-Type": "application/json", "X-Notegate-Agent": f"odd{threading.get_ident() % 97}"}
+
+    def call(self, tool, arguments):
+        body = arguments if isinstance(arguments, bytes) else json.dumps(arguments).encode()
+        try:
+            self.connection.request("POST", f"/v1/tools/{tool}", body, self.headers)
+            answer = self.connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise AssertionError(f"{tool} {body[:300]}: no answer ({error!r}); the gateway {self.gateway.process.poll()}") from error
+        return answer.status, json.loads(text)
+
+    def check(self, tool, arguments):
+        """An answer or a refusal, and nothing that says the gateway was at fault."""
+        status, body = self.call(tool, arguments)
+        shown = f"{tool} {json.dumps(arguments)[:300]}: {status} {json.dumps(body)[:300]}"
+        if status == 200:
+            assert not body.get("error"), shown
+            return
+        assert body.get("error") is True and body["message"] and body["code"] != "INTERNAL" and status != 500, shown
+        assert 400 <= status < 500 or body["code"] in ("QUERY_TIMEOUT", "TIMEOUT"), shown
+
+
+def odd_for(schema):
+    """The odd values of an argument: itself, and where it holds others, those."""
+    yield from VALUES
+    if schema.get("type") == "array":
+        items = schema.get("items", {})
+        inner = list(odd_for(items)) if items.get("type") == "object" else VALUES
+        for value in inner:
+            yield [value]
+            yield [value, value]
+    if schema.get("type") == "object":
+        for name, member in schema.get("properties", {}).items():
+            for value in odd_for(member):
+                yield {name: value}
+        if not schema.get("properties"):
+            for value in VALUES:
+                yield {"k": value}
+            for text in TEXTS:
+                yield {text: "v"}
+
+
+def fill(arguments, names):
+    return {name: names.get(value.strip("{}"), value) if isinstance(value, str) else value for name, value in arguments.items()}
+
+
+def fresh(caller):
+    """A page and a checkpoint to be read, changed and deleted."""
+    page = caller.call("notebook_create", {"collection": "pages", "title": "Page", "content": "# Page\n\ntext\n\n## Part\n\nmore"})
+    checkpoint = caller.call("checkpoint_snapshot", {"label": "odd"})
+    assert page[0] == checkpoint[0] == 200, (page, checkpoint)
+    return {"page": page[1]["result"]["notebook_id"], "checkpoint": checkpoint[1]["result"]["checkpoint_id"]}
+
+
+def tools_of(gateway):
+    caller = Caller(gateway)
+    assert caller.call("attachNotebook", IPYNB)[0] == 200
+    listed = gateway.client.get("/v1/tools", headers={"X-Notegate-Agent": caller.headers["X-Notegate-Agent"]}).json()["tools"]
+    return {tool["name"]: tool["inputSchema"] for tool in listed}
+
+
+def test_every_argument_of_every_tool(gateway):
+    schemas = tools_of(gateway)
+    assert set(schemas) == set(CALLS), "each tool has calls that come far"
+    work = []
+    for tool, calls in CALLS.items():
+        given = set()
+        for base in calls:
+            work += [(tool, base, name) for name in base]
+            given |= set(base)
+        work += [(tool, calls[0], name) for name in schemas[tool]["properties"] if name not in given]
+        work.append((tool, calls[0], "an unknown one"))
+    local = threading.local()
+
+    def one(item):
+        number, (tool, base, name) = item
+        if not hasattr(local, "caller"):
+            local.caller = Caller(gateway)
+            local.names = fresh(local.caller)
+        if "{page}" in base.values() or "{checkpoint}" in base.values():
+            local.names = fresh(local.caller)
+        lay_out(gateway.data_dir / "files")
+        values = list(odd_for(schemas[tool]["properties"].get(name, {})))[number % EVERY::EVERY]
+        for value in values:
+            local.caller.check(tool, {**fill(base, local.names), name: value})
+        return len(values)
+
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        counts = list(pool.map(one, enumerate(work)))
+    assert gateway.process.poll() is None and gateway.client.get("/healthz").status_code == 200
+    assert sum(counts) > 30000 // EVERY, "that many there are"
+
+
+@pytest.mark.parametrize("body", [b"", b"\0", b"null", b"[]", b'""', b"7", b"{", b'{"a":1,"a":2}', b'{"":""}', b"\xff\xfe", b"[" * 1000,
+                                  b'{"\\u0000":1}', b'{"a":"\xc3"}'])
+def test_arguments_that_are_none(gateway, body):
+    caller = Caller(gateway)
+    for tool in CALLS:
+        status, answer = caller.call(tool, body)
+        assert status < 500, (tool, body, answer)
+
+
+def try_broken(gateway, number, name):
+    text = BROKEN[name]
+    path = gateway.data_dir / "files" / f"broken{number}.ipynb"
+    caller = Caller(gateway)
+    for tool, calls in CALLS.items():
+        for base in calls:
+            if base.get("notebook") != "odd.ipynb":
+                continue
+            path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+            before = path.read_bytes()
+            arguments = {**base, "notebook": path.name}
+            caller.check(tool, arguments)
+            for handle in ("index:0", "index:4"):
+                if "cellIds" in base:
+                    caller.check(tool, {**arguments, "cellIds": [handle]})
+                if "cellId" in base:
+                    caller.check(tool, {**arguments, "cellId": handle})
+            if name in NO_NOTEBOOKS:
+                assert path.read_bytes() == before, (tool, name)
+
+
+def test_broken_notebooks(gateway):
+    """All tools of cells on files that are none, or odd ones. Such that look half written are read again, so many at once."""
+    with concurrent.futures.ThreadPoolExecutor(len(BROKEN)) as pool:
+        for done in [pool.submit(try_broken, gateway, number, name) for number, name in enumerate(BROKEN)]:
+            done.result()
+    assert gateway.process.poll() is None and gateway.client.get("/healthz").status_code == 200

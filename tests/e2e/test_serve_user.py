@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: MIT
+"""The user that serves, the data directory it serves from, and the folders that it was named."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from cells_support import Book, need
+from conftest import SOURCE, Gateway, binary, environment
+
+NOBODY = 65534
+TIMEOUT = 120
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+
+
+def notegate(*words, **more):
+    return subprocess.run([binary(), *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT,
+                          env=environment() | more, check=False)
+
+
+def refused(*words):
+    """`serve` ends with a sentence."""
+    done = notegate("serve", "--listen", "127.0.0.1:0", *words)
+    assert done.returncode == 1 and "listening" not in done.stdout
+    return done.stderr
+
+
+@pytest.fixture
+def top():
+    """A folder that every user can pass, as pytest's are root's alone."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def as_nobody(top):
+    """A gateway that root started and that became nobody, in a directory that was not there."""
+    running = Gateway(top / "a" / "data", ["plugins=notebook,cells"], ["--user", "nobody"], cwd=top)
+    yield running
+    assert running.stop() == 0, "".join(running.errors)
+
+
+# ---- another user than root ----
+
+
+@needs_root
+def test_it_becomes_the_user_for_good(as_nobody):
+    status = pathlib.Path(f"/proc/{as_nobody.process.pid}/status").read_text()
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["Uid"].split() == [str(NOBODY)] * 4 and fields["Gid"].split() == [str(NOBODY)] * 4
+    assert "0" not in fields["Groups"].split()
+    assert int(fields["CapPrm"], 16) == int(fields["CapEff"], 16) == 0 and fields["NoNewPrivs"] == "1"
+    info = as_nobody.data_dir.stat()
+    assert (info.st_uid, info.st_mode & 0o7777) == (NOBODY, 0o700)
+    assert as_nobody.data_dir.parent.stat().st_uid == 0  # the user needs only to pass
+    for path in as_nobody.data_dir.rglob("*"):
+        assert path.lstat().st_uid == NOBODY, path
+    assert not as_nobody.logged("runs as root")
+
+
+@needs_root
+def test_root_is_its_owner_still(as_nobody):
+    """By its socket, and over TCP: it was root who started it."""
+    data = ("--data-dir", as_nobody.data_dir)
+    done = notegate("call", "notebook", "mode=create", "name=x", "newStr=1", *data)
+    assert done.returncode == 0, done.stderr
+    assert "0 in force" not in notegate("check", *data).stderr
+    assert notegate("key", "list", *data).returncode == 0
+    assert notegate("verify", *data).returncode == 0
+    assert as_nobody.call("notebook", {"mode": "list"}).status_code == 200
+    assert as_nobody.reload()["restart_needed"] is False
+
+
+@needs_root
+def test_kernels_are_the_users(as_nobody):
+    need("python3")
+    files = as_nobody.data_dir / "files"
+    book = Book(as_nobody, "n.ipynb", [("a", "import os\nprint(os.getuid(), os.environ['HOME'], os.environ['USER'])")],
+                folder=files)
+    os.chown(book.path, NOBODY, NOBODY)
+    book.run("a")
+    assert book.text("a").split()[0] == str(NOBODY) and book.text("a").split()[2] == "nobody"
+    ask = (f"import socket\nplain = socket.create_connection(('127.0.0.1', {as_nobody.port}))\n"
+           "plain.sendall(b'GET /v1/keys HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')\n"
+           "print(plain.recv(1000).split()[1])")
+    other = Book(as_nobody, "m.ipynb", [("a", ask)], folder=files)
+    os.chown(other.path, NOBODY, NOBODY)
+    other.run("a")
+    assert other.text("a").strip() == "b'401'"
+    assert as_nobody.call("notebook", {"mode": "list"}).status_code == 200  # root's still, beside kernels
+
+
+@needs_root
+def test_user_in_the_configuration(top):
+    path = top / "notegate.yaml"
+    path.write_text(f"user: nobody\ndata_dir: {top}/data\nlisten: 127.0.0.1:0\nplugins: [notebook]\n")
+    path.chmod(0o600)  # root reads it before it is nobody
+    with subprocess.Popen([binary(), "serve", "--config", str(path)], stdout=subprocess.PIPE, text=True,
+                          env=environment(), cwd=top) as process:
+        assert "listening" in process.stdout.readline()
+        assert os.stat(f"/proc/{process.pid}/task").st_uid in (0, NOBODY)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        assert f"Uid:\t{NOBODY}\t" in status
+        process.terminate()
+    assert process.returncode == 0
+
+
+@needs_root
+def test_where_its_data_is_by_default(top):
+    """Root's place, for the user that serves as well; another user's own stays their own."""
+    def data_dir(user, *words):
+        done = subprocess.run(["setpriv", "--reuid", user, "--regid", user, "--clear-groups", binary(), "check",
+                               "--help-config", *words], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | {"HOME": str(top)}, cwd=top, check=False)
+        return next(line for line in done.stdout.splitlines() if line.startswith("data_dir = ")).split(" = ")[1]
+
+    assert data_dir("0") == "/var/lib/notegate"
+    assert data_dir(str(NOBODY), "--set", "user=nobody") == "/var/lib/notegate"
+    assert data_dir("1234", "--set", "user=nobody") == f"{top}/.local/share/notegate"
+
+
+@needs_root
+def test_who_cannot_become_whom(top):
+    assert 'user is "no-such-one": there is no such user' in refused("--data-dir", top / "d", "--user", "no-such-one")
+    os.chown(top, NOBODY, NOBODY)
+    done = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", binary(), "serve",
+                           "--data-dir", str(top / "d"), "--user", "root"], capture_output=True, text=True,
+                          timeout=TIMEOUT, env=environment() | {"HOME": str(top)}, cwd=top, check=False)
+    assert done.returncode == 1 and "only root can become another user" in done.stderr
+    assert not (top / "d").exists()
+
+
+@needs_root
+def test_modules_are_loaded_by_the_user(top):
+    """A module of nobody's is one of the running user's only after root's rights are given up."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(binary())), "modules", "plugins")
+    module = top / "mine" / "notebook.so"
+    module.parent.mkdir()
+    shutil.copy(os.path.join(folder, "notebook.so"), module)
+    os.chown(module, NOBODY, NOBODY)
+    os.chown(module.parent, NOBODY, NOBODY)
+    assert f"`chown root {module}`" in refused("--data-dir", top / "d", "--set", f"plugins={module}")
+    running = Gateway(top / "e", [f"plugins={module}"], ["--user", "nobody"])
+    assert running.stop() == 0
+
+
+def test_root_is_warned_once(start):
+    running = start()
+    assert running.stop() == 0
+    assert len(running.logged("runs as root")) == (1 if os.geteuid() == 0 else 0)
+
+
+# ---- packaging/run ----
+
+
+@pytest.fixture
+def tree(top):
+    """A clone that is built, with nothing to install."""
+    packaging = top / "clone" / "packaging"
+    packaging.mkdir(parents=True, mode=0o755)
+    for name in ("run", "packages.sh"):
+        shutil.copy(SOURCE / "packaging" / name, packaging / name)
+    with open(packaging / "packages.sh", "a", encoding="utf-8") as script:
+        script.write("need_packages() { :; }\nbuild() { :; }\n")
+    built = pathlib.Path(binary()).parents[1]
+    for name in ("bin", "modules"):
+        shutil.copytree(built / name, top / "clone" / "build" / "release" / name)
+    return top / "clone"
+
+
+@needs_root
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_run_as_root_serves_as_a_user(top, tree, closed):
+    data, copy = top / "data", top / "copy"
+    if closed:
+        tree.chmod(0o700)
+    more = environment() | {"NOTEGATE_USER": "nobody", "NOTEGATE_DATA_DIR": str(data), "NOTEGATE_LISTEN": "127.0.0.1:0",
+                            "NOTEGATE_TEST_COPY": str(copy)}
+    # Data of an earlier gateway, which was root's, with a link that some agent made.
+    outside = top / "outside"
+    outside.write_text("root's\n")
+    subprocess.run([binary(), "call", "notebook", "mode=create", "name=old", "newStr=kept"], check=True, cwd=top,
+                   env=more, timeout=TIMEOUT, stdout=subprocess.DEVNULL)
+    (data / "files" / "link").symlink_to(outside)
+    with subprocess.Popen([str(tree / "packaging" / "run")], stdout=subprocess.PIPE, text=True, env=more, cwd=top) as process:
+        line = process.stdout.readline()
+        assert "listening" in line
+        assert os.readlink(f"/proc/{process.pid}/exe").startswith(str(copy if closed else tree))
+        assert f"Uid:\t{NOBODY}\t" in pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        asked = subprocess.run([binary(), "call", "notebook", "mode=read", "name=old"], capture_output=True, text=True,
+                               env=more, timeout=TIMEOUT, check=False)
+        assert "kept" in asked.stdout, asked.stderr
+        process.terminate()
+    assert process.returncode == 0
+    assert outside.stat().st_uid == 0 and data.stat().st_uid == NOBODY
+
+
+@needs_root
+def test_run_makes_the_user(top, tree):
+    """Asked of a shell of its own: users are the machine's."""
+    made = subprocess.run(["bash", "-c", f"cd {tree}/packaging && . ./packages.sh && getent() {{ return 1; }}\n"
+                           "useradd() { echo \"useradd ${*: -1} $1\"; }\nsetpriv() { :; }\nid() { echo 1; }\nprogram=/x\n"
+                           "serve_for notegate"], capture_output=True, text=True, timeout=TIMEOUT,
+                          env=environment() | {"NOTEGATE_DATA_DIR": str(top / "none")}, check=False)
+    assert made.returncode == 0 and "useradd notegate --system" in made.stdout, made.stdout + made.stderr
+
+
+# ---- the data directory ----
+
+
+def test_a_directory_that_others_get_into(top):
+    data = top / "it is here"
+    for mode in (0o755, 0o770, 0o777, 0o701):
+        data.mkdir()
+        data.chmod(mode)
+        said = refused("--data-dir", data)
+        assert f"mode {mode:04o}" in said and f"do `chmod 700 '{data}'`" in said, said
+        checked = notegate("check", "--data-dir", data)
+        assert checked.returncode == 1 and f"chmod 700 '{data}'" in checked.stdout
+        assert list(data.iterdir()) == []
+        data.rmdir()
+
+
+@needs_root
+def test_a_directory_of_another_user(top):
+    data = top / "data"
+    data.mkdir(mode=0o700)
+    os.chown(data, NOBODY, NOBODY)
+    said = refused("--data-dir", data)
+    assert "belongs to user nobody" in said and "sudo -u nobody" in said
+    assert list(data.iterdir()) == []
+
+
+def test_a_stop_leaves_no_socket(start):
+    running = start()
+    path = pathlib.Path(running.socket_path)
+    assert path.is_socket()
+    assert running.stop() == 0
+    assert not path.exists()
+
+
+def test_the_socket_of_a_killed_one_is_replaced(start, tmp_path):
+    first = Gateway(tmp_path / "data")
+    first.process.kill()
+    first.process.wait()
+    first.client.close()
+    assert os.path.exists(first.socket_path)
+    second = start()
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(second.socket_path)
+    assert second.stop() == 0 and not os.path.exists(second.socket_path)
+
+
+# ---- roots ----
+
+
+@pytest.mark.parametrize("space", ["", "team:"])
+def test_a_named_root_that_is_missing(top, space):
+    root = top / "typo"
+    words = ("--data-dir", top / "data", "--root", f"{space}{root}")
+    assert f"{root} is not there" in refused(*words)
+    done = notegate("check", *words)
+    assert done.returncode == 1 and f"failed root: {root} is not there" in done.stdout
+    assert notegate("call", "notebook", "mode=list", *words).returncode == 1
+    assert not root.exists()
+    root.mkdir()
+    done = notegate("check", "--listen", "127.0.0.1:0", *words)
+    assert done.returncode == 0 and f"ok     root: {root}" in done.stdout, done.stdout
+
+
+def test_the_default_root_is_made(start):
+    running = start()
+    assert (running.data_dir / "files").stat().st_mode & 0o7777 == 0o700
+
+
+def test_a_reload_makes_no_root(start, tmp_path):
+    first, typo = tmp_path / "first", tmp_path / "typo"
+    first.mkdir()
+    config = tmp_path / "some.yaml"
+    config.write_text(f"roots: [{first}]\n")
+    running = start(args=["--config", str(config)])
+    config.write_text(f"roots: [{typo}]\n")
+    answer = running.client.post("/v1/reload")
+    assert answer.status_code != 200 and "is not there" in answer.text
+    assert not typo.exists()

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Programs that the gateway started (kernels, and what their cells run) are not its owner, and need a key."""
+
+import os
+import signal
+import socket
+import subprocess
+import textwrap
+import threading
+
+import pytest
+from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
+from conftest import binary, environment, eventually
+
+# In the cell: asks over TCP or the Unix socket, prints the status.
+ASK = '''
+import os, socket, sys, time
+PORT, LOCAL, KEY = {port}, {local!r}, {key!r}
+
+def connect(way):
+    if way == "tcp":
+        return socket.create_connection(("127.0.0.1", PORT), timeout=100)
+    plain = socket.socket(socket.AF_UNIX)
+    plain.settimeout(100)
+    plain.connect(LOCAL)
+    return plain
+
+def send(plain):
+    key = f"Authorization: Bearer {{KEY}}\\r\\n" if KEY else ""
+    plain.sendall(("GET /v1/keys HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n" + key + "\\r\\n").encode())
+    return plain
+
+def status(plain):
+    plain.settimeout(100)  # also where it came from another process
+    data = b""
+    while part := plain.recv(65536):
+        data += part
+    return data.split()[1].decode()
+'''
+
+WAYS = ["tcp", "unix"]
+
+
+def ask(running, code, key=None, name="n.ipynb"):
+    """Runs the code in a cell; what it printed."""
+    source = ASK.format(port=running.port, local=running.socket_path, key=key) + textwrap.dedent(code)
+    book = Book(running, name, [("a", source)])
+    book.run("a")
+    return book.text("a").strip()
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """One gateway without keys that runs cells."""
+    from conftest import Gateway
+    need("python3")
+    running = Gateway(tmp_path_factory.mktemp("started") / "data", ["plugins=cells,notebook"])
+    yield running
+    assert running.stop() == 0, "".join(running.errors)
+
+
+def owner_status(running, way):
+    """The same question by this test, which the gateway has not started."""
+    raw = running.connect() if way == "tcp" else running.connect_local()
+    with raw:
+        return raw.request("GET /v1/keys HTTP/1.1", ["Connection: close"]).answer().status
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cell_is_not_the_owner(cells, way):
+    assert ask(cells, f"print(status(send(connect({way!r}))))") == "401"
+    assert owner_status(cells, way) == 200
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_what_it_runs(cells, way):
+    """A child, and one that left its parent: then the holder of the kernels has it."""
+    code = f"""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while os.getppid() == {{parent}}:
+                time.sleep(0.01)
+            os.write(writing, status(send(connect({way!r}))).encode())
+        os._exit(0)
+    os.wait()
+    os.close(writing)
+    print(os.read(reading, 10).decode())
+    """
+    # The grandchild waits until its parent is gone.
+    code = code.replace("if os.fork() == 0:\n            while", "left = os.getpid()\n        if os.fork() == 0:\n            while")
+    assert ask(cells, code.replace("{parent}", "left"), name="orphan.ipynb") == "401"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_whose_maker_is_gone(cells, way):
+    """A child connects and sends, passes the connection on and ends."""
+    code = f"""
+    here, there = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        plain = send(connect({way!r}))
+        socket.send_fds(there, [b"x"], [plain.fileno()])
+        os._exit(0)
+    os.waitpid(child, 0)
+    fds = socket.recv_fds(here, 10, 1)[1]
+    print(status(socket.socket(fileno=fds[0])))
+    """
+    assert ask(cells, code, name="passed.ipynb") == "401"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_while_no_process_holds_it(cells, way):
+    """The connection lies in another socket's queue when the gateway looks."""
+    code = f"""
+    here, there = socket.socketpair()
+    plain = connect({way!r})
+    request = b"GET /v1/keys HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n"
+    plain.sendall(request[:-1])
+    socket.send_fds(there, [b"x"], [plain.fileno()])
+    copy = os.dup(plain.fileno())
+    os.write(copy, request[-1:])
+    os.close(copy)
+    plain.close()
+    fds = socket.recv_fds(here, 10, 1)[1]
+    print(status(socket.socket(fileno=fds[0])))
+    """
+    assert ask(cells, code, name="flight.ipynb") == "401"
+
+
+def test_nor_on_a_connection_that_others_hold_too(cells, tmp_path):
+    """This test, which the gateway has not started, gets the cell's connection; both hold it."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "pass"))
+        listener.listen()
+        kept = []
+
+        def take():
+            taken = listener.accept()[0]
+            kept.extend((taken, *socket.recv_fds(taken, 10, 1)[1]))
+            taken.sendall(b"x")
+
+        taker = threading.Thread(target=take, daemon=True)
+        taker.start()
+        code = f"""
+        plain = connect("tcp")
+        other = socket.socket(socket.AF_UNIX)
+        other.connect({str(tmp_path / "pass")!r})
+        socket.send_fds(other, [b"x"], [plain.fileno()])
+        other.recv(1)
+        print(status(send(plain)))
+        """
+        assert ask(cells, code, name="shared.ipynb") == "401"
+        taker.join()
+        os.close(kept[1])
+        kept[0].close()
+
+
+def test_nor_with_auth_off(start):
+    need("python3")
+    running = start(["plugins=cells", "auth=off"])
+    for way in WAYS:
+        assert ask(running, f"print(status(send(connect({way!r}))))", name=f"{way}.ipynb") == "401"
+        assert owner_status(running, way) == 200
+
+
+def test_a_key_counts(start):
+    need("python3")
+    running = start(["plugins=cells"])
+    made = running.client.post("/v1/keys", json={"agent": "cell", "role": "admin", "run": True})
+    assert made.status_code == 201, made.text
+    with running.connect_local() as raw:  # from now on a run by TCP needs a key
+        assert raw.request("GET /v1/keys HTTP/1.1").answer().status == 200
+    running.client.headers["Authorization"] = f"Bearer {made.json()['key']}"
+    for way in WAYS:
+        assert ask(running, f"print(status(send(connect({way!r}))))", name=f"{way}.ipynb") == "401"
+        assert ask(running, f"print(status(send(connect({way!r}))))", key=made.json()["key"], name=f"k{way}.ipynb") == "200"
+
+
+def test_the_command_line_in_a_cell(cells):
+    code = f"""
+    import subprocess
+    done = subprocess.run([{binary()!r}, "key", "add", "mallory", "--data-dir", {str(cells.data_dir)!r}],
+                          capture_output=True, text=True)
+    print(done.returncode, done.stderr)
+    """
+    said = ask(cells, code, name="command.ipynb")
+    assert said.startswith("1 ") and "needs a key" in said, said
+    owner = subprocess.run([binary(), "key", "list", "--data-dir", str(cells.data_dir)], capture_output=True, text=True,
+                           env=environment(), timeout=RUN_SECONDS, check=False)
+    assert owner.returncode == 0 and "mallory" not in owner.stdout, owner.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
+    """Guard and holder are killed: what outlives them comes to the gateway."""
+    need("python3")
+    running = start(["plugins=cells"])
+    told, go = tmp_path / "told", tmp_path / "go"
+    code = f"""
+    import ctypes, subprocess
+    if os.fork() == 0:
+        os.setsid()
+        env = {{"PATH": os.environ["PATH"]}}  # without the mark by which left ones are found
+        os.execve(sys.executable, [sys.executable, "-c", PROGRAM], env)
+    print("started")
+    """
+    program = (ASK.format(port=running.port, local=running.socket_path, key=None) +
+               textwrap.dedent(f"""
+    open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+    end = time.monotonic() + 100
+    while not os.path.exists({str(go)!r}) and time.monotonic() < end:
+        time.sleep(0.02)
+    open({str(told)!r} + "~", "w").write(status(send(connect({way!r}))))
+    os.rename({str(told)!r} + "~", {str(told)!r})
+    """))
+    book = Book(running, "n.ipynb", [("a", ASK.format(port=0, local="", key=None) + f"PROGRAM = {program!r}\n" + textwrap.dedent(code))])
+    book.run("a")
+    eventually((tmp_path / "pid").exists, RUN_SECONDS, "the program runs")
+    holder, guard = holder_of(running), guard_of(running)
+    os.kill(holder, signal.SIGSTOP)
+    os.kill(guard, signal.SIGKILL)
+    os.kill(holder, signal.SIGKILL)
+    eventually(lambda: parent_of(int((tmp_path / "pid").read_text())) not in (holder, guard), RUN_SECONDS, "it is an orphan")
+    go.touch()
+    eventually(told.exists, RUN_SECONDS, "it has asked")
+    assert told.read_text() == "401"
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return int(stat.read().rsplit(")", 1)[1].split()[1])

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Configuration and modules that others can write are not believed."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from cells_support import Book, need
+from conftest import binary, environment
+
+NOBODY = 65534
+TIMEOUT = 120
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to have files of another user")
+COMMANDS = (["tools"], ["check", "--help-config"], ["key", "list"], ["call", "notebook", "mode=list"], ["verify"])
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A data directory, a module, and a way to run commands on them in a folder."""
+    return Place(tmp_path)
+
+
+class Place:
+    def __init__(self, top):
+        self.top = top
+        os.chmod(top, 0o755)
+        self.home = top / "home"
+        self.home.mkdir(mode=0o755)
+        self.module = top / "modules" / "notebook.so"
+        self.module.parent.mkdir(mode=0o755)
+        folder = os.path.join(os.path.dirname(os.path.dirname(binary())), "modules", "plugins")
+        shutil.copy(os.path.join(folder, "notebook.so"), self.module)
+
+    def run(self, *words, cwd=None, data=True, **more):
+        known = environment() | {"HOME": str(self.home)} | more
+        known.pop("XDG_CONFIG_HOME", None)
+        if data:
+            words = (*words, "--data-dir", str(self.top / "data"))
+        return subprocess.run([binary(), *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=known, cwd=cwd or self.top, check=False)
+
+    def file(self, text, mode=0o644, folder=None):
+        folder = folder or self.top / "conf"
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path = folder / "notegate.yaml"
+        path.write_text(text)
+        os.chmod(path, mode)
+        return path
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_file_of_the_current_directory_is_not_read(place, words):
+    place.file("plugins: [nothing-of-this-name]\n", folder=place.top / "work")
+    assert place.run("call", "notebook", "mode=create", "name=x").returncode == 0
+    done = place.run(*words, cwd=place.top / "work")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_users_file_is_read(place):
+    place.file("plugins: [nothing-of-this-name]\n", folder=place.home / ".config" / "notegate")
+    assert "nothing-of-this-name" in place.run("tools").stderr
+    other = place.file("plugins: [nor-of-this]\n", folder=place.top / "xdg" / "notegate")
+    known = environment() | {"HOME": str(place.home), "XDG_CONFIG_HOME": str(other.parents[1])}
+    done = subprocess.run([binary(), "tools"], capture_output=True, text=True, timeout=TIMEOUT, env=known, check=False)
+    assert "nor-of-this" in done.stderr
+
+
+def mended(place, done, command, *words):
+    """Refused with this command, and taken when that was done."""
+    assert done.returncode == 1
+    assert f"`{command}`" in done.stderr, done.stderr
+    subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
+    done = place.run(*words)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_others_can_write(place):
+    path = place.file("limits.workers: 2\n", 0o666)
+    words = ("tools", "--config", path)
+    mended(place, place.run(*words), f"chmod go-w {path}", *words)
+    os.chmod(path.parent, 0o777)
+    mended(place, place.run(*words), f"chmod go-w {path.parent}", *words)
+    # A folder as /tmp is as good as any other.
+    os.chmod(path.parent, 0o1777)
+    assert place.run(*words).returncode == 0
+
+
+@needs_root
+def test_a_file_on_a_disk_for_reading(place):
+    """As orchestrators mount configuration: anybody's to write by its modes, and nobody's."""
+    path = place.file("limits.workers: 2\n", 0o666)
+    os.chmod(path.parent, 0o777)
+    script = f"mount --bind {path.parent} {path.parent} && mount -o remount,bind,ro {path.parent} && exec \"$@\""
+    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], check=False, timeout=TIMEOUT).returncode:
+        pytest.skip("mounting is not allowed here")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", binary(), "tools", "--config", str(path)],
+                          capture_output=True, text=True, timeout=TIMEOUT, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert place.run("tools", "--config", path).returncode == 1
+
+
+@needs_root
+def test_a_file_of_another_user(place):
+    path = place.file("limits.workers: 2\n")
+    words = ("tools", "--config", path)
+    for owned in (path, path.parent):
+        os.chown(owned, NOBODY, NOBODY)
+        mended(place, place.run(*words), f"chown root {owned}", *words)
+
+
+@pytest.mark.parametrize("way", ["plugins", "plugin_path", "environment", "file"])
+def test_a_module_that_others_can_write(place, way):
+    more = {}
+    words = ["tools"]
+    if way == "plugins":
+        words += ["--set", f"plugins={place.module}"]
+    elif way == "plugin_path":
+        words += ["--set", "plugins=notebook", "--set", f"plugin_path={place.module.parent}"]
+    elif way == "environment":
+        more = {"NOTEGATE_PLUGINS": str(place.module)}
+    else:
+        words += ["--config", place.file(f"plugins: [{place.module}]\n")]
+    assert place.run(*words, **more).returncode == 0
+    os.chmod(place.module, 0o666)
+    done = place.run(*words, **more)
+    assert done.returncode == 1 and f"`chmod go-w {place.module}`" in done.stderr, done.stderr
+    os.chmod(place.module, 0o644)
+    os.chmod(place.module.parent, 0o777)
+    done = place.run(*words, **more)
+    assert done.returncode == 1 and f"`chmod go-w {place.module.parent}`" in done.stderr, done.stderr
+    os.chmod(place.module.parent, 0o755)
+    if os.geteuid() == 0:
+        os.chown(place.module, NOBODY, NOBODY)
+        done = place.run(*words, **more)
+        assert done.returncode == 1 and f"`chown root {place.module}`" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("way", ["mode", "owner"])
+def test_the_program_that_holds_kernels(place, start, way):
+    need("python3")
+    here = pathlib.Path(binary()).parents[1] / "modules" / "plugins"
+    for name in ("cells.so", "notegate-kernels"):
+        shutil.copy(here / name, place.module.parent / name)
+    program = place.module.parent / "notegate-kernels"
+    running = start(["plugins=cells", f"plugin_path={place.module.parent}"])
+    if way == "mode":
+        program.chmod(0o777)
+    elif os.geteuid() == 0:
+        os.chown(program, NOBODY, NOBODY)
+    else:
+        pytest.skip("needs root to have files of another user")
+    book = Book(running, "n.ipynb", [("a", "print(1)")])
+    answer = book.call("runNotebookCells", cellIds=["a"])
+    command = f"chown root {program} && chmod go-w {program}"
+    assert answer.status_code != 200 and f"`{command}`" in answer.json()["message"], answer.text
+    if os.geteuid() == 0:
+        subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
+    else:
+        program.chmod(0o755)
+    book.run("a")
+
+
+def test_the_log_says_which_file_was_read(start, tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text("log.level: info\n")
+    read = start(args=["--config", str(path)], name="a")
+    assert read.stop() == 0
+    assert read.logged(f"configuration: {path}"), read.errors
+    none = start(name="b")
+    assert none.stop() == 0
+    assert none.logged("configuration: "), none.errors
+
+
+@needs_root
+def test_a_folder_that_may_not_be_entered(place):
+    """Typed in the home of another user, with the HOME of that user."""
+    place.file("limits.workers: 2\n", folder=place.home / ".config" / "notegate")
+    os.chmod(place.home, 0o700)
+    data = tempfile.mkdtemp(dir="/tmp")  # pytest's own folders are root's alone
+    os.chown(data, NOBODY, NOBODY)
+    done = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                           binary(), "check", "--data-dir", str(data)], capture_output=True, text=True,
+                          timeout=TIMEOUT, env=environment() | {"HOME": str(place.home)}, cwd=place.home, check=False)
+    shutil.rmtree(data)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is passed over" in done.stdout
