@@ -37,6 +37,8 @@ struct on_value {
     enum on_type type;
     struct ng_str key;  /* of a member; valid UTF-8 */
     struct ng_str text; /* ON_STRING; ON_NUMBER: as JSON writes it */
+    struct ng_str
+        written; /* of what is no text: as it stands in the YAML; {NULL, 0} elsewhere */
     struct on_value *first;
     struct on_value *next;
     size_t count; /* elements or members */
