@@ -272,8 +272,6 @@ static void serve_warn_root(void)
 static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
                        struct buf *error)
 {
-    serve_log_configuration(*config);
-    serve_warn_root();
     int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
     if (rc != NG_OK) {
         return rc;
@@ -333,6 +331,8 @@ int command_serve(struct command_line *line)
         log_queue_stop();
         return COMMAND_FAILED;
     }
+    serve_log_configuration(serve.gateway->config);
+    serve_warn_root();
     printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
            http_server_scheme(serve.server), http_server_address(serve.server));
     if (command_flush(stdout) != NG_OK) {
