@@ -170,6 +170,9 @@ static int build_scalar(struct front_parser *parser, struct on_value *value)
     if (text.data != NULL && (plain || typed)) {
         value->type = on_scalar_type(parser->arena, text, &value->text);
     }
+    if (value->type != ON_STRING) {
+        value->written = text;
+    }
     if (value->type != ON_STRING && value->type != ON_NUMBER) {
         value->text = on_str("", 0);
     }

@@ -62,6 +62,8 @@ int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqli
                   struct ng_str path, struct ng_str *ret_file);
 /* Only the checks and the normalising of on_index_find, for notes that need not be there. */
 int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+/* Fails with PATH_TRAVERSAL. */
+int on_index_fail_traversal(struct ng_call *call, struct ng_str path);
 
 /* The whole file below the notebook's root, malloc'd: free() the data. Fails with
  * NOTE_NOT_FOUND. */

@@ -27,7 +27,7 @@ static int fail_path(struct ng_call *call, int code, const char *before, struct 
     return rc;
 }
 
-static int fail_traversal(struct ng_call *call, struct ng_str path)
+int on_index_fail_traversal(struct ng_call *call, struct ng_str path)
 {
     (void)fail_path(call, NG_ETRAVERSAL, "Path traversal blocked: ", path, "");
     call->host->hint(call, "Use paths relative to notebook");
@@ -43,7 +43,7 @@ int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
     }
     if (given.len > 0 &&
         (given.data[0] == '/' || memchr(given.data, '\0', given.len) != NULL)) {
-        return fail_traversal(call, given);
+        return on_index_fail_traversal(call, given);
     }
     char *out = ng_alloc(call, given.len + 1);
     size_t len = 0;
@@ -53,7 +53,7 @@ int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
         struct ng_str part = on_str(given.data + at, part_len);
         at += part_len + 1;
         if (on_is(part, "..")) {
-            return fail_traversal(call, given);
+            return on_index_fail_traversal(call, given);
         }
         if (part.len == 0 || on_is(part, ".")) {
             continue;

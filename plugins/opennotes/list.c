@@ -119,6 +119,9 @@ int on_list_run(void *user, struct ng_call *call, struct ng_str args)
         return ng_fail(call, NG_EINVAL, "`pattern` has %zu bytes, it may have %d.", pattern.len,
                        PATTERN_MAX);
     }
+    if (pattern.len > 0 && on_glob_leaves(pattern)) {
+        return on_index_fail_traversal(call, pattern);
+    }
     int rc = on_notebook_pick(user, call, &notebook);
     if (rc != NG_OK) {
         return rc;

@@ -47,16 +47,17 @@ static void put_source(struct on_scan *scan, size_t end)
 void on_scan_plain(const struct on_scan *scan, size_t at, size_t end, bool images,
                    struct on_buf *out)
 {
+    struct ng_str plain = on_buf_str(&scan->plain);
     unsigned depth = 0;
     size_t from = at;
     for (size_t i = at; i <= end && out->rc == NG_OK; i++) {
-        char c = i < end ? scan->plain.data[i] : ON_MARK_GONE;
+        char c = i < end ? plain.data[i] : ON_MARK_GONE;
         bool mark = c == ON_MARK_GONE || c == ON_MARK_IMAGE || c == ON_MARK_IMAGE_END;
         if (!mark) {
             continue;
         }
         if (depth == 0 || images) {
-            struct ng_str part = on_str(scan->plain.data + from, i - from);
+            struct ng_str part = on_str(plain.data + from, i - from);
             on_buf_add(out, on_utf8_cut(part, ON_MARKDOWN_TEXT_MAX - out->len));
         }
         depth += c == ON_MARK_IMAGE;

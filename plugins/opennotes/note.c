@@ -7,6 +7,8 @@
 
 /* Tags and aliases a note may have. */
 #define NOTE_NAMES_MAX ON_TAGS_MAX
+#define EPOCH_DIGITS 10    /* of a time in seconds */
+#define EPOCH_MS_DIGITS 13 /* of one in milliseconds */
 
 /* ---- lists of names: a text, a list of texts, or a comma list */
 
@@ -59,16 +61,16 @@ static void names_add_commas(struct names *names, struct ng_str text)
     }
 }
 
+/* As it is written: a title `09` is "09", though the number is 9. */
 static struct ng_str scalar_text(const struct on_value *value)
 {
     switch (value->type) {
     case ON_NUMBER:
+    case ON_FALSE:
+    case ON_TRUE:
+        return value->written.data != NULL ? value->written : value->text;
     case ON_STRING:
         return value->text;
-    case ON_FALSE:
-        return ng_str_of("false");
-    case ON_TRUE:
-        return ng_str_of("true");
     default:
         return on_str(NULL, 0);
     }
@@ -90,12 +92,33 @@ static void names_add_value(struct names *names, const struct on_value *value)
 
 /* ---- times */
 
+/* Milliseconds since 1970 in 12 or 13 digits, or seconds in 10. */
+static bool epoch_time(struct ng_str digits, int64_t *ret_ms)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (digits.data[i] < '0' || digits.data[i] > '9') {
+            return false;
+        }
+        number = digits.len <= EPOCH_MS_DIGITS ? number * 10 + (digits.data[i] - '0') : 0;
+    }
+    *ret_ms = digits.len == EPOCH_DIGITS ? number * 1000 : number;
+    return digits.len == EPOCH_DIGITS || digits.len == EPOCH_MS_DIGITS ||
+           digits.len == EPOCH_MS_DIGITS - 1;
+}
+
+static bool is_time(const struct on_value *value, int64_t *ret_ms)
+{
+    return value != NULL && ((value->type == ON_STRING && on_time_parse(value->text, ret_ms)) ||
+                             (value->type == ON_NUMBER && epoch_time(value->text, ret_ms)));
+}
+
 static bool find_time(const struct on_value *front, const char *const *keys, size_t count,
                       int64_t *ret_ms)
 {
     for (size_t i = 0; i < count; i++) {
         const struct on_value *value = on_value_get(front, ng_str_of(keys[i]));
-        if (value != NULL && value->type == ON_STRING && on_time_parse(value->text, ret_ms)) {
+        if (is_time(value, ret_ms)) {
             return true;
         }
     }

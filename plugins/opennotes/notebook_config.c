@@ -19,6 +19,19 @@ static int fail_config(struct ng_call *call, struct ng_str folder, const char *w
     return ON_ECONFIG;
 }
 
+/* Git keeps no empty folders: a fresh clone may have none. */
+static int fail_root(struct ng_call *call, struct ng_str folder, struct ng_str root)
+{
+    (void)ng_fail(call, ON_ECONFIG,
+                  "%.*s/%s cannot be used: its `root`, the folder %.*s/%.*s, "
+                  "is not there.",
+                  (int)folder.len, folder.data, ON_CONFIG_NAME, (int)folder.len, folder.data,
+                  (int)root.len, root.data);
+    call->host->hint(call, "Make the folder (git keeps no empty ones: put a note into it), or "
+                           "set `root` to one that is there.");
+    return ON_ECONFIG;
+}
+
 static struct ng_str name_of(struct ng_str path)
 {
     size_t at = path.len;
@@ -122,7 +135,7 @@ static int find_root(struct on_notebook *notebook, struct ng_call *call, int fd,
         (void)close(notes);
     }
     if (path == NULL) {
-        return fail_config(call, notebook->folder, "the folder that `root` names is not there");
+        return fail_root(call, notebook->folder, root);
     }
     notebook->path = on_call_copy(call, ng_str_of(path));
     free(path);

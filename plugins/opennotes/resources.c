@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "index.h"
+#include "note.h"
 #include "revision.h"
 
 #define MIME_TYPE "text/markdown"
@@ -59,6 +60,8 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     struct ng_str path = on_column(row, 0);
     struct ng_str file = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
     struct ng_str title = on_column(row, 1);
+    /* A file's name alone does not tell one from another: many folders have an index.md. */
+    bool own = !on_equal(title, on_note_title(&(struct on_note){.words = 0}, path));
     on_buf_init(&id, 65536);
     on_buf_add(&id, notebook->path);
     on_buf_add_char(&id, '/');
@@ -66,8 +69,8 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     int rc = id.rc == NG_OK ? NG_OK : on_fail_memory(shelf->call);
     if (rc == NG_OK && holder(shelf, on_buf_str(&id)) == at) {
         rc = shelf->call->host->list_add(
-            listing, on_buf_str(&id), title.len > 0 ? title : path, notebook->name, MIME_TYPE,
-            (uint64_t)sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3));
+            listing, on_buf_str(&id), title.len > 0 && own ? title : path, notebook->name,
+            MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3));
     }
     on_buf_done(&id);
     return rc;

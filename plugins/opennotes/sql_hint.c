@@ -107,32 +107,68 @@ static bool begins_bracket_of_key(struct ng_str bracket)
                                 (bracket.data[at] >= '0' && bracket.data[at] <= '9'));
 }
 
+/* `metadata['key']`: SQLite would take the bracket for a name of the column. */
+static bool is_bracket_of_key(struct ng_call *call, const struct on_token *before,
+                              const struct on_token *token, struct ng_str *ret_message,
+                              struct ng_str *ret_hint)
+{
+    if (token->kind != ON_TOKEN_BRACKET || !begins_bracket_of_key(token->text)) {
+        return false;
+    }
+    struct ng_str key = on_trim(on_str(token->text.data + 1, token->text.len - 2));
+    bool quoted = key.len >= 2 && strchr("'\"", key.data[0]) != NULL;
+    key = quoted ? on_str(key.data + 1, key.len - 2) : key;
+    key = on_utf8_cut(key, 100);
+    struct ng_str of = before->kind == ON_TOKEN_WORD || before->kind == ON_TOKEN_QUOTED
+                           ? on_utf8_cut(before->text, 100)
+                           : ng_str_of("metadata");
+    *ret_message = call->host->format(
+        call, "Invalid SQL query: %.*s%.*s is not SQLite: there, [...] is a name", (int)of.len,
+        of.data, (int)on_utf8_cut(token->text, 100).len, token->text.data);
+    *ret_hint = quoted ? call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len, of.data,
+                                            (int)key.len, key.data)
+                       : call->host->format(call, "Write %.*s ->> N, counted from 0",
+                                            (int)of.len, of.data);
+    return true;
+}
+
+/* `->> 'ms.topic'`: of SQLite's versions some read a key, some a path. */
+static bool is_dotted_key(struct ng_call *call, const struct on_token *token,
+                          struct ng_str *ret_message, struct ng_str *ret_hint)
+{
+    if (token->kind != ON_TOKEN_STRING || token->text.len < 3) {
+        return false;
+    }
+    struct ng_str key = on_str(token->text.data + 1, token->text.len - 2);
+    if (key.data[0] == '$' || key.data[0] == '[' || memchr(key.data, '.', key.len) == NULL) {
+        return false;
+    }
+    key = on_utf8_cut(key, 100);
+    *ret_message = call->host->format(
+        call, "Invalid SQL query: ->> '%.*s' may mean a key with a dot or a path", (int)key.len,
+        key.data);
+    *ret_hint = call->host->format(
+        call, "Write ->> '$.\"%.*s\"' for the key, ->> '$.%.*s' for what is nested",
+        (int)key.len, key.data, (int)key.len, key.data);
+    return true;
+}
+
 bool on_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
                        struct ng_str *ret_hint)
 {
     struct on_token before = {ON_TOKEN_END, {NULL, 0}};
+    unsigned arrow = 0; /* 1 behind '-', 2 behind "->" and "->>" */
     for (size_t at = 0;;) {
         struct on_token token = on_token_next(sql, &at);
         if (token.kind == ON_TOKEN_END) {
             return false;
         }
-        if (token.kind == ON_TOKEN_BRACKET && begins_bracket_of_key(token.text)) {
-            struct ng_str key = on_trim(on_str(token.text.data + 1, token.text.len - 2));
-            bool quoted = key.len >= 2 && strchr("'\"", key.data[0]) != NULL;
-            key = quoted ? on_str(key.data + 1, key.len - 2) : key;
-            key = on_utf8_cut(key, 100);
-            struct ng_str of = before.kind == ON_TOKEN_WORD || before.kind == ON_TOKEN_QUOTED
-                                   ? on_utf8_cut(before.text, 100)
-                                   : ng_str_of("metadata");
-            *ret_message = call->host->format(
-                call, "Invalid SQL query: %.*s%.*s is not SQLite: there, [...] is a name",
-                (int)of.len, of.data, (int)on_utf8_cut(token.text, 100).len, token.text.data);
-            *ret_hint = quoted ? call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len,
-                                                    of.data, (int)key.len, key.data)
-                               : call->host->format(call, "Write %.*s ->> N, counted from 0",
-                                                    (int)of.len, of.data);
+        if (is_bracket_of_key(call, &before, &token, ret_message, ret_hint) ||
+            (arrow == 2 && is_dotted_key(call, &token, ret_message, ret_hint))) {
             return true;
         }
+        bool goes_on = arrow > 0 && on_token_is(&token, ">");
+        arrow = goes_on ? 2 : on_token_is(&token, "-") ? 1 : 0;
         before = token;
     }
 }

@@ -164,18 +164,6 @@ static int notes_next(sqlite3_vtab_cursor *base)
     }
 }
 
-static bool has_parent_part(struct ng_str glob)
-{
-    for (size_t at = 0; at + 1 < glob.len; at++) {
-        if (glob.data[at] == '.' && glob.data[at + 1] == '.' &&
-            (at == 0 || glob.data[at - 1] == '/') &&
-            (at + 2 == glob.len || glob.data[at + 2] == '/')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The glob in the form of paths: NFC, without "./". */
 static int take_glob(struct notes_cursor *cursor, sqlite3_value *value)
 {
@@ -191,7 +179,7 @@ static int take_glob(struct notes_cursor *cursor, sqlite3_value *value)
     while (on_begins(glob, "./")) {
         glob = on_str(glob.data + 2, glob.len - 2);
     }
-    if (on_begins(glob, "/") || has_parent_part(glob)) {
+    if (on_glob_leaves(glob)) {
         char what[ON_SQL_WHAT_MAX];
         (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s", (int)on_utf8_cut(glob, 100).len,
                                glob.data);

@@ -125,6 +125,49 @@ static void links(void **state)
     has(test, "search", "{\"filters\":{\"and\":[\"links-to=b.md\"]}}", "\"path\":\"a.md\"");
 }
 
+static void lost_files(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/nb/a.md", "[[lost.png]] [[there.PNG]] [[sub/there.png]] ![[lost.pdf]]\n");
+    put(test, "@/nb/sub/deep/There.png", "x");
+    open_with(test, REGISTERED);
+    has(test, "views", "{\"view\":\"broken-links\"}",
+        "[{\"path\":\"a.md\",\"line\":1,\"target\":\"lost.png\",\"text\":\"lost.png\"}]");
+}
+
+static void written(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/nb/a.md",
+        "---\ntitle: 09\ncreated: 1617039442351\nmodified: 1617039442\n"
+        "tags: [007]\n---\nx\n");
+    open_with(test, REGISTERED);
+    has(test, "list", "{}",
+        "\"title\":\"09\",\"tags\":[\"007\"],\"created\":\"2021-03-29T17:37:22Z\","
+        "\"modified\":\"2021-03-29T17:37:22Z\"");
+    has(test, "get", "{\"path\":\"a.md\"}", "\"title\":\"09\"");
+}
+
+static void refusals(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/nb/a.md", "---\nms.topic: t\nms: {topic: u}\n---\n");
+    open_with(test, REGISTERED);
+    fails(test, "list", "{\"pattern\":\"../**/*.md\"}", "PATH_TRAVERSAL", "../**/*.md");
+    fails(test, "list", "{\"pattern\":\"/etc/*\"}", "PATH_TRAVERSAL", "relative to notebook");
+    fails(test, "search",
+          "{\"sql\":\"SELECT metadata ->> 'ms.topic' FROM read_markdown('**/*.md')\"}",
+          "INVALID_SQL", "Write ->> '$.\"ms.topic\"' for the key, ->> '$.ms.topic'");
+    has(test, "search",
+        "{\"sql\":\"SELECT metadata ->> '$.\\\"ms.topic\\\"' AS a, metadata ->> '$.ms.topic' "
+        "AS b "
+        "FROM read_markdown('**/*.md')\"}",
+        "[{\"a\":\"t\",\"b\":\"u\"}]");
+    put(test, "@/nb/.opennotes.json", "{\"root\":\"notes\"}");
+    fails(test, "list", "{}", "NOTEBOOK_CONFIG_ERROR", "@/nb/notes, is not there");
+    fails(test, "list", "{}", "NOTEBOOK_CONFIG_ERROR", "git keeps no empty ones");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +176,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(excerpts, setup, teardown),
         cmocka_unit_test_setup_teardown(excerpts_far, setup, teardown),
         cmocka_unit_test_setup_teardown(links, setup, teardown),
+        cmocka_unit_test_setup_teardown(lost_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(written, setup, teardown),
+        cmocka_unit_test_setup_teardown(refusals, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

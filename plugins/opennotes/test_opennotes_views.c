@@ -44,6 +44,7 @@ static int setup(void **state)
     fixture_put(fixture, "a.md",
                 "---\ntitle: a\nstatus: todo\npriority: high\nrank: 10\ntags: []\n"
                 "created: 2020-01-01\nmodified: 2020-01-01\n---\n[[b]]\n");
+    fixture_put(fixture, "dir/Pic.png", "x");
     fixture_put(fixture, "b.md",
                 "---\ntitle: b\nstatus: Done\npriority: 2\nrank: 9\ntag: t\n"
                 "created: 2020-01-03\nmodified: 2020-01-03\n---\n[x](no.md) "

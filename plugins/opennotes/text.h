@@ -131,6 +131,9 @@ size_t on_words(struct ng_str text);
  * means *.MD. By characters; give both in NFC. */
 bool on_glob(struct ng_str pattern, struct ng_str path);
 
+/* Does it begin at the root of the system, or go above its own with ".."? */
+bool on_glob_leaves(struct ng_str pattern);
+
 /* ---- times */
 
 /* "2026-01-28T14:30:00Z" and NUL. */

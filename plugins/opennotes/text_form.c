@@ -295,3 +295,15 @@ bool on_glob(struct ng_str pattern, struct ng_str path)
     }
     return glob_match(pattern, path);
 }
+
+bool on_glob_leaves(struct ng_str pattern)
+{
+    for (size_t at = 0; at + 1 < pattern.len; at++) {
+        if (pattern.data[at] == '.' && pattern.data[at + 1] == '.' &&
+            (at == 0 || pattern.data[at - 1] == '/') &&
+            (at + 2 == pattern.len || pattern.data[at + 2] == '/')) {
+            return true;
+        }
+    }
+    return on_begins(pattern, "/");
+}

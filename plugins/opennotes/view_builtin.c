@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attachments.h"
 #include "links.h"
 #include "tree.h"
 #include "view.h"
@@ -216,7 +217,8 @@ static int run_orphans(struct on_view *view)
 }
 
 /* Does a link that leads to no note lead to another file or folder, or out of the notebook? */
-static bool leads_elsewhere(int root, bool wiki, struct ng_str key)
+static bool leads_elsewhere(struct on_attachments *files, int root, bool wiki,
+                            struct ng_str key)
 {
     static const char *const endings[] = {".png",  ".jpg", ".jpeg", ".gif", ".svg",    ".webp",
                                           ".bmp",  ".pdf", ".mp3",  ".wav", ".ogg",    ".m4a",
@@ -224,7 +226,7 @@ static bool leads_elsewhere(int root, bool wiki, struct ng_str key)
     char path[4096];
     for (size_t i = 0; wiki && i < NG_COUNT(endings); i++) {
         if (on_ends(key, endings[i])) {
-            return true; /* attachments may be anywhere */
+            return on_attachments_have(files, root, key); /* they may be anywhere */
         }
     }
     if (on_is(key, "..") || on_begins(key, "../")) {
@@ -273,14 +275,17 @@ static int run_broken_links(struct on_view *view)
     if (row == NULL) {
         return NG_EINTERNAL;
     }
+    struct on_attachments files = {.read = false};
     int step = SQLITE_DONE;
     while ((step = sqlite3_step(row)) == SQLITE_ROW) {
-        if (!leads_elsewhere(root, sqlite3_column_int(row, 5) != 0, on_column(row, 4))) {
+        if (!leads_elsewhere(&files, root, sqlite3_column_int(row, 5) != 0,
+                             on_column(row, 4))) {
             add_broken(view, row);
         }
     }
     int rc = step == SQLITE_DONE ? NG_OK : on_index_fail(view->notebook, view->call, view->db);
     (void)sqlite3_finalize(row);
+    on_attachments_done(&files);
     return rc;
 }
 
