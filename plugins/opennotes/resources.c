@@ -69,8 +69,8 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     int rc = id.rc == NG_OK ? NG_OK : on_fail_memory(shelf->call);
     if (rc == NG_OK && holder(shelf, on_buf_str(&id)) == at) {
         rc = shelf->call->host->list_add(
-            listing, on_buf_str(&id), title.len > 0 && own ? title : path, notebook->name, MIME_TYPE,
-            (uint64_t)sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3));
+            listing, on_buf_str(&id), title.len > 0 && own ? title : path, notebook->name,
+            MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3));
     }
     on_buf_done(&id);
     return rc;
