@@ -36,6 +36,12 @@
 #define CRASH_FRAMES_MAX 48
 #define CRASH_EXIT_STATUS 70 /* EX_SOFTWARE: a service manager starts the gateway again */
 
+#ifdef NOTEGATE_SANITIZED
+#define CRASH_HANDLED false /* a sanitizer's runtime tells more */
+#else
+#define CRASH_HANDLED true
+#endif
+
 /* Process-wide, as signal handlers are. */
 static atomic_int crash_fd = -1;
 static atomic_bool crash_installed;
@@ -220,7 +226,9 @@ static void on_exit_called(void)
 
 void crash_install(void)
 {
-#ifndef NOTEGATE_SANITIZED
+    if (!CRASH_HANDLED) {
+        return;
+    }
     void *frame = NULL;
     struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
     (void)sigemptyset(&action.sa_mask);
@@ -231,7 +239,6 @@ void crash_install(void)
     (void)atexit(on_exit_called);
     atomic_store(&crash_installed, true);
     crash_thread();
-#endif
 }
 
 /* As a thread ends. */

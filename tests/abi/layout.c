@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.c - pins the layout of every struct of the SDK: size, place and order of each member.
+ * layout.c - pins the layout of every struct of the SDK: place and order of each member, size,
+ * and the padding (PAD: so many bytes behind that member, which no member may ever take). The
+ * script `headers` sees to it that nothing is missing here.
  *
- * Modules compiled long ago must go on working, so a struct only ever grows at its end. While
- * ABI 1 is not frozen this file changes with the headers, in the same commit; afterwards a line
- * is only ever added, and a SIZE line may only rise.
+ * Modules compiled long ago must go on working. While ABI 1 is not frozen this file changes
+ * with the headers, in the same commit; afterwards lines are only ever added: of a struct that
+ * is read by its size, members behind its SIZE and then its next SIZE.
  */
 #include <notegate/backend.h>
 #include <notegate/journal.h>
@@ -15,12 +17,17 @@
 #define AT(type, member, offset)                                                               \
     _Static_assert(offsetof(struct type, member) == (offset), #type "." #member " has moved")
 #define SIZE(type, bytes)                                                                      \
-    _Static_assert(sizeof(struct type) == (bytes), "struct " #type " has another size")
+    _Static_assert(sizeof(struct type) >= (bytes), "struct " #type " is smaller than it was")
+#define PAD(type, member, bytes)                                                               \
+    _Static_assert(sizeof(struct type) >= offsetof(struct type, member) + (bytes),             \
+                   "struct " #type " has less padding")
 #else
 #define AT(type, member, offset)                                                               \
     _Static_assert(offsetof(struct type, member) <= (offset), #type "." #member " has moved")
 #define SIZE(type, bytes)                                                                      \
     _Static_assert(sizeof(struct type) <= (bytes), "struct " #type " has another size")
+#define PAD(type, member, bytes)                                                               \
+    _Static_assert((bytes) < sizeof(void *) * 2, "struct " #type " has other padding")
 #endif
 #define VALUE(name, number) _Static_assert((name) == (number), #name " has another value")
 
@@ -58,6 +65,7 @@ AT(ng_field, name, 0);
 AT(ng_field, use, 8);
 AT(ng_field, weight, 16);
 SIZE(ng_field, 24);
+PAD(ng_field, use, 4);
 
 AT(ng_collection, name, 0);
 AT(ng_collection, flags, 8);
@@ -65,6 +73,7 @@ AT(ng_collection, fields, 16);
 AT(ng_collection, field_count, 24);
 AT(ng_collection, field_size, 32);
 SIZE(ng_collection, 40);
+PAD(ng_collection, flags, 4);
 
 AT(ng_doc, size, 0);
 AT(ng_doc, key, 8);
@@ -83,6 +92,7 @@ AT(ng_doc, action, 168);
 AT(ng_doc, score, 184);
 AT(ng_doc, snippet, 192);
 SIZE(ng_doc, 208);
+PAD(ng_doc, deleted, 7);
 
 AT(ng_term, field, 0);
 AT(ng_term, op, 16);
@@ -91,6 +101,7 @@ AT(ng_term, number, 40);
 AT(ng_term, values, 48);
 AT(ng_term, value_count, 56);
 SIZE(ng_term, 64);
+PAD(ng_term, op, 4);
 
 AT(ng_query, size, 0);
 AT(ng_query, collection, 8);
@@ -107,12 +118,15 @@ AT(ng_query, with_text, 108);
 AT(ng_query, with_deleted, 109);
 AT(ng_query, want_total, 110);
 SIZE(ng_query, 112);
+PAD(ng_query, descending, 7);
+PAD(ng_query, want_total, 1);
 
 AT(ng_search, size, 0);
 AT(ng_search, query, 8);
 AT(ng_search, text, 16);
 AT(ng_search, snippet_chars, 32);
 SIZE(ng_search, 40);
+PAD(ng_search, snippet_chars, 4);
 
 AT(ng_range, size, 0);
 AT(ng_range, from, 8);
@@ -121,6 +135,7 @@ AT(ng_range, limit, 24);
 AT(ng_range, with_body, 28);
 AT(ng_range, ascending, 29);
 SIZE(ng_range, 32);
+PAD(ng_range, ascending, 2);
 
 AT(ng_event, size, 0);
 AT(ng_event, seq, 8);
@@ -146,6 +161,8 @@ AT(ng_file, bytes, 96);
 AT(ng_file, modified_ms, 104);
 AT(ng_file, mode, 112);
 SIZE(ng_file, 120);
+PAD(ng_file, type, 4);
+PAD(ng_file, mode, 4);
 
 AT(ng_file_edit, size, 0);
 AT(ng_file_edit, path, 8);
@@ -160,6 +177,8 @@ AT(ng_file_edit, collection, 72);
 AT(ng_file_edit, action, 80);
 AT(ng_file_edit, exists_code, 88);
 SIZE(ng_file_edit, 96);
+PAD(ng_file_edit, not_undoable, 5);
+PAD(ng_file_edit, exists_code, 4);
 
 AT(ng_file_entry, size, 0);
 AT(ng_file_entry, name, 8);
@@ -168,6 +187,7 @@ AT(ng_file_entry, link, 28);
 AT(ng_file_entry, bytes, 32);
 AT(ng_file_entry, modified_ms, 40);
 SIZE(ng_file_entry, 48);
+PAD(ng_file_entry, link, 3);
 
 AT(ng_file_list, size, 0);
 AT(ng_file_list, path, 8);
@@ -177,6 +197,8 @@ AT(ng_file_list, max_entries, 32);
 AT(ng_file_list, sorted, 36);
 AT(ng_file_list, from, 40);
 SIZE(ng_file_list, 56);
+PAD(ng_file_list, hidden, 3);
+PAD(ng_file_list, sorted, 3);
 
 AT(ng_file_transfer, size, 0);
 AT(ng_file_transfer, from, 8);
@@ -187,6 +209,8 @@ AT(ng_file_transfer, replied, 64);
 AT(ng_file_transfer, user, 72);
 AT(ng_file_transfer, exists_code, 80);
 SIZE(ng_file_transfer, 88);
+PAD(ng_file_transfer, keep, 7);
+PAD(ng_file_transfer, exists_code, 4);
 
 AT(ng_file_undo, size, 0);
 AT(ng_file_undo, path, 8);
@@ -195,6 +219,7 @@ AT(ng_file_undo, replied, 40);
 AT(ng_file_undo, user, 48);
 AT(ng_file_undo, no_history_code, 56);
 SIZE(ng_file_undo, 64);
+PAD(ng_file_undo, no_history_code, 4);
 
 /* ---- plugin.h ---- */
 
@@ -211,6 +236,10 @@ AT(ng_caller, request_id, 80);
 AT(ng_caller, traceparent, 96);
 AT(ng_caller, run, 112);
 SIZE(ng_caller, 120);
+PAD(ng_caller, space_named, 3);
+PAD(ng_caller, mode, 4);
+PAD(ng_caller, all_spaces, 7);
+PAD(ng_caller, run, 7);
 
 AT(ng_call, host, 0);
 AT(ng_call, caller, 8);
@@ -227,6 +256,7 @@ AT(ng_change, has_expected, 80);
 AT(ng_change, is_new, 81);
 AT(ng_change, expected_revision, 88);
 SIZE(ng_change, 96);
+PAD(ng_change, is_new, 6);
 
 AT(ng_host, size, 0);
 AT(ng_host, version, 8);
@@ -338,6 +368,7 @@ AT(ng_tool, read_values, 72);
 AT(ng_tool, aliases, 80);
 AT(ng_tool, listed, 88);
 SIZE(ng_tool, 96);
+PAD(ng_tool, flags, 4);
 
 AT(ng_option, name, 0);
 AT(ng_option, type, 8);
@@ -349,11 +380,14 @@ AT(ng_option, env, 48);
 AT(ng_option, choices, 56);
 AT(ng_option, help, 64);
 SIZE(ng_option, 72);
+PAD(ng_option, type, 4);
+PAD(ng_option, secret, 7);
 
 AT(ng_code, name, 0);
 AT(ng_code, status, 8);
 AT(ng_code, summary, 16);
 SIZE(ng_code, 24);
+PAD(ng_code, status, 4);
 
 AT(ng_resources, kind, 0);
 AT(ng_resources, uri_template, 8);
@@ -398,6 +432,7 @@ AT(ng_plugin, name_prefix, 144);
 AT(ng_plugin, invalid_input, 152);
 AT(ng_plugin, uses, 160);
 SIZE(ng_plugin, 168);
+PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */
 
@@ -406,6 +441,7 @@ AT(ng_field_value, use, 16);
 AT(ng_field_value, text, 24);
 AT(ng_field_value, number, 40);
 SIZE(ng_field_value, 48);
+PAD(ng_field_value, use, 4);
 
 AT(ng_splice, at, 0);
 AT(ng_splice, removed, 8);
@@ -436,6 +472,7 @@ AT(ng_put, seq, 280);
 AT(ng_put, ticket, 288);
 AT(ng_put, base_ticket, 296);
 SIZE(ng_put, 304);
+PAD(ng_put, no_history, 5);
 
 AT(ng_answer, size, 0);
 AT(ng_answer, scope, 8);
@@ -465,6 +502,9 @@ AT(ng_record, field_count, 64);
 AT(ng_record, quiet, 72);
 AT(ng_record, no_history, 73);
 SIZE(ng_record, 80);
+PAD(ng_record, kind, 4);
+PAD(ng_record, newest, 7);
+PAD(ng_record, no_history, 6);
 
 AT(ng_documents, name, 0);
 AT(ng_documents, version, 8);
@@ -494,6 +534,7 @@ AT(ng_documents, engine, 192);
 AT(ng_documents, settle, 200);
 AT(ng_documents, history_count, 208);
 SIZE(ng_documents, 216);
+PAD(ng_documents, flags, 4);
 
 /* ---- journal.h ---- */
 
@@ -517,6 +558,7 @@ AT(ng_entry, tag_count, 208);
 AT(ng_entry, score, 216);
 AT(ng_entry, data, 224);
 SIZE(ng_entry, 240);
+PAD(ng_entry, kind, 4);
 
 AT(ng_recall, size, 0);
 AT(ng_recall, space, 8);
@@ -527,6 +569,7 @@ AT(ng_recall, tag_count, 64);
 AT(ng_recall, since_ms, 72);
 AT(ng_recall, limit, 80);
 SIZE(ng_recall, 88);
+PAD(ng_recall, limit, 4);
 
 AT(ng_timeline, size, 0);
 AT(ng_timeline, space, 8);
@@ -534,6 +577,7 @@ AT(ng_timeline, date, 24);
 AT(ng_timeline, agent, 40);
 AT(ng_timeline, limit, 56);
 SIZE(ng_timeline, 64);
+PAD(ng_timeline, limit, 4);
 
 AT(ng_journal, size, 0);
 AT(ng_journal, name, 8);

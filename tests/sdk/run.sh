@@ -72,6 +72,7 @@ for guide in plugins backends; do
             printf "#define NG_ABI 1\n#include <notegate/%s.h>\n", header > file
             next
         }
+        /^```cpp$/ { file = sprintf("%s/%02d.cc", dir, ++n); next }
         /^```c from / { file = sprintf("%s/%02d.excerpt", dir, ++n); print $3 > file; next }
         /^```/ { if (file != "") close(file); file = ""; next }
         file != "" { print > file }' "$text"
@@ -89,6 +90,19 @@ for guide in plugins backends; do
         # shellcheck disable=SC2086
         $cc -std=c11 $strict -Wno-unused -fPIC $flags -c "$snippet" -o "$work/snippet.o" ||
             fail "a snippet of $guide/README.md does not compile: $(basename "$snippet")"
+        snippets=$((snippets + 1))
+    done
+    for snippet in "$work/$guide"/*.cc; do
+        if [ ! -f "$snippet" ] || ! command -v "$cxx" >/dev/null 2>&1; then
+            continue
+        fi
+        # shellcheck disable=SC2086
+        $cxx -std=c++17 $strict -shared -fPIC $flags -o "$work/plus.so" "$snippet" ||
+            fail "a snippet of $guide/README.md does not compile as C++: $(basename "$snippet")"
+        "$build/bin/notegate" check --data-dir "$work/plus" --set plugins="$work/plus.so" >"$work/check.txt" 2>&1 || {
+            cat "$work/check.txt" >&2
+            fail "notegate check does not accept the plugin in C++ of $guide/README.md"
+        }
         snippets=$((snippets + 1))
     done
 done

@@ -122,10 +122,10 @@ struct ng_module {
     const void *desc; /* const, outlives the module's last call */
 };
 
-/* The same facts as an ELF note (.note.notegate), read before the module is mapped with
- * dlopen(): owner "notegate", type 1, descriptor = abi, kind, needs_host. Never grows. */
 #define NG_NOTE_TYPE 1
 
+/* The same facts as an ELF note (.note.notegate), read before the module is mapped with
+ * dlopen(): owner "notegate", type 1, descriptor = abi, kind, needs_host. Never grows. */
 struct ng_elf_note {
     uint32_t name_size;
     uint32_t desc_size;
