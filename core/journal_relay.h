@@ -89,5 +89,8 @@ int journal_restore_over(struct journal_front *front, struct ng_call *call, stru
 int journal_pins_declare(struct journal_front *front, struct call *call);
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json);
+/* The versions of a checkpoint that is gone need no longer stay. */
+int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
+                        struct ng_str id);
 
 #endif
