@@ -95,6 +95,57 @@ static void test_large(void **state)
     assert_int_equal(timeline(bench, LARGE_MEMORIES - 5), 6);
 }
 
+/* ---- comparing ---- */
+
+#define MANY 100000
+
+/* A checkpoint with so many memories of one day, as a busy agent leaves. */
+static void put_many(struct bench *bench, const char *id, int count)
+{
+    static const char *const parts[] = {"days", "references", "memories"};
+    void *handle = NULL;
+    const struct ng_journal *journal = journal_vtable(bench->harness.gateway->journal, &handle);
+    struct call *call = harness_new_call(&bench->harness);
+    struct buf buf;
+    buf_init(&buf, CALL_MEMORY_MAX);
+    buf_printf(&buf,
+               "{\"format\":\"notegate-checkpoint-1\",\"checkpoint_id\":\"%s\",\"entries\":[],"
+               "\"journal\":{\"format\":\"notegate-journal-1\"",
+               id);
+    for (size_t part = 0; part < NG_COUNT(parts); part++) {
+        buf_printf(&buf, ",\"%s\":[", parts[part]);
+        for (int i = 0; part != 1 && i < count; i++) {
+            buf_printf(&buf,
+                       "%s{\"date\":\"2026-02-16\",\"event_id\":\"%012d\",\"kind\":\"memory\","
+                       "\"seq\":%d,\"time\":1771200000000,\"agent\":\"ann\",\"action\":"
+                       "\"logged\",\"source\":\"thought\",\"score\":0.5,\"tags\":[\"a\",\"b\"],"
+                       "\"content\":\"what the agent thought at that time of the day\"}",
+                       i > 0 ? "," : "", i, i);
+        }
+        buf_add_char(&buf, ']');
+    }
+    buf_add_str(&buf, ng_str_of(",\"summary\":null}}"));
+    call->arena.max = CALL_BACKGROUND_MEMORY_MAX;
+    assert_int_equal(journal->checkpoint_put(handle, &call->pub, ng_str_of("shared"),
+                                             ng_str_of(id), buf_str(&buf)),
+                     NG_OK);
+    buf_done(&buf);
+    call_unref(call);
+}
+
+static void test_diff_many(void **state)
+{
+    struct bench *bench = *state;
+    put_many(bench, "some", MANY / 2);
+    put_many(bench, "many", MANY);
+    const struct ng_value *diff =
+        ask(bench, "checkpoint_diff", "{\"checkpoint_id\":\"some\",\"against\":\"many\"}");
+    assert_int_equal(number(json_get(diff, "memories"), "added_count"), MANY / 2);
+    assert_int_equal(number(at(json_get(diff, "days"), 0), "added"), MANY / 2);
+    diff = ask(bench, "checkpoint_diff", "{\"checkpoint_id\":\"many\"}");
+    assert_int_equal(number(json_get(diff, "memories"), "removed_count"), MANY);
+}
+
 /* ---- deleting ---- */
 
 static void test_delete(void **state)
@@ -144,6 +195,7 @@ static void test_unpinned(void **state)
 
 #define ON(setup)                                                                              \
     cmocka_unit_test_setup_teardown(test_large, setup, teardown),                              \
+        cmocka_unit_test_setup_teardown(test_diff_many, setup, teardown),                      \
         cmocka_unit_test_setup_teardown(test_delete, setup, teardown)
 
 int main(void)
