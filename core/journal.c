@@ -385,6 +385,7 @@ static void front_free(struct journal_front *front)
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
     pthread_mutex_destroy(&front->lock);
+    journal_keep_close(front);
     free(front->pins);
     free(front);
 }
@@ -425,7 +426,9 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
     front->gateway = gateway;
     front->store = gateway->store;
     front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
+    atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
     int rc = journal_pins_declare(front, call);
+    rc = rc != NG_OK ? rc : journal_keep_declare(front, call);
     rc = rc != NG_OK ? rc : front_open_inner(front, call, backend, conf);
     if (rc != NG_OK) {
         front_free(front);

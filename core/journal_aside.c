@@ -3,6 +3,7 @@
  * has kept, however large; checkpoints and old entries that go. */
 #include <string.h>
 
+#include "gateway.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
 #include "str.h"
@@ -229,8 +230,18 @@ int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
             terms[1].field = ng_str_of("time");
             terms[1].number = (double)before_ms;
         }
-        rc = journal_remove(journal, call, journal_parts[i].collection, space, terms,
-                            NG_COUNT(terms));
+        struct ng_query query = {
+            .size = sizeof(query),
+            .collection = ng_str_of(journal_parts[i].collection),
+            .space = space,
+            .terms = terms,
+            .term_count = NG_COUNT(terms),
+        };
+        bool more = true;
+        /* A stop need not wait: the rest goes after the next start. */
+        while (rc == NG_OK && more && !atomic_load(&call->gateway->stopping)) {
+            rc = journal_remove_some(journal, call, &query, &more);
+        }
     }
     return rc;
 }

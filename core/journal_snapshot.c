@@ -187,8 +187,34 @@ static int journal_remove_row(void *user, const struct ng_doc *doc)
     return removing->count == JOURNAL_BATCH;
 }
 
-int journal_remove(struct journal_documents *journal, struct call *call, const char *collection,
-                   struct ng_str space, const struct ng_term *terms, size_t term_count)
+int journal_remove_some(struct journal_documents *journal, struct call *call,
+                        struct ng_query *query, bool *ret_more)
+{
+    struct call *step = journal_step(call);
+    if (step == NULL) {
+        return NG_EINTERNAL;
+    }
+    struct journal_removing *removing = arena_zalloc(&step->arena, sizeof(*removing));
+    if (removing == NULL) {
+        return journal_step_end(call, step, call_no_memory(step));
+    }
+    removing->call = step;
+    query->limit = JOURNAL_BATCH;
+    int rc = store_query(journal->store, step, query, journal_remove_row, removing, NULL);
+    if (rc == NG_OK && removing->rc != NG_OK) {
+        rc = call_fail(step, removing->rc, "out of memory");
+    }
+    if (rc == NG_OK && removing->count > 0) {
+        rc = store_write_wait(journal->store, step, removing->changes, removing->count);
+    }
+    *ret_more = removing->count == JOURNAL_BATCH;
+    return journal_step_end(call, step, rc);
+}
+
+/* Removes from one collection what all conditions hold for. */
+static int journal_remove(struct journal_documents *journal, struct call *call,
+                          const char *collection, struct ng_str space,
+                          const struct ng_term *terms, size_t term_count)
 {
     struct ng_query query = {
         .size = sizeof(query),
@@ -196,30 +222,12 @@ int journal_remove(struct journal_documents *journal, struct call *call, const c
         .space = space,
         .terms = terms,
         .term_count = term_count,
-        .limit = JOURNAL_BATCH,
     };
-    struct journal_removing *removing = arena_alloc(&call->arena, sizeof(*removing));
-    if (removing == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
+    bool more = true;
     int rc = NG_OK;
-    do {
-        struct call *step = journal_step(call);
-        if (step == NULL) {
-            return NG_EINTERNAL;
-        }
-        removing->call = step;
-        removing->count = 0;
-        removing->rc = NG_OK;
-        rc = store_query(journal->store, step, &query, journal_remove_row, removing, NULL);
-        if (rc == NG_OK && removing->rc != NG_OK) {
-            rc = call_fail(step, removing->rc, "out of memory");
-        }
-        if (rc == NG_OK && removing->count > 0) {
-            rc = store_write_wait(journal->store, step, removing->changes, removing->count);
-        }
-        rc = journal_step_end(call, step, rc);
-    } while (rc == NG_OK && removing->count == JOURNAL_BATCH);
+    while (rc == NG_OK && more) {
+        rc = journal_remove_some(journal, call, &query, &more);
+    }
     return rc;
 }
 
