@@ -61,7 +61,7 @@ static enum reload_kind reload_kind_of(const char *key)
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
          "limits.connections limits.streams limits.queue",
          RELOAD_TAKEN},
-        {"shutdown_timeout history.keep", RELOAD_TAKEN},
+        {"shutdown_timeout history.keep journal.keep", RELOAD_TAKEN},
         {"plugins", RELOAD_PLUGINS},
         {"plugin_path", RELOAD_TAKEN},
         {"roots", RELOAD_ROOTS},

@@ -43,6 +43,13 @@ const struct ng_option gateway_options[] = {
         .help = "Where the journal is kept: documents (beside them) or redis.",
     },
     {
+        .name = "journal.keep",
+        .type = NG_OPTION_DURATION,
+        .fallback = "0",
+        .max = 36500 * DAY,
+        .help = "Days, memories and references stay for so long; 0 keeps all for good.",
+    },
+    {
         .name = "journal.record_calls",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
