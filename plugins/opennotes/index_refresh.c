@@ -20,6 +20,8 @@ struct work {
     bool batch; /* a transaction is open */
     size_t batch_notes, batch_bytes;
     int rc;
+    int64_t began_ms; /* time that the call had */
+    size_t before;    /* notes that were true already */
 };
 
 /* ---- lists of paths ---- */
@@ -111,6 +113,7 @@ static void walk_folder(void *user, int fd, struct ng_str path)
 static bool walk_stop(void *user)
 {
     struct work *work = user;
+    on_wait_tick(work->index, work->call, 0, 0);
     return work->call->host->cancelled(work->call);
 }
 
@@ -139,8 +142,9 @@ static int compare_all(struct work *work, const struct on_tree *tree, sqlite3_st
             rc = drop_later(work, known.id);
         } else {
             const struct on_tree_file *file = &tree->files[at++];
-            rc = order > 0 || !is_same(&known, &file->stat) ? change_later(work, file->file)
-                                                            : NG_OK;
+            bool same = order == 0 && is_same(&known, &file->stat);
+            work->before += same;
+            rc = same ? NG_OK : change_later(work, file->file);
         }
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
@@ -309,15 +313,18 @@ static void drop_batch(struct work *work)
     work->batch = false;
 }
 
-static int check_cancelled(struct work *work)
+/* Of what it began, something is done: else a call of little time would never come to an end.
+ */
+static int check_over(struct work *work, size_t done)
 {
-    if (!work->call->host->cancelled(work->call)) {
+    bool cancelled = work->call->host->cancelled(work->call);
+    if (!cancelled && (done == 0 || !on_wait_is_over(work->call, work->began_ms))) {
         return NG_OK;
     }
     int rc = end_batch(work); /* what is done need not be done again */
     return rc != NG_OK ? rc
-                       : ng_fail(work->call, NG_ECANCELLED,
-                                 "The call was cancelled while notes were indexed.");
+                       : ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
+                                 "The call's time was up while notes were indexed.");
 }
 
 static void show_progress(struct work *work, size_t done)
@@ -334,7 +341,9 @@ static int apply_changes(struct work *work, struct on_arena *arena)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < work->changed.count && rc == NG_OK; i++) {
-        rc = check_cancelled(work);
+        on_wait_tick(work->index, work->call, work->before + i,
+                     work->before + work->changed.count);
+        rc = check_over(work, i);
         if (rc == NG_OK) {
             rc = begin_batch(work);
         }
@@ -404,6 +413,7 @@ int on_refresh(struct on_index *index, struct ng_call *call)
     /* A second time where the first finds the file damaged. */
     for (int try = 0; try < 2; try++) {
         struct work work = {.index = index, .call = call};
+        work.began_ms = call->host->remaining_ms(call);
         rc = ready_file(index, call);
         if (rc == NG_OK) {
             rc = find_changes(&work);

@@ -78,22 +78,35 @@ struct on_paths {
     size_t count, cap;
 };
 
+struct on_indexes {
+    pthread_mutex_t lock;
+    struct on_index *first;
+    uint64_t clock;
+    char *folder;
+    struct on_wait *calls; /* that may wait for an index */
+};
+
 /* The index of one folder, shared by all who use it. */
 struct on_index {
     struct on_index *next; /* in the list of struct on_indexes */
-    unsigned refs;         /* under the lock of the list */
-    uint64_t used;         /* when last, by the list's clock */
-    char *path;            /* of the folder of notes */
-    char *file;            /* of the SQLite file */
+    struct on_indexes *owner;
+    uint64_t serial; /* no two have the same */
+    unsigned refs;   /* under the lock of the list */
+    uint64_t used;   /* when last, by the list's clock */
+    char *path;      /* of the folder of notes */
+    char *file;      /* of the SQLite file */
     int root_fd;
     int64_t inode, device; /* of the folder */
 
     pthread_mutex_t lock; /* of what follows; never held across I/O */
     pthread_cond_t changed;
     bool refreshing;
-    uint64_t arrivals; /* calls that came */
-    uint64_t covered;  /* calls whose refresh is done */
-    bool damaged;      /* a reader found it so */
+    uint64_t arrivals;       /* calls that came */
+    uint64_t covered;        /* calls whose refresh is done */
+    struct on_wait *waiting; /* calls that gave their workers back */
+    size_t done, total;      /* notes of the present refresh */
+    int64_t ticked_ns;       /* when those who wait were looked at */
+    bool damaged;            /* a reader found it so */
     struct on_reader *idle, *lent;
     size_t idle_count;
     uint64_t generation; /* of the file: connections to an older one are not lent again */
@@ -134,6 +147,20 @@ int on_paths_add(struct on_paths *paths, struct ng_str path);
 
 /* The file is a new one: connections to the former are given up. */
 void on_index_renewed(struct on_index *index);
+/* One more user; given back by on_index_close(). */
+void on_index_hold(struct on_index *index);
+
+/* ---- index_wait.c */
+
+/* Makes the index true, or has another call that is at it do so. ON_WAITS: return it from the
+ * tool, which runs again when that is done. */
+int on_wait_fresh(struct on_index *index, struct ng_call *call);
+/* From the refresh: how far it is, for those who wait. Those whose time is up are answered. */
+void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total);
+/* Goes on with the refresh when the call is over. */
+int on_wait_background(struct on_index *index, struct ng_call *call);
+/* Must this call's refresh end, so that what waits for its answer gets one in time? */
+bool on_wait_is_over(struct ng_call *call, int64_t began_ms);
 
 /* ---- index_write.c: one note in a transaction */
 
