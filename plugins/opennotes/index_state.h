@@ -52,6 +52,11 @@ enum on_statement {
     ON_FIND_FILE,
     ON_FIND_PATH,
     ON_TOUCH_NOTE,
+    ON_MOVE_AWAY,
+    ON_MOVE_NOTE,
+    ON_FIND_ROW,
+    ON_FIND_LINKS,
+    ON_MOVE_LINK,
     ON_STATEMENTS
 };
 
@@ -176,12 +181,55 @@ struct on_known {
  * read. file: as on disk, with a NUL behind it. */
 int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct on_arena *arena, size_t *bytes);
+/* The row of a file that went is that of this one, if the bytes are the same. */
+int on_write_move(struct on_index *index, struct ng_call *call, int64_t id, struct ng_str file,
+                  struct on_arena *arena, size_t *bytes);
+/* Are the file's bytes others than those in the index? */
+bool on_write_differs(struct on_index *index, struct ng_call *call, struct ng_str file);
 int on_write_drop(struct on_index *index, struct ng_call *call, int64_t id);
 int on_write_find(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct on_known *ret);
 /* From a row of id, size, mtime_ns, ctime_ns, inode, device, checked_ns, revision. */
 void on_write_known(sqlite3_stmt *statement, struct on_known *ret);
 int64_t on_write_now_ns(void);
+
+/* ---- index_changes.c: what is to be done */
+
+struct on_gone {
+    int64_t id; /* its row */
+    struct on_stat stat;
+};
+
+struct on_new {
+    size_t at; /* in `changed` */
+    struct on_stat stat;
+};
+
+struct on_move {
+    int64_t id;
+    struct ng_str file;
+};
+
+/* All in the memory of their owner. */
+struct on_changes {
+    struct on_paths changed; /* files to read */
+    struct on_gone *gone;    /* rows of files that went */
+    size_t gone_count, gone_cap;
+    struct on_new *fresh; /* files without a row */
+    size_t fresh_count, fresh_cap;
+    struct on_move *moves; /* files that were under another path */
+    size_t move_count;
+};
+
+int on_changes_gone(struct on_changes *changes, const struct on_known *known);
+int on_changes_new(struct on_changes *changes, struct ng_str file, const struct on_stat *stat);
+/* Pairs what went with what came: the same file under another name. */
+int on_changes_match(struct on_changes *changes);
+void on_changes_done(struct on_changes *changes);
+/* Are the bytes of so many notes others that making the file anew costs less? A few are read.
+ */
+bool on_changes_are_most(struct on_index *index, struct ng_call *call,
+                         const struct on_changes *changes, size_t files);
 
 /* ---- index_link.c */
 
