@@ -69,6 +69,11 @@ static bool takes_tool(const struct command *command)
            (strcmp(command->name, "tools") == 0 && command->words[0] != '\0');
 }
 
+static bool takes_file(const struct command *command)
+{
+    return strstr(command->words, "FILE") != NULL || strstr(command->words, "MODULE") != NULL;
+}
+
 /* Literal words of a command, with a space between; how many. */
 static size_t put_literals(const struct command *command, bool print)
 {
@@ -157,7 +162,7 @@ static void bash_command(const struct command *command)
     if (takes_tool(command)) {
         printf("        [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)\n");
     }
-    if (strstr(command->words, "FILE") != NULL) {
+    if (takes_file(command)) {
         printf("        files=1\n");
     }
     printf("        ;;\n");
@@ -266,7 +271,7 @@ static void zsh_command(const struct command *command)
     if (takes_tool(command)) {
         printf(" \\\n            '1:tool:{compadd -- ${(f)\"$(__notegate_tools)\"}}'");
     }
-    if (strstr(command->words, "FILE") != NULL) {
+    if (takes_file(command)) {
         printf(" \\\n            '1:file:_files'");
     }
     printf("\n        ;;\n");

@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "faces.h"
 #include "gateway_modules.h"
+#include "http_names.h"
 #include "keys.h"
 #include "log.h"
 #include "str.h"
@@ -365,6 +366,9 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
     }
     if (rc == NG_OK) {
         rc = config_finish(config, error);
+    }
+    if (rc == NG_OK && reload->server != NULL) {
+        rc = http_names_check(config, error);
     }
     if (rc == NG_OK && gateway->files != NULL &&
         (reload_roots_hold(gateway, config) || reload_lists_equal(old, config, "roots"))) {

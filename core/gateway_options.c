@@ -95,12 +95,14 @@ const struct ng_option gateway_options[] = {
         .name = "allowed_hosts",
         .type = NG_OPTION_LIST,
         .help = "Host names that requests may ask for, beside the listening address and "
-                "localhost.",
+                "localhost: a name, *.NAME for every name below it, an address, or a range of "
+                "addresses as in 10.0.0.0/8.",
     },
     {
         .name = "allowed_origins",
         .type = NG_OPTION_LIST,
-        .help = "Web origins that may send requests, beside the gateway's own.",
+        .help = "Web origins that may send requests, beside the gateway's own; "
+                "https://*.NAME is every name below it.",
     },
     {
         .name = "shutdown_timeout",

@@ -39,5 +39,9 @@ void schema_free(struct schema *schema);
  */
 int schema_check(const struct schema *schema, const struct ng_value *value, struct arena *arena,
                  struct violations *violations);
+/* Takes members out of the value that are null where their schema refuses null and that are not
+ * required. True: it did; the text that the value came as is then not its text any more. */
+bool schema_drop_nulls(const struct schema *schema, struct ng_value *value,
+                       struct arena *arena);
 
 #endif

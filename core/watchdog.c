@@ -42,7 +42,9 @@ static struct loop_slot *own_slot(struct watchdog *watchdog)
         watchdog_slot = atomic_fetch_add(&watchdog_threads, 1) + 1;
         crash_thread();
     }
-    return watchdog_slot <= WATCHDOG_LOOPS_MAX ? &watchdog->loops[watchdog_slot - 1] : NULL;
+    return watchdog != NULL && watchdog_slot <= WATCHDOG_LOOPS_MAX
+               ? &watchdog->loops[watchdog_slot - 1]
+               : NULL;
 }
 
 void watchdog_loop_begin(struct watchdog *watchdog, const struct tool *tool, int64_t now_ns)

@@ -86,6 +86,7 @@ _notegate() {
     test-backend)
         options="--help --version"
         words=""
+        files=1
         ;;
     *)
         options="--help --version"

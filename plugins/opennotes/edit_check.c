@@ -214,6 +214,9 @@ int on_edit_check(struct ng_call *call, struct on_arena *arena, struct ng_str pa
     if (hidden != SIZE_MAX) {
         return fail_hidden(call, path, change, hidden);
     }
+    if (change->level == 0 && !(old.whole && made.whole)) {
+        return NG_OK; /* where its Markdown ends to be read says nothing of its headings */
+    }
     size_t tail = change->old.len - change->to;
     count_outside(&old, old_body, change->at, change->to, &counts[0], &counts[1]);
     count_outside(&made, made_body, change->at, change->made.len - tail, &counts[2],

@@ -137,6 +137,8 @@ struct ng_str on_note_title(const struct on_note *note, struct ng_str path);
 
 /* Tags of a note, those that stand in its text too; more are left out. */
 #define ON_TAGS_MAX 1000
+/* As much of a body is searched for them as the index takes of a file. */
+#define ON_TAGS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 /* Which tags were there already, in any case of letters. Begins zeroed. */
 struct on_tag_set {

@@ -57,8 +57,8 @@ bool on_note_tags(struct on_arena *arena, struct on_note *note)
         (void)on_tag_set_add(&tags->set, fold);
         tags->items[tags->count++] = note->tags[i];
     }
-    if (tags->items == NULL ||
-        on_markdown_parse(note->body, &events, tags, NULL) == NG_EINTERNAL) {
+    struct ng_str text = on_utf8_cut(note->body, ON_TAGS_BYTES_MAX);
+    if (tags->items == NULL || on_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL) {
         return false;
     }
     note->tags = tags->items;

@@ -92,6 +92,8 @@ static int register_all(struct on_notebooks *notebooks, struct ng_call *call,
     return rc;
 }
 
+static int index_registered(struct ng_call *call, void *user);
+
 int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                       const struct ng_str *registered, size_t count)
 {
@@ -106,7 +108,12 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                        strerrordesc_np(errno));
     }
     on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
-    return register_all(notebooks, call, registered, count);
+    int rc = register_all(notebooks, call, registered, count);
+    if (rc == NG_OK && notebooks->count > 0) {
+        /* Where it cannot be, the first call makes the indexes. */
+        (void)call->host->background(call, index_registered, self);
+    }
+    return rc;
 }
 
 void on_notebooks_close(struct on_notebooks *notebooks)
@@ -121,6 +128,11 @@ void on_notebooks_close(struct on_notebooks *notebooks)
     }
     free(notebooks->items);
     free(notebooks);
+}
+
+struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks)
+{
+    return notebooks->indexes;
 }
 
 /* ---- one notebook ---- */
@@ -183,6 +195,23 @@ void on_notebook_done(struct on_notebook *notebook)
         on_index_close(notebook->self->notebooks->indexes, notebook->index);
         notebook->index = NULL;
     }
+}
+
+/* The indexes of the registered ones, before somebody asks for them. */
+static int index_registered(struct ng_call *call, void *user)
+{
+    struct opennotes *self = user;
+    const struct on_notebooks *all = self->notebooks;
+    for (size_t i = 0; i < all->count && !call->host->cancelled(call); i++) {
+        struct on_notebook *notebook = NULL;
+        if (describe(self, call, ng_str_of(all->items[i].path), ON_REGISTERED, &notebook) ==
+                NG_OK &&
+            on_notebook_open(notebook, call) == NG_OK) {
+            (void)on_wait_fresh(notebook->index, call);
+            on_notebook_done(notebook);
+        }
+    }
+    return NG_OK; /* what is wrong with one is told to who calls for it */
 }
 
 /* ---- all of them ---- */

@@ -58,5 +58,6 @@ const char *on_source_name(enum on_source source);
 int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                       const struct ng_str *registered, size_t count);
 void on_notebooks_close(struct on_notebooks *notebooks);
+struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks);
 
 #endif

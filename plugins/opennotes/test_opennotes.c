@@ -162,6 +162,7 @@ static void getting(void **state)
         "null]}\r\n---\r\n"
         "# One\r\n\r\ntext\r\n\r\n## Two\r\n\r\nmore\r\n\r\n# Three\r\nend");
     open_with(test, REGISTERED);
+    has(test, "list", "{}", "a.md"); /* names near a wrong one are in the index */
     has(test, "get", "{\"path\":\"a.md\"}",
         "\"frontmatter\":{\"title\":\"T\",\"tag\":\"one\",\"tags\":[\"two\",\"one\"],"
         "\"nested\":{\"deep\":[1,null]}},\"content\":\"# One\\r\\n");

@@ -171,6 +171,21 @@ static void swallowing(void **state)
     makes(fixture, text, SECTION("A", "## In\\n# A2\\nx"), "# A\n## In\n# A2\nx\n\n# B\nb\n");
 }
 
+/* Nested deeper than Markdown is read: what needs no section is done, the rest refused. */
+static void too_deep(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[1000] = "# A\n\n";
+    char wanted[1100];
+    for (int i = 0; i < 150; i++) {
+        (void)strncat(text, "> ", sizeof(text) - strlen(text) - 1);
+    }
+    (void)strncat(text, "x\n\n# B\nb\n", sizeof(text) - strlen(text) - 1);
+    refuses(fixture, text, SECTION("A", "new"), "TOOL_FAILED", "nested too deep");
+    (void)snprintf(wanted, sizeof(wanted), "%sc\n", text);
+    makes(fixture, text, APPEND("c"), wanted);
+}
+
 static void not_text(void **state)
 {
     struct fixture *fixture = *state;
@@ -350,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sections_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(sections_nested, setup, teardown),
         cmocka_unit_test_setup_teardown(swallowing, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_deep, setup, teardown),
         cmocka_unit_test_setup_teardown(not_text, setup, teardown),
         cmocka_unit_test_setup_teardown(set_front, setup, teardown),
         cmocka_unit_test_setup_teardown(arguments, setup, teardown),

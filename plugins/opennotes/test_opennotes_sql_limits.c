@@ -251,6 +251,15 @@ static void test_rows_and_bytes(void **state)
     expect_fail(f, "SELECT hex(zeroblob(16000000))", ON_ESQL, "too big");
     expect_fail(f, "SELECT replace(hex(zeroblob(8000)), '0', printf('%.9999c', 'x'))", ON_ESQL,
                 "too big");
+    /* One call would append gigabytes, character by character, and nothing would stop it. */
+    expect_fail(f,
+                "SELECT printf('%.*c%.*c%.*c%.*c', 2000000000, 'x', 2000000000, 'x', "
+                "2000000000, 'x', 2000000000, 'x')",
+                ON_ESQL, "too big");
+    expect_fail(f, "SELECT format('%2000000000d', 1)", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%.99999999999999999999f', 1)", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%-*s', -9223372036854775807 - 1, 'x')", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%.9000000c%.9000000c', 'x', 'y')", ON_ESQL, "too big");
     /* Sorting 3 * 10^3 values of 10 kB takes 30 MB of temporary storage. */
     expect_stop(f,
                 COUNT_UP("3000") "SELECT count(*) FROM (SELECT i, randomblob(10000) b FROM n "

@@ -23,7 +23,7 @@ def complete(*words, cwd="/", **more):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) +[A-Z]", notegate("--help").stdout, re.M)
+    return re.findall(r"^  ([a-z-]+) +[A-Z]", notegate("--help").stdout, re.M)
 
 
 def options(command):

@@ -238,7 +238,7 @@ def test_connections(start):
 
 
 def test_queue(workers):
-    gateway = workers("limits.queue=4")
+    gateway = workers("limits.workers=4", "limits.queue=4")  # of which one plugin has half
     known = gateway.call("notebook", {"mode": "create", "name": "known", "newStr": "text"})
     assert known.status_code == 200
     with calls_of(gateway) as calls:
@@ -266,7 +266,7 @@ def test_queue(workers):
 
 
 def test_one_agent_has_half_of_the_workers(workers):
-    gateway = workers("limits.workers=3", "limits.queue=100")
+    gateway = workers("limits.workers=4", "limits.queue=100")  # of which one plugin has half
     with calls_of(gateway) as calls:
         for _ in range(20):
             calls.start("busy")

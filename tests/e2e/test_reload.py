@@ -85,6 +85,14 @@ def test_hosts_and_origins(configured):
     assert client.get("/v1/tools", headers=asked).status_code == 403
 
 
+def test_names_that_cannot_match_change_nothing(configured):
+    made = configured(allowed_hosts=["gateway.example"])
+    made.path.write_text('allowed_hosts: ["*"]\n')
+    answer = made.gateway.client.post("/v1/reload")
+    assert answer.status_code == 400 and 'allowed_hosts has "*"' in answer.json()["message"]
+    assert made.gateway.client.get("/v1/tools", headers={"Host": "gateway.example"}).status_code == 200
+
+
 def test_a_bad_configuration_changes_nothing(configured):
     made = configured(limits__body=1000)
     made.path.write_text("limits.body: 500\nlimits.nonsense: 1\n")
