@@ -10,6 +10,8 @@
 #include "snapshot.h"
 
 #define ASIDE_MADE "made"
+/* Behind the prefix: a copy of another kept one, which is about to take the journal's place. */
+#define ASIDE_NEXT "next:"
 /* Keys that one run of a script removes: while it runs, Redis serves nobody else. */
 #define ASIDE_PAGE "1000"
 /* A server that is busy with the step answers when that is done. */
@@ -34,34 +36,51 @@
 
 /*
  * KEYS: the mark of what is kept. ARGV: what the journal's keys begin with, what those of the
- * kept one do, what those of the one that is copied back do or "". The types are looked at
+ * kept one do, what those of the one that takes its place do or "". The types are looked at
  * first: after the first write nothing may fail any more.
  */
 static const char aside_script[] = ASIDE_WALK
     "local live, kept, from = ARGV[1], ARGV[2], ARGV[3]\n"
     "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
-    "if from ~= '' and redis.call('EXISTS', from .. 'made') == 0 then\n"
-    "  return redis.error_reply('NOTKEPT nothing is')\n"
-    "end\n"
     "for _, name in ipairs({'journal:days', 'journal:recent'}) do\n"
     "  local kind = redis.call('TYPE', live .. name).ok\n"
     "  if kind ~= 'none' and kind ~= 'zset' then\n"
     "    return redis.error_reply('WRONGTYPE ' .. live .. name .. ' is a ' .. kind)\n"
     "  end\n"
     "end\n"
-    "walk(live, function(name)\n"
-    "  if redis.call('EXISTS', live .. name) == 1 then\n"
-    "    redis.call('RENAME', live .. name, kept .. name)\n"
-    "  end\n"
-    "end)\n"
+    "walk(live, function(name) redis.pcall('RENAME', live .. name, kept .. name) end)\n"
     "if from ~= '' then\n"
-    "  walk(from, function(name)\n"
-    "    local value = redis.call('DUMP', from .. name)\n"
-    "    if value then redis.call('RESTORE', live .. name, 0, value, 'REPLACE') end\n"
-    "  end)\n"
+    "  walk(from, function(name) redis.pcall('RENAME', from .. name, live .. name) end)\n"
     "end\n"
     "redis.call('SET', KEYS[1], '1')\n"
     "return 1\n";
+
+/*
+ * KEYS: the mark of what will be kept. ARGV: what the keys of a kept journal begin with, what
+ * those of its copy do, how many hashes are copied, most of a run. Answers how many it copied,
+ * -1: the step that needs them was done before.
+ */
+static const char copy_script[] =
+    "local from, to, at = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
+    "local function copy(name)\n"
+    "  local value = redis.call('DUMP', from .. name)\n"
+    "  if value then redis.call('RESTORE', to .. name, 0, value, 'REPLACE') end\n"
+    "end\n"
+    "if redis.call('EXISTS', KEYS[1]) == 1 then return -1 end\n"
+    "if redis.call('EXISTS', from .. 'made') == 0 then\n"
+    "  return redis.error_reply('NOTKEPT nothing is')\n"
+    "end\n"
+    "if at == 0 then\n"
+    "  copy('journal:recent')\n"
+    "  copy('journal:days')\n"
+    "  copy('summary')\n"
+    "  for _, date in ipairs(redis.call('ZRANGE', from .. 'journal:days', 0, -1)) do\n"
+    "    copy('daily:' .. date)\n"
+    "  end\n"
+    "end\n"
+    "local names = redis.call('ZRANGE', from .. 'journal:recent', at, at + ARGV[4] - 1)\n"
+    "for _, name in ipairs(names) do copy(name) end\n"
+    "return #names\n";
 
 /* KEYS: days, recent. ARGV: what all keys begin with, the first day that stays or "", the
  * first time that stays or "+inf", most keys of a run. Answers how many it removed. */
@@ -96,12 +115,16 @@ static struct ng_str aside_mark(struct ng_call *call, struct ng_str prefix)
 }
 
 int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
-                     struct ng_str id, struct ng_str from, struct aside *ret)
+                     struct ng_str id, bool with_copy, struct aside *ret)
 {
     struct ng_str none = {NULL, 0};
     ret->live = redis_key(redis, call, space, "", none);
     ret->kept = aside_prefix(redis, call, space, id);
-    ret->from = from.len == 0 ? ASK_WORD("") : aside_prefix(redis, call, space, from);
+    ret->from = ASK_WORD("");
+    if (ret->kept.data != NULL && with_copy) {
+        ret->from =
+            call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
+    }
     ret->mark = aside_mark(call, ret->kept);
     return ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
                    ret->mark.data == NULL
@@ -117,20 +140,47 @@ void redis_aside_ask(struct ask *ask, const struct aside *aside)
 
 /* ---- restoring what is kept ---- */
 
-/* One step: the present is renamed, what was kept is copied to its place. */
-static int aside_back(struct redis *redis, struct ng_call *call, const struct aside *aside,
-                      struct ng_str from)
+/* A copy of what is kept under `from`, a page at a time: what is kept stays as it is. */
+static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str kept,
+                      const struct aside *aside, struct ng_str from)
 {
+    long long count = 1;
+    int rc = NG_OK;
+    for (int64_t at = 0; rc == NG_OK && count > 0; at += count) {
+        struct ask ask;
+        ask_init(&ask, redis->link, call);
+        ASK(&ask, ASK_WORD("EVAL"), ASK_WORD(copy_script), ASK_WORD("1"), aside->mark, kept,
+            aside->from, redis_number(call, at), ASK_WORD(ASIDE_PAGE));
+        rc = ask_run(&ask);
+        const redisReply *reply = rc == NG_OK ? ask_reply(&ask, 0) : NULL;
+        if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
+            rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
+                         from.data);
+        } else if (reply != NULL && reply->type != REDIS_REPLY_INTEGER) {
+            rc = link_fail_reply(redis->link, call, reply);
+        } else if (reply != NULL) {
+            count = reply->integer;
+        }
+        ask_done(&ask);
+        if (rc == NG_OK && call->host->cancelled(call)) {
+            rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
+        }
+    }
+    return rc;
+}
+
+/* One step: the present is renamed, and the copy to its place. */
+static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str space,
+                      const struct aside *aside, struct ng_str from)
+{
+    struct ng_str kept = aside_prefix(redis, call, space, from);
     struct ask ask;
+    int rc =
+        kept.data == NULL ? redis_no_memory(call) : aside_copy(redis, call, kept, aside, from);
     ask_init(&ask, redis->link, call);
-    redis_aside_ask(&ask, aside);
-    int rc = ask_run(&ask);
-    const redisReply *reply = rc == NG_OK ? ask_reply(&ask, 0) : NULL;
-    if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
-        rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
-                     from.data);
-    } else if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
-        rc = link_fail_reply(redis->link, call, reply);
+    if (rc == NG_OK) {
+        redis_aside_ask(&ask, aside);
+        rc = ask_run_all(&ask);
     }
     ask_done(&ask);
     return rc;
@@ -148,9 +198,9 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
         redis_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
         from = host->json_text(host->json_get(body, "id"));
     }
-    int rc = redis_aside_open(journal, call, space, id, from, &aside);
+    int rc = redis_aside_open(journal, call, space, id, from.len > 0, &aside);
     for (int i = 0; rc == NG_OK && i < ASIDE_TRIES; i++) {
-        rc = from.len > 0 ? aside_back(journal, call, &aside, from)
+        rc = from.len > 0 ? aside_back(journal, call, space, &aside, from)
                           : redis_restore_beside(journal, call, space, json, &aside);
         bool again = (rc == NG_ETIMEOUT || rc == NG_EUNAVAILABLE) && i + 1 < ASIDE_TRIES &&
                      !host->cancelled(call);
@@ -210,7 +260,7 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
     struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
     struct ng_str order = redis_key(redis, call, space, REDIS_CHECKPOINTS, none);
     struct ng_str heads = redis_key(redis, call, space, REDIS_HEADS, none);
-    int rc = redis_aside_open(redis, call, space, id, none, &aside);
+    int rc = redis_aside_open(redis, call, space, id, true, &aside);
     struct ng_str summary = {NULL, 0};
     if (rc == NG_OK) {
         summary = call->host->format(call, "%.*s" REDIS_SUMMARY, (int)aside.kept.len,
@@ -236,6 +286,7 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
     rc = rc != NG_OK ? rc : ask_run_all(&ask);
     ask_done(&ask);
     rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, ASK_WORD(""), ASK_WORD("+inf"));
+    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, ASK_WORD(""), ASK_WORD("+inf"));
     ask_init(&ask, redis->link, call);
     ASK(&ask, ASK_WORD("HDEL"), heads, id);
     ASK(&ask, ASK_WORD("ZREM"), order, id);

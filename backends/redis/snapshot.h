@@ -13,14 +13,14 @@
 
 /* ---- aside.c: keeping the journal under other keys ---- */
 
-/* What the keys begin with: those of the journal, of where it is kept, of what is copied back
- * ("": nothing); and the mark of what is kept. */
+/* What the keys begin with: those of the journal, of where it is kept, of the copy that takes
+ * its place ("": nothing does); and the mark of what is kept. */
 struct aside {
     struct ng_str live, kept, from, mark;
 };
 
 int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
-                     struct ng_str id, struct ng_str from, struct aside *ret);
+                     struct ng_str id, bool with_copy, struct aside *ret);
 /* Adds the command that keeps the journal. It does nothing where that is done. */
 void redis_aside_ask(struct ask *ask, const struct aside *aside);
 

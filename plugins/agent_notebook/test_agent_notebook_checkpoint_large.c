@@ -90,10 +90,6 @@ static void test_large(void **state)
     assert_int_equal(timeline(bench, LARGE_MEMORIES - 5), 6);
     const char *again = restore(bench, quiet);
     assert_int_equal(memories(bench), 2);
-    (void)restore(bench, wild);
-    assert_int_equal(timeline(bench, LARGE_MEMORIES - 5), 6);
-    (void)restore(bench, first);
-    assert_int_equal(memories(bench), 1);
 
     (void)ask(bench, "checkpoint_delete", form(bench, "{\"checkpoint_id\":\"%s\"}", wild));
     refused(bench, "checkpoint_restore", form(bench, "{\"checkpoint_id\":\"%s\"}", wild),
