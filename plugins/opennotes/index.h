@@ -35,6 +35,9 @@
 #include "notebook.h"
 #include "tree.h"
 
+/* Of one note, what is read for the index; the rest of a larger file is not searched. */
+#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
+
 /*
  * Makes the index true to the files as they are now and lends a read-only connection inside a
  * read transaction, for this call alone: prepare, step, finalize on it as you like (no BEGIN or

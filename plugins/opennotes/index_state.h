@@ -9,8 +9,6 @@
 #include "tree.h"
 #include "tree_watch.h"
 
-/* Of one note, what is read for the index; the rest of a larger file is not searched. */
-#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 /* Rows of one note in each of the tables fields, headings, links. */
 #define ON_INDEX_ROWS_MAX 20000
 #define ON_INDEX_READERS_MAX 8 /* idle connections kept */

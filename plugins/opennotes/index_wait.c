@@ -13,9 +13,10 @@
 #define WAIT_MS 100 /* between looks at whether a call that keeps its worker still waits */
 #define TICK_NS ((int64_t)100 * 1000000)
 #define MARGIN_MS                                                                              \
-    ((int64_t)2000)   /* before its deadline, a call is told how far the index is              \
-                       */
-#define MARGIN_PART 4 /* but that part of its time at most */
+    ((int64_t)2000)            /* before its deadline, a call is told how far the index is     \
+                                */
+#define MARGIN_PART 4          /* but that part of its time at most */
+#define TELL_MIN ((size_t)100) /* a refresh of fewer notes is over before it is read of */
 
 /* A call that may wait, in its own memory. */
 struct on_wait {
@@ -208,9 +209,11 @@ void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, siz
         if (on_wait_is_over(wait->call, wait->began_ms)) {
             end_wait(wait, fail_over(index, wait->call, done, total));
         } else {
-            call->host->progress(
-                wait->call, (double)done, (double)total,
-                call->host->format(wait->call, "Indexing notes: %zu of %zu", done, total));
+            if (done > 0) {
+                call->host->progress(
+                    wait->call, (double)done, (double)total,
+                    call->host->format(wait->call, "Indexing notes: %zu of %zu", done, total));
+            }
             wait->next_waiting = stay;
             stay = wait;
             last = last == NULL ? wait : last;
@@ -328,4 +331,35 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
         wait->ticket = 0;
     }
     return rc;
+}
+
+static struct ng_str tell_one(struct on_index *index, struct ng_call *call,
+                              struct ng_str before)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    size_t done = index->done;
+    size_t total = index->total;
+    bool looks = index->refreshing && total == 0 && index->covered == 0;
+    bool indexes = index->refreshing && total >= TELL_MIN;
+    (void)pthread_mutex_unlock(&index->lock);
+    if (!looks && !indexes) {
+        return before;
+    }
+    const char *comma = before.len > 0 ? ", " : "";
+    return looks ? call->host->format(call, "%.*s%sthe notes in %s are being looked for",
+                                      (int)before.len, before.data, comma, index->path)
+                 : call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed",
+                                      (int)before.len, before.data, comma, done, total,
+                                      index->path);
+}
+
+struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call)
+{
+    struct ng_str text = {"", 0};
+    (void)pthread_mutex_lock(&indexes->lock);
+    for (struct on_index *index = indexes->first; index != NULL; index = index->next) {
+        text = tell_one(index, call, text);
+    }
+    (void)pthread_mutex_unlock(&indexes->lock);
+    return text;
 }

@@ -16,4 +16,7 @@ struct on_indexes;
  * what it waits for is done. Before on_index_begin() it must only read. */
 int on_wait_run(struct on_indexes *indexes, void *self, struct ng_call *call, on_tool_fn *run);
 
+/* Which indexes are being made and how far they are, in call memory; {NULL, 0}: none. */
+struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call);
+
 #endif

@@ -243,7 +243,11 @@ static int add(struct list *list, struct ng_str path, enum on_source source)
     if ((rc == NG_OK || rc == ON_ECONFIG) && !is_listed(list, notebook->folder)) {
         list->items[list->count++] = notebook;
     }
-    return rc == ON_ECONFIG ? NG_OK : rc;
+    if (rc == ON_ECONFIG) {
+        list->call->host->hint(list->call, "%s", ""); /* how to mend it is not asked */
+        rc = NG_OK;
+    }
+    return rc;
 }
 
 static int add_registered_ones(struct list *list)
@@ -311,6 +315,18 @@ static void hint_choices(struct ng_call *call, struct on_notebook *const *items,
     on_buf_done(&text);
 }
 
+/* Those whose configuration can be used, to the front. */
+static size_t take_usable(struct on_notebook **items, size_t count)
+{
+    size_t usable = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!items[i]->unusable) {
+            items[usable++] = items[i];
+        }
+    }
+    return usable;
+}
+
 static int fail_none(struct opennotes *self, struct ng_call *call, struct ng_str named)
 {
     struct on_notebook **items = NULL;
@@ -319,6 +335,7 @@ static int fail_none(struct opennotes *self, struct ng_call *call, struct ng_str
     if (rc != NG_OK) {
         return rc;
     }
+    count = take_usable(items, count);
     if (named.data == NULL) {
         (void)ng_fail(call, ON_ENOTEBOOK,
                       count > 1
@@ -349,8 +366,9 @@ int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_
     if (rc == NG_OK) {
         rc = on_notebook_list(self, call, &items, &count);
     }
-    if (rc == NG_OK && count == 1) {
-        *ret = items[0];
+    size_t usable = rc == NG_OK && count > 1 ? take_usable(items, count) : count;
+    if (rc == NG_OK && usable == 1) {
+        *ret = items[0]; /* or the only one, whose fault is the answer then */
     }
     return rc;
 }

@@ -30,6 +30,7 @@ struct on_notebook {
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
     bool unusable;                 /* its configuration is; only listed */
+    struct ng_str fault;           /* why */
     struct on_index *index;        /* open from pick to done; else NULL */
 };
 

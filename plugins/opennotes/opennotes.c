@@ -285,6 +285,12 @@ static const struct ng_code opennotes_codes[] = {
     {"NOT_TEXT", 422, "the note is not UTF-8 text"},
 };
 
+static struct ng_str opennotes_working(void *user, struct ng_call *call)
+{
+    const struct opennotes *self = user;
+    return on_wait_tell(on_notebooks_indexes(self->notebooks), call);
+}
+
 /* Of the events of notes that tools write; the notes themselves are files. */
 static const struct ng_collection opennotes_collections[] = {
     {
@@ -324,6 +330,7 @@ static const struct ng_plugin opennotes = {
     .resource_count = NG_COUNT(opennotes_resources),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
+    .working = opennotes_working,
 };
 
 NG_EXPORT_PLUGIN(opennotes);

@@ -335,6 +335,19 @@ static void test_endless(void **state)
     }
 }
 
+/* Of a note that is larger than what is indexed, SQL says that it reads a part. */
+static void test_cut_content(void **state)
+{
+    struct fixture *f = *state;
+    add_big_note(f);
+    expect_rows(f, "SELECT content LIKE '%a' w FROM read_markdown('big.md')", "[{\"w\":1}]");
+    assert_int_equal(sqlite3_exec(f->index, "UPDATE notes SET size = 64000000 WHERE id = 9",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    expect_rows(f, "SELECT substr(content, -43) w FROM read_markdown('big.md')",
+                "[{\"w\":\"a\\n[cut: the note is longer than SQL reads]\\n\"}]");
+}
+
 /* Statements that SQLite would copy into each other before it runs them. */
 /* Each table joins the one before it with itself. */
 static void add_joins(struct on_buf *sql)
@@ -443,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_endless, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bombs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut_content, setup, teardown),
         cmocka_unit_test_setup_teardown(test_deep, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -431,7 +431,8 @@ AT(ng_plugin, health, 136);
 AT(ng_plugin, name_prefix, 144);
 AT(ng_plugin, invalid_input, 152);
 AT(ng_plugin, uses, 160);
-SIZE(ng_plugin, 168);
+AT(ng_plugin, working, 168);
+SIZE(ng_plugin, 176);
 PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */
