@@ -106,7 +106,9 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                        strerrordesc_np(errno));
     }
     on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
-    return register_all(notebooks, call, registered, count);
+    notebooks->discovery = on_discovery_open(call);
+    return notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
+                                        : on_fail_memory(call);
 }
 
 void on_notebooks_close(struct on_notebooks *notebooks)
@@ -115,6 +117,7 @@ void on_notebooks_close(struct on_notebooks *notebooks)
         return;
     }
     on_indexes_close(notebooks->indexes);
+    on_discovery_close(notebooks->discovery);
     for (size_t i = 0; notebooks->items != NULL && i < notebooks->count; i++) {
         free(notebooks->items[i].space);
         free(notebooks->items[i].path);
@@ -125,7 +128,7 @@ void on_notebooks_close(struct on_notebooks *notebooks)
 
 /* ---- one notebook ---- */
 
-static bool may_see(struct ng_call *call, struct ng_str space)
+bool on_may_see(struct ng_call *call, struct ng_str space)
 {
     const struct ng_caller *caller = call->caller;
     bool seen = caller->all_spaces;
@@ -227,7 +230,7 @@ static int add_registered_ones(struct list *list)
             struct ng_str space = ng_str_of(all->items[i].space);
             bool first =
                 list->call->caller->space_named && on_equal(space, list->call->caller->space);
-            if (first == (named == 1) && may_see(list->call, space)) {
+            if (first == (named == 1) && on_may_see(list->call, space)) {
                 rc = add(list, ng_str_of(all->items[i].path), ON_REGISTERED);
             }
         }

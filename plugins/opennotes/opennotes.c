@@ -303,6 +303,7 @@ static const struct ng_plugin opennotes = {
     .resource_count = NG_COUNT(opennotes_resources),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
+    .configured = on_configured,
 };
 
 NG_EXPORT_PLUGIN(opennotes);
