@@ -432,7 +432,8 @@ AT(ng_plugin, name_prefix, 144);
 AT(ng_plugin, invalid_input, 152);
 AT(ng_plugin, uses, 160);
 AT(ng_plugin, working, 168);
-SIZE(ng_plugin, 176);
+AT(ng_plugin, configured, 176);
+SIZE(ng_plugin, 184);
 PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */
@@ -718,6 +719,7 @@ VALUE(NG_EQUERYTIMEOUT, -23);
 VALUE(NG_EWOULDBLOCK, -24);
 VALUE(NG_EINPUT, -25);
 VALUE(NG_ERUN, -26);
+VALUE(NG_ENOTCONFIGURED, -27);
 VALUE(NG_OK, 0);
 VALUE(NG_PENDING, 1);
 VALUE(NG_EPLUGIN, -1000);
