@@ -185,7 +185,8 @@ const char entry_update_result[] = RESULT
 
 const char entry_search_params[] = OBJECT "\"required\":[\"query\"],\"properties\":{" TEXT_OF(
     "query",
-    "Text search query: every word must occur; \\\"a phrase\\\"; a trailing * "
+    "Text search query: any of the words, entries with more of them first; \\\"a phrase\\\"; a "
+    "trailing * "
     "matches beginnings. May be empty") "," COLLECTION_OF("Limit search to specific collection "
                                                           "(optional)") "," TAGS_OF("Only "
                                                                                     "entries "
