@@ -155,6 +155,10 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     if (rc == NG_OK) {
         pthread_mutex_lock(&journal->lock);
         rc = journal_aside_locked(journal, call, space, id, json);
+        for (int i = 1; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+            call_reset_result(call); /* the pointer that was read was a moment old */
+            rc = journal_aside_locked(journal, call, space, id, json);
+        }
         pthread_mutex_unlock(&journal->lock);
     } else if (rc == NG_EJSON) {
         rc = journal_damaged(call, "it is not JSON");
@@ -206,16 +210,17 @@ int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct 
     return rc;
 }
 
-int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
-                           int64_t before_ms)
+static int journal_trim_once(struct journal_documents *journal, struct call *call,
+                             struct ng_str space, int64_t before_ms)
 {
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
     struct journal_generation generation;
+    struct ng_change hold;
     int rc = journal_generation_get(journal, call, space, &generation);
     if (rc != NG_OK) {
         return rc;
     }
+    /* What was read may be a moment old, and what is kept must stay whole. */
+    (void)journal_generation_hold(call, space, &generation, &hold);
     char date[ZONE_DATE_SIZE];
     zone_date(journal->zone, before_ms, date);
     struct ng_term terms[2] = {
@@ -240,8 +245,22 @@ int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
         bool more = true;
         /* A stop need not wait: the rest goes after the next start. */
         while (rc == NG_OK && more && !atomic_load(&call->gateway->stopping)) {
-            rc = journal_remove_some(journal, call, &query, &more);
+            rc = journal_remove_some(journal, call, &query, &hold, &more);
         }
+    }
+    return rc;
+}
+
+int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
+                           int64_t before_ms)
+{
+    struct call *call = call_of(pub);
+    int rc = NG_ECONFLICT;
+    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+        if (i > 0) {
+            call_reset_result(call);
+        }
+        rc = journal_trim_once(user, call, space, before_ms);
     }
     return rc;
 }
