@@ -174,11 +174,9 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
 
 /* ---- what goes ---- */
 
-int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct ng_str space,
-                                        struct ng_str id)
+static int journal_delete_once(struct journal_documents *journal, struct call *call,
+                               struct ng_str space, struct ng_str id)
 {
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
     struct journal_generation generation;
     const struct ng_doc *doc = NULL;
     uint64_t kept = 0;
@@ -199,14 +197,34 @@ int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct 
     if (beside) {
         struct journal_move move = {.number = generation.number, .drop = id};
         rc = journal_generation_change(call, space, &generation, &move, &changes[count++]);
+    } else if (rc == NG_OK) {
+        rc = journal_generation_hold(call, space, &generation, &changes[count++]);
     }
     rc = rc != NG_OK ? rc : store_write_wait(journal->store, call, changes, count);
     if (rc == NG_OK && beside && generation.last > 0) {
         /* What a failure leaves here, the next restore sweeps. */
         rc = journal_generation_get(journal, call, space, &generation);
         rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, &generation);
+        if (rc == NG_ECONFLICT) {
+            call_reset_result(call);
+            rc = NG_OK;
+        }
     }
     pthread_mutex_unlock(&journal->lock);
+    return rc;
+}
+
+int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct ng_str space,
+                                        struct ng_str id)
+{
+    struct call *call = call_of(pub);
+    int rc = NG_ECONFLICT;
+    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+        if (i > 0) {
+            call_reset_result(call);
+        }
+        rc = journal_delete_once(user, call, space, id);
+    }
     return rc;
 }
 
