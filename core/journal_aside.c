@@ -155,6 +155,10 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     if (rc == NG_OK) {
         pthread_mutex_lock(&journal->lock);
         rc = journal_aside_locked(journal, call, space, id, json);
+        for (int i = 1; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+            call_reset_result(call); /* the pointer that was read was a moment old */
+            rc = journal_aside_locked(journal, call, space, id, json);
+        }
         pthread_mutex_unlock(&journal->lock);
     } else if (rc == NG_EJSON) {
         rc = journal_damaged(call, "it is not JSON");
@@ -170,11 +174,9 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
 
 /* ---- what goes ---- */
 
-int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct ng_str space,
-                                        struct ng_str id)
+static int journal_delete_once(struct journal_documents *journal, struct call *call,
+                               struct ng_str space, struct ng_str id)
 {
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
     struct journal_generation generation;
     const struct ng_doc *doc = NULL;
     uint64_t kept = 0;
@@ -195,27 +197,48 @@ int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct 
     if (beside) {
         struct journal_move move = {.number = generation.number, .drop = id};
         rc = journal_generation_change(call, space, &generation, &move, &changes[count++]);
+    } else if (rc == NG_OK) {
+        rc = journal_generation_hold(call, space, &generation, &changes[count++]);
     }
     rc = rc != NG_OK ? rc : store_write_wait(journal->store, call, changes, count);
     if (rc == NG_OK && beside && generation.last > 0) {
         /* What a failure leaves here, the next restore sweeps. */
         rc = journal_generation_get(journal, call, space, &generation);
         rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, &generation);
+        if (rc == NG_ECONFLICT) {
+            call_reset_result(call);
+            rc = NG_OK;
+        }
     }
     pthread_mutex_unlock(&journal->lock);
     return rc;
 }
 
-int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
-                           int64_t before_ms)
+int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct ng_str space,
+                                        struct ng_str id)
 {
-    struct journal_documents *journal = user;
     struct call *call = call_of(pub);
+    int rc = NG_ECONFLICT;
+    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+        if (i > 0) {
+            call_reset_result(call);
+        }
+        rc = journal_delete_once(user, call, space, id);
+    }
+    return rc;
+}
+
+static int journal_trim_once(struct journal_documents *journal, struct call *call,
+                             struct ng_str space, int64_t before_ms)
+{
     struct journal_generation generation;
+    struct ng_change hold;
     int rc = journal_generation_get(journal, call, space, &generation);
     if (rc != NG_OK) {
         return rc;
     }
+    /* What was read may be a moment old, and what is kept must stay whole. */
+    (void)journal_generation_hold(call, space, &generation, &hold);
     char date[ZONE_DATE_SIZE];
     zone_date(journal->zone, before_ms, date);
     struct ng_term terms[2] = {
@@ -240,8 +263,22 @@ int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
         bool more = true;
         /* A stop need not wait: the rest goes after the next start. */
         while (rc == NG_OK && more && !atomic_load(&call->gateway->stopping)) {
-            rc = journal_remove_some(journal, call, &query, &more);
+            rc = journal_remove_some(journal, call, &query, &hold, &more);
         }
+    }
+    return rc;
+}
+
+int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
+                           int64_t before_ms)
+{
+    struct call *call = call_of(pub);
+    int rc = NG_ECONFLICT;
+    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
+        if (i > 0) {
+            call_reset_result(call);
+        }
+        rc = journal_trim_once(user, call, space, before_ms);
     }
     return rc;
 }

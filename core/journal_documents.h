@@ -139,9 +139,10 @@ int journal_damaged(struct call *call, const char *what);
  * left, and what was read before. */
 int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,
                   const struct journal_generation *generation);
-/* Removes some of what a query finds, in one commit. *ret_more: there may be more. */
+/* Removes some of what a query finds, in one commit. hold: of journal_generation_hold, or NULL.
+ * *ret_more: there may be more. */
 int journal_remove_some(struct journal_documents *journal, struct call *call,
-                        struct ng_query *query, bool *ret_more);
+                        struct ng_query *query, const struct ng_change *hold, bool *ret_more);
 /* Writes a dump into a generation that is not read yet. */
 int journal_restore_all(struct journal_documents *journal, struct call *call,
                         struct ng_str space, uint64_t generation, const struct ng_value *dump);

@@ -153,7 +153,7 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
 
 struct journal_removing {
     struct call *call;
-    struct ng_change changes[JOURNAL_BATCH];
+    struct ng_change changes[JOURNAL_BATCH + 1]; /* the last: the pointer that is held */
     size_t count;
     int rc;
 };
@@ -188,7 +188,7 @@ static int journal_remove_row(void *user, const struct ng_doc *doc)
 }
 
 int journal_remove_some(struct journal_documents *journal, struct call *call,
-                        struct ng_query *query, bool *ret_more)
+                        struct ng_query *query, const struct ng_change *hold, bool *ret_more)
 {
     struct call *step = journal_step(call);
     if (step == NULL) {
@@ -205,35 +205,38 @@ int journal_remove_some(struct journal_documents *journal, struct call *call,
         rc = call_fail(step, removing->rc, "out of memory");
     }
     if (rc == NG_OK && removing->count > 0) {
-        rc = store_write_wait(journal->store, step, removing->changes, removing->count);
+        size_t count = removing->count;
+        if (hold != NULL) {
+            removing->changes[count++] = *hold;
+        }
+        rc = store_write_wait(journal->store, step, removing->changes, count);
     }
     *ret_more = removing->count == JOURNAL_BATCH;
     return journal_step_end(call, step, rc);
 }
 
-/* Removes from one collection what all conditions hold for. */
-static int journal_remove(struct journal_documents *journal, struct call *call,
-                          const char *collection, struct ng_str space,
-                          const struct ng_term *terms, size_t term_count)
+/* Removes what lies between two generations, neither of them, from one collection. */
+static int journal_sweep_part(struct journal_documents *journal, struct call *call,
+                              const char *collection, const struct ng_change *hold,
+                              const struct ng_term terms[2])
 {
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(collection),
-        .space = space,
+        .space = hold->key.space,
         .terms = terms,
-        .term_count = term_count,
+        .term_count = 2,
     };
     bool more = true;
     int rc = NG_OK;
     while (rc == NG_OK && more) {
-        rc = journal_remove_some(journal, call, &query, &more);
+        rc = journal_remove_some(journal, call, &query, hold, &more);
     }
     return rc;
 }
 
-/* Removes what lies between two generations, neither of them. */
 static int journal_sweep_between(struct journal_documents *journal, struct call *call,
-                                 struct ng_str space, double above, double below)
+                                 const struct ng_change *hold, double above, double below)
 {
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_GT, .number = above},
@@ -241,12 +244,9 @@ static int journal_sweep_between(struct journal_documents *journal, struct call 
     };
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
-        rc = journal_remove(journal, call, journal_parts[i].collection, space, terms,
-                            NG_COUNT(terms));
+        rc = journal_sweep_part(journal, call, journal_parts[i].collection, hold, terms);
     }
-    return rc != NG_OK ? rc
-                       : journal_remove(journal, call, JOURNAL_SUMMARIES, space, terms,
-                                        NG_COUNT(terms));
+    return rc != NG_OK ? rc : journal_sweep_part(journal, call, JOURNAL_SUMMARIES, hold, terms);
 }
 
 static int journal_sort_numbers(const void *one, const void *other)
@@ -262,9 +262,12 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
     const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
     size_t count = generation->kept == NULL ? 0 : generation->kept->count;
     double *stay = arena_alloc(&call->arena, (count + 3) * sizeof(*stay));
+    struct ng_change hold;
     if (stay == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    /* The pointer that was read may be a moment old: then nothing goes. */
+    (void)journal_generation_hold(call, space, generation, &hold);
     count = 0;
     stay[count++] = -1;
     stay[count++] = (double)generation->number;
@@ -280,7 +283,7 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i + 1 < count; i++) {
         if (stay[i + 1] - stay[i] > 1) {
-            rc = journal_sweep_between(journal, call, space, stay[i], stay[i + 1]);
+            rc = journal_sweep_between(journal, call, &hold, stay[i], stay[i + 1]);
         }
     }
     return rc;
