@@ -353,8 +353,7 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
     }
     int64_t rest = (unpack->modified_ms % 1000 + 1000) % 1000;
     const struct timespec times[2] = {
-        {.tv_nsec = UTIME_NOW},
-        {(unpack->modified_ms - rest) / 1000, (long)rest * 1000000}};
+        {.tv_nsec = UTIME_NOW}, {(unpack->modified_ms - rest) / 1000, (long)rest * 1000000}};
     if (fchmod(unpack->fd, (mode_t)unpack->mode) != 0 || futimens(unpack->fd, times) != 0 ||
         fsync(unpack->fd) != 0 || unpack_name(unpack) != 0) {
         return unpack_fail(unpack, error, "cannot be made", errno);

@@ -108,7 +108,9 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                        strerrordesc_np(errno));
     }
     on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
-    int rc = register_all(notebooks, call, registered, count);
+    notebooks->discovery = on_discovery_open(call);
+    int rc = notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
+                                          : on_fail_memory(call);
     if (rc == NG_OK && notebooks->count > 0) {
         /* Where it cannot be, the first call makes the indexes. */
         (void)call->host->background(call, index_registered, self);
@@ -122,6 +124,7 @@ void on_notebooks_close(struct on_notebooks *notebooks)
         return;
     }
     on_indexes_close(notebooks->indexes);
+    on_discovery_close(notebooks->discovery);
     for (size_t i = 0; notebooks->items != NULL && i < notebooks->count; i++) {
         free(notebooks->items[i].space);
         free(notebooks->items[i].path);
@@ -137,7 +140,7 @@ struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks)
 
 /* ---- one notebook ---- */
 
-static bool may_see(struct ng_call *call, struct ng_str space)
+bool on_may_see(struct ng_call *call, struct ng_str space)
 {
     const struct ng_caller *caller = call->caller;
     bool seen = caller->all_spaces;
@@ -260,7 +263,7 @@ static int add_registered_ones(struct list *list)
             struct ng_str space = ng_str_of(all->items[i].space);
             bool first =
                 list->call->caller->space_named && on_equal(space, list->call->caller->space);
-            if (first == (named == 1) && may_see(list->call, space)) {
+            if (first == (named == 1) && on_may_see(list->call, space)) {
                 rc = add(list, ng_str_of(all->items[i].path), ON_REGISTERED);
             }
         }

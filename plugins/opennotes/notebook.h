@@ -51,6 +51,11 @@ int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_s
 /* The one that calls without `notebook` mean, not open; *ret is NULL where there is none. */
 int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_notebook **ret);
 
+/* Is there a notebook for this caller? The plugin's configured(). */
+bool on_configured(void *self, struct ng_call *call);
+/* May the caller see the files of this space? */
+bool on_may_see(struct ng_call *call, struct ng_str space);
+
 /* Writes the member "notebook": {name, path}. */
 void on_notebook_write(const struct on_notebook *notebook, struct on_buf *json);
 const char *on_source_name(enum on_source source);

@@ -331,6 +331,7 @@ static const struct ng_plugin opennotes = {
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
     .working = opennotes_working,
+    .configured = on_configured,
 };
 
 NG_EXPORT_PLUGIN(opennotes);

@@ -15,7 +15,8 @@ import pytest
 from cli_support import BINARY, Gateway, environment, notegate
 
 MEGABYTE = 1024 * 1024
-# A line is read at a time.
+SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
+# Read of an archive that goes on.
 PIECE = 64 * 1024
 
 
@@ -84,9 +85,9 @@ def test_what_stdout_does_not_take_is_a_failure(data):
             assert done.returncode == 1 and "the standard output cannot be written: No space left" in done.stderr, done
 
 
-def large(data, megabytes=24):
-    """A store of that size, whose archive has as much."""
-    for number in range(megabytes):
+def large(data, notebooks):
+    """A store, and an archive, of a megabyte for each."""
+    for number in range(notebooks):
         call(data, "mode=create", f"name=n{number}", "newStr=" + os.urandom(50000).hex())
         for _ in range(9):
             call(data, "mode=write", f"name=n{number}", "newStr=" + os.urandom(50000).hex())
@@ -98,7 +99,7 @@ def resident(pid):
 
 def test_a_slow_reader_holds_up_nobody(data):
     """What it does not take is neither on the disk nor in memory; others write on; what it gets is one state."""
-    large(data, 4)
+    large(data, 20)
     gateway = Gateway(data)
     with gateway:
         before = resident(gateway.process.pid)
@@ -112,11 +113,13 @@ def test_a_slow_reader_holds_up_nobody(data):
             fds = f"/proc/{gateway.process.pid}/fd"
             open_files = [os.readlink(f"{fds}/{name}") for name in os.listdir(fds) if os.path.islink(f"{fds}/{name}")]
             assert not [name for name in open_files if "(deleted)" in name and str(data) in name], open_files
-            assert resident(gateway.process.pid) - before < 24 * MEGABYTE
+            if not SANITIZED:  # whose own memory grows
+                assert resident(gateway.process.pid) - before < 16 * MEGABYTE
             archive = first + slow.stdout.read()
+            assert len(archive) > 18 * MEGABYTE
             assert slow.wait(120) == 0, slow.stderr.read()
         ids = {row["id"] for row in rows(archive) if row["kind"] == "revision" and "id" in row}
-        assert {f"n{number}" for number in range(4)} <= ids and not any(name.startswith("late") for name in ids)
+        assert {f"n{number}" for number in range(20)} <= ids and not any(name.startswith("late") for name in ids)
         assert gateway.stop()[0] == 0
 
 

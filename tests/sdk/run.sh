@@ -130,6 +130,25 @@ run call hello name=a-name-that-is-much-too-long-to-be-greeted-at-all >"$work/ou
 [ "$status" = 1 ] || fail "a tool error must exit with 1, it was $status"
 grep -q "at most 40 are allowed" "$work/out.txt" || fail "the plugin's own sentence is missing"
 
+# ---- what an author gets wrong is told, by check and in the log ----
+sed 's/return ng_reply(call, args);/(void)call; (void)args; return NG_OK;/' "$work"/plugins/01.c >"$work/silent.c"
+sed 's/{\\"type\\":\\"object\\"}/{\\"type\\":\\"object\\",\\"propertis\\":{}}/' "$work"/plugins/01.c >"$work/slip.c"
+for name in silent slip; do
+    # shellcheck disable=SC2086
+    $cc -shared -fPIC $flags -o "$work/$name.so" "$work/$name.c" || fail "$name.c does not build"
+done
+if "$notegate" check --data-dir "$work/wrong" --set plugins="$work/slip.so" >"$work/out.txt" 2>&1; then
+    fail "notegate check accepts a misspelt keyword"
+fi
+grep -q 'did you mean "properties"' "$work/out.txt" || fail "notegate check does not say which keyword was meant"
+if "$notegate" call echo --data-dir "$work/wrong" --set plugins="$work/silent.so" >"$work/out.txt" 2>&1; then
+    fail "a success without an answer is none"
+fi
+grep -q '"level":"error".*echo (plugin echo) failed: .*made no answer' "$work/out.txt" || {
+    cat "$work/out.txt" >&2
+    fail "a fault of a plugin is not in the log at error"
+}
+
 # ---- a backend, built as its guide says, keeps what the contract asks for ----
 # shellcheck disable=SC2086
 $cc $strict -shared -fPIC $flags -o "$work/ram.so" "$source"/tests/sdk/backend_example/*.c || fail "the example backend does not build"

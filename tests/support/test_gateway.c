@@ -10,6 +10,7 @@
 
 #include "places.h"
 #include "timers.h"
+#include "watchdog.h"
 
 #define NG_TEXT(text)                                                                          \
     {                                                                                          \
@@ -319,6 +320,7 @@ struct gateway *test_gateway_open(const char *const *sets)
     if (gateway->timers == NULL ||
         pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
                  &gateway->pool) != NG_OK ||
+        watchdog_new(gateway->metrics, &gateway->watchdog) != NG_OK ||
         test_tools_add(gateway) != NG_OK) {
         test_gateway_close(gateway);
         return NULL;
@@ -334,6 +336,7 @@ void test_gateway_close(struct gateway *gateway)
     if (gateway->timers != NULL) {
         timers_free(gateway->timers);
     }
+    watchdog_free(gateway->watchdog);
     registry_free(gateway->registry);
     places_free(gateway->buffered);
     metrics_free(gateway->metrics);

@@ -5,10 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dispatch.h"
+#include "gateway.h"
 #include "str.h"
-#include "test_gateway.h"
 
 static int status_with(const char *content_type, const char *accept, const char **ret_type)
 {
@@ -132,30 +133,53 @@ static char *large(const char *message)
     return text;
 }
 
+/* Holds a worker of the agent. */
+struct holding {
+    struct task task;
+    atomic_int *held;
+    atomic_bool *released;
+};
+
+static void hold(struct task *task)
+{
+    const struct timespec step = {0, 1000000};
+    const struct holding *holding = (const struct holding *)(const void *)task;
+    atomic_fetch_add(holding->held, 1);
+    while (!atomic_load(holding->released)) {
+        (void)nanosleep(&step, NULL);
+    }
+    atomic_fetch_sub(holding->held, 1);
+}
+
 static void large_messages_wait_for_a_worker(void **state)
 {
-    struct exchange held[4];
+    const struct timespec step = {0, 1000000};
+    struct holding holding[4]; /* the agent's half of the workers */
     struct exchange exchange;
+    atomic_int held = 0;
+    atomic_bool released = false;
     char id[MCP_HTTP_SESSION_MAX];
     char *call = large(CALL("9", "t_echo", "{\"text\":\"late\"}"));
     (void)state;
-    for (int i = 0; i < 4; i++) { /* this agent's half of the workers */
-        exchange_init(&held[i], CALL("1", "t_wait", "{}"));
-        exchange_start(&held[i]);
+    for (size_t i = 0; i < NG_COUNT(holding); i++) {
+        holding[i] = (struct holding){{.run = hold}, &held, &released};
+        assert_int_equal(
+            pool_submit(fixture.gateway->pool, fixture.caller.agent, &holding[i].task), NG_OK);
     }
-    wait_waiting(4);
+    while (atomic_load(&held) < (int)NG_COUNT(holding)) {
+        (void)nanosleep(&step, NULL);
+    }
     exchange_init(&exchange, call);
     exchange_start(&exchange);
     assert_false(exchange.done);
     call_cancel(exchange.response.call); /* the client left */
-    test_tools_release(true);
+    atomic_store(&released, true);
     exchange_wait(&exchange);
     assert_int_equal(exchange.response.status, 503);
     assert_non_null(strstr(exchange_text(&exchange), "before the message was read"));
     exchange_free(&exchange);
-    for (int i = 0; i < 4; i++) {
-        exchange_wait(&held[i]);
-        exchange_free(&held[i]);
+    while (atomic_load(&held) > 0) {
+        (void)nanosleep(&step, NULL);
     }
     /* In a session leaving is not cancelling. */
     open_session(id, "2025-11-25");
