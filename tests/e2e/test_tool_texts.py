@@ -2,7 +2,14 @@
 """Tools say which kind of notebook they are for, describe every argument and refuse others; a plugin without anything to
 work on lists no tools."""
 
+import json
+import os
+import pty
+import subprocess
+
 import pytest
+from cli_support import BINARY, environment
+from cli_support import notegate as run
 from conftest import Gateway
 from mcp_support import HANDSHAKE, MODERN
 
@@ -116,3 +123,76 @@ def test_instructions_say_which_notebook_is_for_what(served, version, method):
     text = mcp(served, version, method)["instructions"]
     for name in ("`notebook`", "`notebook_*`", "`opennotes_*`", "`attachNotebook`"):
         assert name in text
+
+
+# ---- at the command line ----
+
+
+def all_plugins():
+    return {name: value for name, value in environment().items() if name != "NOTEGATE_PLUGINS"}
+
+
+def notegate(*words):
+    return run(*words, env=all_plugins())
+
+
+def on_a_terminal(*words):
+    """What a person sees: the output of a command whose stdout is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([BINARY, *map(str, words)], stdout=theirs, stderr=subprocess.PIPE, env=all_plugins()) as running:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:
+                break  # all that had it open have ended
+            if not more:
+                break
+            seen += more
+        assert running.wait(120) == 0, running.stderr.read()
+    os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_the_same_list_alone_and_beside_a_gateway(tmp_path):
+    words = ("tools", "--data-dir", tmp_path / "data")
+    alone, text = json.loads(notegate(*words).stdout), on_a_terminal(*words)
+    names = [tool["name"] for tool in alone["tools"]]
+    assert "notebook" in names and not [name for name in names if name.startswith(NOTES)]
+    running = Gateway(tmp_path / "data")
+    assert json.loads(notegate(*words).stdout) == alone == tools_of(running)
+    assert on_a_terminal(*words) == text
+    assert running.stop() == 0
+    assert "\nnotebook:\n  notebook " in text and "\ncells:\n" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == names
+
+
+def test_notes_that_are_registered_are_listed_alone(tmp_path):
+    (tmp_path / "notes").mkdir()
+    done = notegate("tools", "--data-dir", tmp_path / "data", "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
+    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 10
+
+
+def test_the_arguments_of_one_tool(tmp_path):
+    where = ("--data-dir", tmp_path / "data")
+    one = notegate("tools", "notebook", *where).stdout
+    assert one == notegate("call", "notebook", "--help", *where).stdout
+    assert "  mode (string, required): one of create, list, read, write, clear\n" in one
+    assert "  insertLine (string or integer)\n" in one and "  readRange (list of integer)\n" in one
+    example = one.split("Example:\n  notegate ")[1].split()
+    assert notegate(*example, *where).returncode == 0
+    running = Gateway(tmp_path / "data")
+    assert notegate("tools", "notebook", *where).stdout == one
+    assert "Did you mean" in notegate("tools", "notbook", *where).stderr
+    assert running.stop() == 0
+    assert json.loads(notegate("tools", "notebook", "--format", "openai", *where).stdout)["function"]["name"] == "notebook"
+    wrong = notegate("tools", "notbook", *where)
+    assert wrong.returncode == 1 and "`notebook`" in wrong.stderr
+
+
+def test_help_and_version_are_words_too():
+    assert notegate("help").stdout == notegate("--help").stdout
+    assert notegate("help", "call").stdout == notegate("call", "--help").stdout
+    assert notegate("version").stdout == notegate("--version").stdout
+    assert "$'one\\ntwo'" in notegate("call", "--help").stdout
