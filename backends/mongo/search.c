@@ -6,7 +6,8 @@
  */
 #include <math.h>
 
-#include "words.h"
+#include "../shared/words.h"
+#include "db.h"
 
 /* Documents that one search may find. */
 #define HITS_MAX 200000
@@ -51,7 +52,7 @@ static bool has_plain_word(const struct wanted *wanted)
     return false;
 }
 
-/* Each whole word in quotes: all of them must occur. */
+/* Any of the words. The index knows words only as they are. */
 static void add_text(bson_t *filter, const struct wanted *wanted)
 {
     struct bytes text = {0};
@@ -60,10 +61,8 @@ static void add_text(bson_t *filter, const struct wanted *wanted)
     for (size_t i = 0; i < wanted->count; i++) {
         const struct phrase *phrase = &wanted->phrases[i];
         for (size_t j = 0; j + (phrase->star ? 1 : 0) < phrase->count && rc == NG_OK; j++) {
-            rc = bytes_add(&text, "\"", 1);
-            rc = rc == NG_OK ? bytes_add(&text, phrase->words[j].data, phrase->words[j].len)
-                             : rc;
-            rc = rc == NG_OK ? bytes_add(&text, "\" ", 2) : rc;
+            rc = bytes_add(&text, phrase->words[j].data, phrase->words[j].len);
+            rc = rc == NG_OK ? bytes_add(&text, " ", 1) : rc;
         }
     }
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$text", &part);
@@ -157,65 +156,59 @@ static void add_either(bson_t *list, uint32_t at, const char *path, const char *
     (void)bson_append_document_end(list, &one);
 }
 
-static void add_pattern(bson_t *all, uint32_t at, const struct db_collection *collection,
-                        const char *pattern)
+/* Phrases of one search that the server filters by; of a search for more all documents are
+ * looked at here. */
+#define FILTER_PHRASES_MAX 32
+
+static int add_any(bson_t *any, const struct find *find, struct ng_str word, uint32_t *at)
 {
-    bson_t one, either;
-    char digits[16];
-    const char *key = NULL;
-    uint32_t count = 0;
-    (void)bson_uint32_to_string(at, &key, digits, sizeof(digits));
-    BSON_APPEND_DOCUMENT_BEGIN(all, key, &one);
-    BSON_APPEND_ARRAY_BEGIN(&one, "$or", &either);
-    for (size_t i = 0; i < collection->field_count; i++) {
-        if (collection->fields[i].use == NG_FIELD_TEXT) {
-            add_either(&either, count++, collection->fields[i].path, pattern);
+    struct bytes pattern = {0};
+    int rc = word_pattern(word, &pattern);
+    rc = rc == NG_OK ? bytes_add(&pattern, "", 1) : rc;
+    for (size_t i = 0; rc == NG_OK && i < find->collection->field_count; i++) {
+        if (find->collection->fields[i].use == NG_FIELD_TEXT) {
+            add_either(any, (*at)++, find->collection->fields[i].path, pattern.data);
         }
     }
-    if (searches_text(collection)) {
-        add_either(&either, count, collection->text_member, pattern);
+    if (rc == NG_OK && searches_text(find->collection)) {
+        add_either(any, (*at)++, find->collection->text_member, pattern.data);
     }
-    (void)bson_append_array_end(&one, &either);
-    (void)bson_append_document_end(all, &one);
+    bytes_done(&pattern);
+    return rc;
 }
 
-/* Words of one search that the server filters by; the rest is only looked at here. */
-#define FILTER_WORDS_MAX 16
+/* All words with a stem begin with it but for its last letter. */
+static struct ng_str stem_begin(struct ng_str stem)
+{
+    return str_of(stem.data, stem.len > 2 ? stem.len - 1 : stem.len);
+}
+
+/* The longest word of a phrase, which stands wherever the phrase does. */
+static struct ng_str longest(const struct phrase *phrase)
+{
+    struct ng_str ret = bytes_str(&phrase->words[0]);
+    for (size_t i = 1; i < phrase->count; i++) {
+        struct ng_str word = bytes_str(&phrase->words[i]);
+        ret = word.len > ret.len ? word : ret;
+    }
+    return ret;
+}
 
 static int add_filter(bson_t *filter, const struct find *find)
 {
-    struct bytes pattern = {0};
+    bson_t any;
     uint32_t at = 0;
     int rc = NG_OK;
-    bson_t all = BSON_INITIALIZER;
-    bson_iter_t iter;
-    if (bson_iter_init_find(&iter, filter, "$and")) {
-        const uint8_t *data = NULL;
-        uint32_t len = 0;
-        bson_t present;
-        bson_iter_array(&iter, &len, &data);
-        if (bson_init_static(&present, data, len)) {
-            at = bson_count_keys(&present);
-            (void)bson_concat(&all, &present);
-        }
+    if (find->wanted.count > FILTER_PHRASES_MAX) {
+        return NG_OK;
     }
+    BSON_APPEND_ARRAY_BEGIN(filter, "$or", &any);
     for (size_t i = 0; i < find->wanted.count && rc == NG_OK; i++) {
         const struct phrase *phrase = &find->wanted.phrases[i];
-        for (size_t j = 0; j < phrase->count && at < FILTER_WORDS_MAX && rc == NG_OK; j++) {
-            rc = word_pattern(bytes_str(&phrase->words[j]), &pattern);
-            rc = rc == NG_OK ? bytes_add(&pattern, "", 1) : rc;
-            if (rc == NG_OK) {
-                add_pattern(&all, at++, find->collection, pattern.data);
-            }
-        }
+        struct ng_str stem = bytes_str(&phrase->stem);
+        rc = add_any(&any, find, stem.len > 0 ? stem_begin(stem) : longest(phrase), &at);
     }
-    bson_t whole = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(filter, &whole, "$and", NULL);
-    BSON_APPEND_ARRAY(&whole, "$and", &all);
-    bson_destroy(filter);
-    bson_steal(filter, &whole);
-    bson_destroy(&all);
-    bytes_done(&pattern);
+    (void)bson_append_array_end(filter, &any);
     return rc;
 }
 
@@ -227,35 +220,38 @@ static double part_score(double weight, size_t words, uint32_t hits)
     return weight * (double)hits / ((double)hits + RANK_SATURATION * length);
 }
 
-/* 0: not every phrase occurs. */
+/* 0: none of the phrases occurs. */
 static double doc_score(const struct find *find, const bson_t *doc)
 {
-    uint32_t total[PHRASES_MAX] = {0};
-    double score = 0;
+    struct found total[PHRASES_MAX] = {0};
+    double weight = 0;
+    size_t found = 0;
+    size_t exact = 0;
     const struct db_collection *collection = find->collection;
     for (size_t i = 0; i <= collection->field_count; i++) {
         bool text = i == collection->field_count;
         if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
             continue;
         }
-        uint32_t hits[PHRASES_MAX] = {0};
+        struct found hits[PHRASES_MAX] = {0};
         size_t first = 0;
         struct ng_str part =
             member_str(doc, text ? collection->text_member : collection->fields[i].path);
         size_t words = wanted_count(&find->wanted, part, hits, &first);
         for (size_t j = 0; j < find->wanted.count; j++) {
-            total[j] += hits[j];
-            score += hits[j] > 0
-                         ? part_score(text ? 1.0 : collection->fields[i].weight, words, hits[j])
-                         : 0;
+            uint32_t both = hits[j].exact + hits[j].stems;
+            total[j].exact += hits[j].exact;
+            total[j].stems += hits[j].stems;
+            weight += both > 0
+                          ? part_score(text ? 1.0 : collection->fields[i].weight, words, both)
+                          : 0;
         }
     }
     for (size_t j = 0; j < find->wanted.count; j++) {
-        if (total[j] == 0) {
-            return 0;
-        }
+        found += total[j].exact + total[j].stems > 0 ? 1 : 0;
+        exact += total[j].exact > 0 ? 1 : 0;
     }
-    return score;
+    return wanted_rank(find->wanted.count, found, exact, weight);
 }
 
 static int look_at(void *user, const bson_t *doc)
@@ -318,6 +314,16 @@ static void find_opts(const struct find *find, bson_t *ret)
                       left > 0 && left < find->db->timeout_ms ? left : find->db->timeout_ms);
 }
 
+static int by_rank_newest(const void *left, const void *right)
+{
+    const struct hit *a = left;
+    const struct hit *b = right;
+    if (a->score > b->score || a->score < b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->created_seq > b->created_seq ? -1 : a->created_seq < b->created_seq;
+}
+
 static int by_rank(const void *left, const void *right)
 {
     const struct hit *a = left;
@@ -366,7 +372,8 @@ static int find_hits(struct find *find)
                      "the search finds more than %d documents: ask for more words", HITS_MAX);
     }
     if (rc == NG_OK && find->count > 0 && query->sort.len == 0) {
-        qsort(find->hits, find->count, sizeof(*find->hits), by_rank);
+        qsort(find->hits, find->count, sizeof(*find->hits),
+              query->descending ? by_rank_newest : by_rank);
     }
     return rc;
 }
@@ -415,7 +422,7 @@ static int make_snippet(const struct find *find, const bson_t *doc, struct bytes
     const struct db_collection *collection = find->collection;
     for (size_t i = collection->field_count + 1; i-- > 0;) {
         bool text = i == collection->field_count;
-        uint32_t hits[PHRASES_MAX] = {0};
+        struct found hits[PHRASES_MAX] = {0};
         size_t first = SIZE_MAX;
         if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
             continue;
@@ -505,10 +512,11 @@ const char *search_engine(void *self, const struct ng_search *search)
     const struct db_collection *collection = collection_find(db, search->query->collection);
     bool word = false;
     struct ng_str text = search->text;
+    struct ng_str found;
+    enum script script;
     /* A search whose words are all prefixes cannot use the index. */
-    for (size_t at = 0; at < text.len && !word;) {
-        struct ng_str found;
-        word = word_next(text, &at, &found) && (at >= text.len || text.data[at] != '*');
+    for (size_t at = 0; !word && word_run(text, true, &at, &found, &script);) {
+        word = at >= text.len || text.data[at] != '*';
     }
     return collection != NULL && atomic_load(&collection->text_index) && word ? "text"
                                                                               : "filter";

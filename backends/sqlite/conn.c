@@ -48,6 +48,7 @@ static int conn_setup(struct conn *conn, bool reader)
     }
     if (rc == SQLITE_OK) {
         rc = values_functions(conn->sql);
+        rc = rc == SQLITE_OK ? tokens_register(conn->sql) : rc;
     }
     if (rc == SQLITE_OK && !reader && !db->memory) {
         wal_follow(conn);

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "../shared/bytes.h"
+#include "../shared/words.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
@@ -485,6 +486,11 @@ int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng
               void *user, uint64_t *ret_total);
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
                void *user, uint64_t *ret_total);
+
+/* tokens.c */
+int tokens_register(sqlite3 *sql);
+/* The match of what is wanted, and the pattern of its phrases for ng_rank(). */
+int match_make(const struct wanted *wanted, struct bytes *ret_match, struct bytes *ret_pattern);
 
 /* fts.c */
 /* Something of this collection waits for the index from here on. With the turn. */

@@ -13,6 +13,8 @@
 #define STEP_DOUBLINGS_MAX 6
 /* Collections that one step can finish. */
 #define STEP_COLLECTIONS 16
+/* Rises when texts are cut into other tokens: all is indexed anew. No field is named so. */
+#define LAYOUT_VERSION "*2"
 
 static int run_sql(struct conn *conn, const struct sql *text)
 {
@@ -72,7 +74,7 @@ static bool waits(struct db *db, int64_t collection)
  * anew. */
 static int layout_of(const struct db_collection *collection, struct bytes *ret)
 {
-    int rc = NG_OK;
+    int rc = bytes_add_c(ret, LAYOUT_VERSION "\n");
     for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
         if (collection->fields[i].column >= 0) {
             rc = bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
@@ -130,7 +132,7 @@ static int remake(struct conn *conn, const struct db_collection *collection)
         sql_add_int(&make, i);
         sql_add(&make, ",");
     }
-    sql_add(&make, "tokenize='unicode61 remove_diacritics 2')");
+    sql_add(&make, "tokenize='notegate')");
     sql_add(&mark,
             "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN shelves "
             "s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE d.deleted=0 "

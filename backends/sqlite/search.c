@@ -1,90 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c - full-text search: words, phrases and prefixes of any text become a match that
- * cannot be a syntax error. */
+/* search.c - full-text search: any of the words, phrases and prefixes of a text, best first. */
 #include "db.h"
 
-/* Words and phrases in one search, and its bytes. */
-#define SEARCH_WORDS_MAX 256
-#define SEARCH_BYTES_MAX 65536
 /* sqlite's most for a snippet, in words; a word is taken as so many characters. */
 #define SNIPPET_WORDS_MAX 64
 #define SNIPPET_WORD_CHARS 6
-
-static bool is_space(char c)
-{
-    return (unsigned char)c <= ' ';
-}
-
-/* One word or phrase in quotes, with what would end the quotes left out; `star`: a prefix. */
-static int add_phrase(struct bytes *match, struct ng_str phrase, bool star)
-{
-    int rc = bytes_add(match, "\"", 1);
-    for (size_t i = 0; i < phrase.len && rc == NG_OK; i++) {
-        char c = phrase.data[i];
-        rc = bytes_add(match, c == '"' || is_space(c) ? " " : &c, 1);
-    }
-    return rc == NG_OK ? bytes_add(match, star ? "\"* " : "\" ", star ? 3 : 2) : rc;
-}
-
-/* The next word or "phrase" of the text. */
-static bool next_phrase(struct ng_str text, size_t *at, struct ng_str *ret, bool *ret_star)
-{
-    size_t i = *at;
-    while (i < text.len && is_space(text.data[i])) {
-        i++;
-    }
-    if (i >= text.len) {
-        return false;
-    }
-    bool quoted = text.data[i] == '"';
-    size_t from = quoted ? i + 1 : i;
-    size_t to = from;
-    while (to < text.len &&
-           (quoted ? text.data[to] != '"' : !is_space(text.data[to]) && text.data[to] != '"')) {
-        to++;
-    }
-    size_t end = quoted && to < text.len ? to + 1 : to;
-    *ret_star = false;
-    if (quoted && end < text.len && text.data[end] == '*') {
-        *ret_star = true;
-        end++;
-    }
-    while (!quoted && to > from && text.data[to - 1] == '*') {
-        *ret_star = true;
-        to--;
-    }
-    *ret = str_of(text.data + from, to - from);
-    *at = end;
-    return true;
-}
-
-static int make_match(struct ng_call *call, struct ng_str text, struct bytes *match)
-{
-    struct ng_str phrase;
-    bool star = false;
-    size_t at = 0;
-    size_t words = 0;
-    if (text.len > SEARCH_BYTES_MAX) {
-        return ng_fail(call, NG_ETOOLARGE, "the search text has %zu bytes, the most are %d",
-                       text.len, SEARCH_BYTES_MAX);
-    }
-    while (next_phrase(text, &at, &phrase, &star)) {
-        if (++words > SEARCH_WORDS_MAX) {
-            return ng_fail(call, NG_ETOOLARGE, "the search text has more than %d words",
-                           SEARCH_WORDS_MAX);
-        }
-        if (phrase.len > 0 && add_phrase(match, phrase, star) != NG_OK) {
-            return ng_fail(call, NG_EINTERNAL, "no memory for the search");
-        }
-    }
-    return NG_OK;
-}
 
 struct find {
     const struct db_collection *collection;
     const struct ng_search *search;
     struct shelves shelves;
-    struct ng_str match;
+    struct ng_str match, pattern;
     struct subject sort;
     bool by_rank;
 };
@@ -98,7 +24,12 @@ static void add_table(struct sql *sql, const struct find *find)
 static void add_score(struct sql *sql, const struct find *find)
 {
     const struct db_collection *collection = find->collection;
-    sql_add(sql, "-bm25(");
+    struct bound pattern = {.kind = BOUND_TEXT, .bytes = find->pattern};
+    sql_add(sql, "ng_rank(");
+    add_table(sql, find);
+    sql_add(sql, ",");
+    sql_bind(sql, &pattern);
+    sql_add(sql, ",-bm25(");
     add_table(sql, find);
     for (size_t i = 0; i < collection->field_count; i++) {
         if (collection->fields[i].column >= 0) {
@@ -108,7 +39,7 @@ static void add_score(struct sql *sql, const struct find *find)
             sql_bind(sql, &weight);
         }
     }
-    sql_add(sql, collection->text_column ? ",1.0)" : ")");
+    sql_add(sql, collection->text_column ? ",1.0))" : "))");
 }
 
 /* " FROM ... WHERE ..." of the hits. */
@@ -133,7 +64,7 @@ static void add_order(struct sql *sql, const struct find *find)
     bool down = find->search->query->descending;
     sql_add(sql, " ORDER BY ");
     if (find->by_rank) {
-        sql_add(sql, "4 DESC,2");
+        sql_add(sql, down ? "4 DESC,2 DESC" : "4 DESC,2");
         return;
     }
     if (find->sort.field != NULL) {
@@ -251,9 +182,16 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
         (void)term_subject(find.collection, query->sort, true, &find.sort);
     }
     struct bytes match = {0};
-    rc = rc == NG_OK ? make_match(call, search->text, &match) : rc;
+    struct bytes pattern = {0};
+    struct wanted wanted = {0};
+    rc = rc == NG_OK ? wanted_parse(call, search->text, &wanted) : rc;
+    if (rc == NG_OK && match_make(&wanted, &match, &pattern) != NG_OK) {
+        rc = ng_fail(call, NG_EINTERNAL, "no memory for the search");
+    }
+    wanted_done(&wanted);
     rc = rc == NG_OK ? fts_catch_up(db, call, find.collection->id) : rc;
     find.match = bytes_str(&match);
+    find.pattern = bytes_str(&pattern);
     struct conn *conn = NULL;
     rc = rc == NG_OK ? reader_begin(db, call, &conn) : rc;
     if (rc == NG_OK) {
@@ -262,5 +200,6 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     }
     free(find.shelves.ids);
     bytes_done(&match);
+    bytes_done(&pattern);
     return rc;
 }

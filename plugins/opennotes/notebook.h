@@ -30,6 +30,7 @@ struct on_notebook {
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
     bool unusable;                 /* its configuration is; only listed */
+    struct ng_str fault;           /* why */
     struct on_index *index;        /* open from pick to done; else NULL */
 };
 
@@ -63,5 +64,6 @@ const char *on_source_name(enum on_source source);
 int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                       const struct ng_str *registered, size_t count);
 void on_notebooks_close(struct on_notebooks *notebooks);
+struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks);
 
 #endif

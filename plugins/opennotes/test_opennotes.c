@@ -167,6 +167,37 @@ static void bad_configurations(void **state)
     fails(test, "get", "{\"path\":\"gone\"}", "NOTE_NOT_FOUND", "");
 }
 
+/* One notebook that cannot be used takes none away: it is listed with its fault. */
+static void broken_beside_good(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/root/a/.opennotes.json", "{not json");
+    put(test, "@/root/good/.opennotes.json", "{\"name\":\"Good\"}");
+    put(test, "@/root/good/x.md", "x");
+    put(test, "@/root/z/.opennotes.json", "{\"root\":\"../out\"}");
+    open_with(test, "roots=@/root");
+    has(test, "list", "{}", "\"path\":\"x.md\"");
+    has(test, "notebooks", "{}", "\"current\":{\"name\":\"Good\"");
+    has(test, "notebooks", "{}",
+        "{\"name\":\"a\",\"path\":\"@/root/a\",\"source\":\"ancestor\",\"error\":\"it is not "
+        "JSON\"}");
+    has(test, "notebooks", "{}", "\"error\":\"`root` leaves its folder\"");
+    fails(test, "list", "{\"notebook\":\"a\"}", "NOTEBOOK_CONFIG_ERROR", "it is not JSON");
+    struct answer answer = call(test, "daily", "{\"date\":\"notaday\"}");
+    assert_null(strstr(answer.hint, "JSON object"));
+    answer_free(&answer);
+    put(test, "@/root/more/.opennotes.json", "{}");
+    fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "@/root/good, @/root/more");
+    fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "there are 2");
+    answer = call(test, "list", "{\"pattern\":\"{x,y}.md\",\"notebook\":\"Good\"}");
+    assert_non_null(strstr(answer.text, "\"total\":1"));
+    answer_free(&answer);
+    fails(
+        test, "list",
+        "{\"notebook\":\"Good\",\"pattern\":\"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}\"}",
+        "INVALID_PARAMS", "more than 256 patterns");
+}
+
 /* ---- lists ---- */
 
 static void sorting_and_patterns(void **state)
@@ -227,6 +258,7 @@ static void getting(void **state)
         "null]}\r\n---\r\n"
         "# One\r\n\r\ntext\r\n\r\n## Two\r\n\r\nmore\r\n\r\n# Three\r\nend");
     open_with(test, REGISTERED);
+    has(test, "list", "{}", "a.md"); /* names near a wrong one are in the index */
     has(test, "get", "{\"path\":\"a.md\"}",
         "\"frontmatter\":{\"title\":\"T\",\"tag\":\"one\",\"tags\":[\"two\",\"one\"],"
         "\"nested\":{\"deep\":[1,null]}},\"content\":\"# One\\r\\n");
@@ -340,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(registered_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(discovered_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_configurations, setup, teardown),
+        cmocka_unit_test_setup_teardown(broken_beside_good, setup, teardown),
         cmocka_unit_test_setup_teardown(sorting_and_patterns, setup, teardown),
         cmocka_unit_test_setup_teardown(getting, setup, teardown),
         cmocka_unit_test_setup_teardown(large_notes, setup, teardown),

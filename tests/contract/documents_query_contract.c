@@ -264,7 +264,8 @@ static void put_words(struct fixture *f, const char *id, const char *title, cons
     assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
 }
 
-static void expect_hits(struct fixture *f, const char *text, const char *ids)
+/* sort "": by rank. */
+static void expect_list(struct fixture *f, const char *text, const char *sort, const char *ids)
 {
     struct ng_query query = documents_query();
     struct ng_search search = {.size = sizeof(search), .query = &query};
@@ -274,7 +275,7 @@ static void expect_hits(struct fixture *f, const char *text, const char *ids)
     uint64_t total = 99;
     search.text = ng_str_of(text);
     query.want_total = true;
-    query.sort = ng_str_of("id");
+    query.sort = ng_str_of(sort);
     if (f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total) != NG_OK) {
         fail_msg("searching %s failed: %s", text, fixture_error(f));
     }
@@ -284,7 +285,19 @@ static void expect_hits(struct fixture *f, const char *text, const char *ids)
     }
     assert_int_equal(total, rows.count);
     rows_done(&rows);
-    assert_string_equal(list, ids);
+    if (strcmp(list, ids) != 0) {
+        fail_msg("searching %s found '%s' where '%s' is right", text, list, ids);
+    }
+}
+
+static void expect_hits(struct fixture *f, const char *text, const char *ids)
+{
+    expect_list(f, text, "id", ids);
+}
+
+static void expect_ranks(struct fixture *f, const char *text, const char *ids)
+{
+    expect_list(f, text, "", ids);
 }
 
 static void test_search(void **state)
@@ -299,17 +312,18 @@ static void test_search(void **state)
     assert_int_equal(fixture_commit(f, &elsewhere, 1, NULL, NULL, NULL), NG_OK);
     expect_hits(f, "quick", "a b");
     expect_hits(f, "QUICK brown", "a b");
-    expect_hits(f, "brown quick fox", "a");
+    expect_hits(f, "brown quick fox", "a b c");
     expect_hits(f, "\"quick brown\"", "a");
     expect_hits(f, "\"brown quick\"", "");
-    expect_hits(f, "fox", "a");
+    expect_hits(f, "fox", "a c");
+    expect_hits(f, "\"fox\"", "a");
     expect_hits(f, "fox*", "a c");
     expect_hits(f, "cafe", "b");
     expect_hits(f, "CAF\xC3\x89", "b");
     expect_hits(f, "gate*", "a");
     expect_hits(f, "", "");
     expect_hits(f, "!!! ... *", "");
-    expect_hits(f, "quick !!! lazy", "a");
+    expect_hits(f, "quick !!! lazy", "a b");
     const char *const odd[] = {"\"",      "\"\"",      "AND",        "quick OR", "NOT quick",
                                "a:b",     "(quick",    "quick)",     "^quick",   "NEAR(a b)",
                                "-quick",  "{title}:x", "\"unclosed", "* *",      "'; DROP",
@@ -325,6 +339,61 @@ static void test_search(void **state)
     }
     expect_hits(f, "quick\"brown\"", "a b");
     expect_clean(f);
+}
+
+/* Any of the words: more of them first, then more of them as they are. */
+static void test_search_any(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
+    put_words(f, "swarm", "Swarms", "drones drones drones flying in a swarm");
+    put_words(f, "plan", "Proposals", "a plan for the drone");
+    put_words(f, "stem", "", "we planned running for happiness");
+    put_words(f, "none", "", "what about the others");
+    expect_ranks(f, "plan for the drones", "plan swarm stem");
+    expect_ranks(f, "what about drones flying", "swarm plan");
+    expect_ranks(f, "drone OR swarm", "swarm plan");
+    expect_ranks(f, "plan", "plan stem");
+    expect_ranks(f, "planned", "stem plan");
+    expect_hits(f, "run", "stem");
+    expect_hits(f, "proposal", "plan");
+    expect_hits(f, "happy", "stem");
+    expect_hits(f, "happiness", "stem");
+    expect_hits(f, "plan*", "plan stem");
+    expect_hits(f, "\"the drones\"", "");
+    expect_hits(f, "\"the drone\"", "plan");
+    /* Words of every text alone find what has them. */
+    expect_hits(f, "what about", "none");
+    expect_hits(f, "what about the zeppelin", "");
+}
+
+/* Scripts without spaces by pairs of characters; case folded whatever it takes. */
+static void test_search_scripts(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs(f->inner->search != NULL, "search");
+    put_words(f, "ja", "", "会議メモです。ドローンの計画。");
+    put_words(f, "zh", "", "我们的无人机计划会在周五讨论");
+    put_words(f, "ko", "", "드론을 위한 계획서");
+    put_words(f, "th", "", "แผนการบินโดรน");
+    put_words(f, "de", "", "Die Straße nach Łódź, 50 GROẞE Äpfel");
+    expect_hits(f, "会議", "ja");
+    expect_hits(f, "ドローン", "ja");
+    expect_hits(f, "ﾄﾞﾛｰﾝ", "ja");
+    expect_hits(f, "会議のドローン", "ja");
+    expect_hits(f, "无人机", "zh");
+    expect_hits(f, "机", "zh");
+    expect_hits(f, "论", "zh");
+    expect_hits(f, "无人机计划", "zh");
+    expect_hits(f, "\"人无\"", "");
+    expect_hits(f, "드론", "ko");
+    expect_hits(f, "드론이", "ko");
+    expect_hits(f, "โดรน", "th");
+    expect_hits(f, "strasse", "de");
+    expect_hits(f, "STRASSE", "de");
+    expect_hits(f, "große", "de");
+    expect_hits(f, "apfel", "de");
+    expect_hits(f, "\"会議メモ\" Straße", "de ja");
 }
 
 static void test_search_follows(void **state)
@@ -388,9 +457,10 @@ static void test_search_rank(void **state)
 int documents_query_contract(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_terms),  TEST(test_bad_terms),      TEST(test_sorts),
-        TEST(test_pages),  TEST(test_text_on_demand), TEST(test_values_change),
-        TEST(test_search), TEST(test_search_follows), TEST(test_search_rank),
+        TEST(test_terms),      TEST(test_bad_terms),      TEST(test_sorts),
+        TEST(test_pages),      TEST(test_text_on_demand), TEST(test_values_change),
+        TEST(test_search),     TEST(test_search_follows), TEST(test_search_rank),
+        TEST(test_search_any), TEST(test_search_scripts),
     };
     return cmocka_run_group_tests_name("documents: queries", tests, NULL, NULL);
 }

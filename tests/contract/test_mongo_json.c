@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../../backends/mongo/words.h"
+#include "../../backends/mongo/db.h"
+#include "../../backends/shared/words.h"
 
 /* What comes back of the JSON; *ret_whole: every member could be held. */
 static void round_trip(struct ng_str json, struct bytes *ret, bson_t *ret_bson, bool *ret_whole)
@@ -192,15 +193,16 @@ static void test_words(void **state)
     (void)state;
     struct bytes folded = {0};
     struct ng_str word;
+    enum script script = SCRIPT_SPACED;
     struct ng_str text = ng_str_of("\xC3\x84pfel-\xC3\x89t\xC3\xA9, B2B\xFF caf\x65\xCC\x81!");
     static const char *const words[] = {"apfel", "ete", "b2b", "cafe"};
     size_t at = 0;
     for (size_t i = 0; i < NG_COUNT(words); i++) {
-        assert_true(word_next(text, &at, &word));
-        assert_int_equal(word_fold(word, &folded), NG_OK);
+        assert_true(word_run(text, false, &at, &word, &script));
+        assert_int_equal(word_fold(word, script, &folded), NG_OK);
         assert_true(str_same(bytes_str(&folded), ng_str_of(words[i])));
     }
-    assert_false(word_next(text, &at, &word));
+    assert_false(word_run(text, false, &at, &word, &script));
     bytes_done(&folded);
 }
 

@@ -3,7 +3,8 @@
  * another text, the backend keeps the text.) */
 #include <stdlib.h>
 
-#include "../../backends/mongo/words.h"
+#include "../../backends/mongo/db.h"
+#include "../../backends/shared/words.h"
 #include "json.h"
 
 #define INPUT_BYTES_MAX 16384

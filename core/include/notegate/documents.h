@@ -151,12 +151,15 @@ struct ng_query {
     bool want_total;
 };
 
-/* Full-text search: words of `text` are matched in any order, each must occur (whole words,
- * case and accents folded, "quoted words" as a phrase, a trailing * matches a prefix). Nothing
- * in it is syntax that fails. Read by its size. */
+/* Full-text search: documents with any of the words of `text`, those with more of them first,
+ * then those with more of them as they are (case and accents folded; English words are found by
+ * their stems too, scripts without spaces by pairs of characters, "quoted words" as a phrase, a
+ * trailing * matches a prefix; words of every text count only where there are no others).
+ * Nothing in it is syntax that fails. Read by its size. */
 struct ng_search {
     size_t size;
-    const struct ng_query *query; /* sort absent: by rank */
+    const struct ng_query *query; /* sort absent: by rank, descending: of equal ones the newest
+                                     first */
     struct ng_str text;
     uint32_t snippet_chars; /* 0: no snippet */
 };

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* wanted.c - what the text of a search asks for, and how much of it a text has. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "words.h"
+
+/* Characters of a Hiragana run that is taken for grammar. */
+#define GRAMMAR_CHARS_MAX 2
+
+static bool same(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static bool is_space(char c)
+{
+    return (unsigned char)c <= ' ';
+}
+
+/* Words that nearly every English text has. */
+static bool is_common(struct ng_str word)
+{
+    static const char *const common[] = {
+        "a",     "about", "an",   "and",   "are",  "as",   "at",    "be",    "but",   "by",
+        "can",   "could", "did",  "do",    "does", "for",  "from",  "had",   "has",   "have",
+        "he",    "her",   "his",  "how",   "i",    "if",   "in",    "into",  "is",    "it",
+        "its",   "me",    "my",   "not",   "of",   "on",   "or",    "our",   "she",   "so",
+        "than",  "that",  "the",  "their", "them", "then", "there", "these", "they",  "this",
+        "those", "to",    "was",  "we",    "were", "what", "when",  "where", "which", "who",
+        "why",   "will",  "with", "would", "you",  "your",
+    };
+    for (size_t i = 0; i < NG_COUNT(common); i++) {
+        if (same(word, ng_str_of(common[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- reading ---- */
+
+struct parse {
+    struct ng_call *call;
+    struct wanted *wanted;
+};
+
+static int no_memory(const struct parse *parse)
+{
+    return ng_fail(parse->call, NG_EINTERNAL, "no memory for the search");
+}
+
+static int add_phrase(const struct parse *parse, struct phrase **ret)
+{
+    struct wanted *wanted = parse->wanted;
+    if (wanted->count == PHRASES_MAX) {
+        return ng_fail(parse->call, NG_ETOOLARGE, "the search text has more than %d words",
+                       PHRASES_MAX);
+    }
+    struct phrase *grown =
+        realloc(wanted->phrases, (wanted->count + 1) * sizeof(*wanted->phrases));
+    if (grown == NULL) {
+        return no_memory(parse);
+    }
+    wanted->phrases = grown;
+    *ret = &grown[wanted->count++];
+    memset(*ret, 0, sizeof(**ret));
+    return NG_OK;
+}
+
+static void phrase_done(struct phrase *phrase)
+{
+    for (size_t i = 0; i < phrase->count; i++) {
+        bytes_done(&phrase->words[i]);
+    }
+    bytes_done(&phrase->stem);
+}
+
+static int fill_token(void *user, const struct token *token)
+{
+    struct phrase *phrase = user;
+    if (phrase->count == PHRASE_WORDS_MAX) {
+        return NG_OK;
+    }
+    int rc = bytes_set(&phrase->words[phrase->count++], token->text);
+    /* Of a phrase only the words as they are: a stem belongs to one that stands alone. */
+    phrase->stem.len = 0;
+    return rc == NG_OK && phrase->count == 1 && token->stem.data != NULL
+               ? bytes_set(&phrase->stem, token->stem)
+               : rc;
+}
+
+/* Is it one character of a script by pairs? */
+static bool is_half(struct ng_str word)
+{
+    size_t at = 0;
+    struct ng_str run;
+    enum script script = SCRIPT_SPACED;
+    return word_run(word, true, &at, &run, &script) && script != SCRIPT_SPACED &&
+           word_step(word, 0) == word.len;
+}
+
+/* The words of one text in turn. The last half of a pair is the beginning of one elsewhere. */
+static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct ng_str text)
+{
+    if (tokens_each(text, fill_token, phrase) != NG_OK) {
+        return no_memory(parse);
+    }
+    if (phrase->count > 0 && is_half(bytes_str(&phrase->words[phrase->count - 1]))) {
+        if (phrase->count > 1) {
+            bytes_done(&phrase->words[--phrase->count]);
+        } else {
+            phrase->star = true;
+        }
+    }
+    return NG_OK;
+}
+
+/* One phrase of the words of a text. Signs only ask for nothing. */
+static int want(const struct parse *parse, struct ng_str text, bool star, bool quoted,
+                bool grammar)
+{
+    struct phrase *phrase = NULL;
+    int rc = add_phrase(parse, &phrase);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    phrase->star = star;
+    rc = phrase_fill(parse, phrase, text);
+    if (rc != NG_OK || phrase->count == 0) {
+        phrase_done(phrase);
+        parse->wanted->count--;
+        return rc;
+    }
+    if (quoted || phrase->star) {
+        phrase->stem.len = 0;
+    } else if (phrase->count == 1 && phrase->stem.len == 0) {
+        /* A word that is its own stem is the stem of others. */
+        rc = bytes_set(&phrase->stem, bytes_str(&phrase->words[0]));
+    }
+    phrase->weak = grammar || (!quoted && !phrase->star && phrase->count == 1 &&
+                               is_common(bytes_str(&phrase->words[0])));
+    return rc == NG_OK ? rc : no_memory(parse);
+}
+
+static size_t count_chars(struct ng_str text)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < text.len; at += word_step(text, at)) {
+        count++;
+    }
+    return count;
+}
+
+/* A run of a script without spaces. Of one by pairs also every pair of it is a word. */
+static int want_run(const struct parse *parse, struct ng_str run, enum script script, bool star)
+{
+    size_t chars = count_chars(run);
+    int rc =
+        want(parse, run, star, true, script == SCRIPT_HIRAGANA && chars <= GRAMMAR_CHARS_MAX);
+    for (size_t at = 0; rc == NG_OK && script == SCRIPT_PAIRS && chars > 2;) {
+        size_t step = word_step(run, at);
+        if (at + step >= run.len) {
+            break;
+        }
+        size_t len = step + word_step(run, at + step);
+        rc = want(parse, str_of(run.data + at, len), false, true, false);
+        at += step;
+    }
+    return rc;
+}
+
+/* A piece between spaces: signs between its words make it a phrase, as in a path or a number;
+ * each run of a script without spaces asks for itself. */
+static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
+{
+    const char *spaced = NULL;
+    const char *spaced_end = NULL;
+    struct ng_str run;
+    enum script script = SCRIPT_SPACED;
+    size_t at = 0;
+    int rc = NG_OK;
+    while (rc == NG_OK && word_run(piece, false, &at, &run, &script)) {
+        if (script == SCRIPT_SPACED) {
+            spaced = spaced == NULL ? run.data : spaced;
+            spaced_end = run.data + run.len;
+            continue;
+        }
+        if (spaced != NULL) {
+            rc =
+                want(parse, str_of(spaced, (size_t)(spaced_end - spaced)), false, false, false);
+            spaced = NULL;
+        }
+        rc = rc == NG_OK ? want_run(parse, run, script, star && at >= piece.len) : rc;
+    }
+    if (rc == NG_OK && spaced != NULL) {
+        rc = want(parse, str_of(spaced, (size_t)(spaced_end - spaced)), star, false, false);
+    }
+    return rc;
+}
+
+/* The next word or "phrase" of the text. */
+static bool next_piece(struct ng_str text, size_t *at, struct ng_str *ret, bool *ret_quoted,
+                       bool *ret_star)
+{
+    size_t i = *at;
+    while (i < text.len && is_space(text.data[i])) {
+        i++;
+    }
+    if (i >= text.len) {
+        return false;
+    }
+    bool quoted = text.data[i] == '"';
+    size_t from = quoted ? i + 1 : i;
+    size_t to = from;
+    while (to < text.len &&
+           (quoted ? text.data[to] != '"' : !is_space(text.data[to]) && text.data[to] != '"')) {
+        to++;
+    }
+    size_t end = quoted && to < text.len ? to + 1 : to;
+    *ret_star = quoted && end < text.len && text.data[end] == '*';
+    end += *ret_star ? 1 : 0;
+    if (!quoted && to > from && text.data[to - 1] == '*') {
+        *ret_star = true;
+    }
+    *ret = str_of(text.data + from, to - from);
+    *ret_quoted = quoted;
+    *at = end;
+    return true;
+}
+
+/* Words of every text ask for something only where there is nothing else. */
+static void drop_weak(struct wanted *wanted)
+{
+    size_t strong = 0;
+    for (size_t i = 0; i < wanted->count; i++) {
+        strong += wanted->phrases[i].weak ? 0 : 1;
+    }
+    if (strong == 0) {
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (wanted->phrases[i].weak) {
+            phrase_done(&wanted->phrases[i]);
+        } else if (kept++ != i) {
+            wanted->phrases[kept - 1] = wanted->phrases[i];
+        }
+    }
+    wanted->count = kept;
+}
+
+int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret)
+{
+    struct parse parse = {call, ret};
+    struct ng_str piece;
+    bool star = false;
+    bool quoted = false;
+    size_t at = 0;
+    int rc = NG_OK;
+    memset(ret, 0, sizeof(*ret));
+    if (text.len > SEARCH_BYTES_MAX) {
+        return ng_fail(call, NG_ETOOLARGE, "the search text has %zu bytes, the most are %d",
+                       text.len, SEARCH_BYTES_MAX);
+    }
+    while (rc == NG_OK && next_piece(text, &at, &piece, &quoted, &star)) {
+        rc = quoted ? want(&parse, piece, star, true, false) : want_piece(&parse, piece, star);
+    }
+    if (rc == NG_OK) {
+        drop_weak(ret);
+    }
+    return rc;
+}
+
+void wanted_done(struct wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        phrase_done(&wanted->phrases[i]);
+    }
+    free(wanted->phrases);
+    memset(wanted, 0, sizeof(*wanted));
+}
+
+/* ---- counting ---- */
+
+struct count {
+    const struct wanted *wanted;
+    struct found *found;
+    uint64_t reached[PHRASES_MAX]; /* bit i: the words before were words 0 to i of the phrase */
+    size_t words, first_exact, first_stem;
+};
+
+static bool word_is(const struct phrase *phrase, size_t i, struct ng_str word)
+{
+    struct ng_str asked = bytes_str(&phrase->words[i]);
+    if (phrase->star && i + 1 == phrase->count) {
+        return word.len >= asked.len && memcmp(word.data, asked.data, asked.len) == 0;
+    }
+    return same(word, asked);
+}
+
+static bool phrase_step(const struct phrase *phrase, struct ng_str word, uint64_t *reached)
+{
+    uint64_t next = (*reached << 1) | 1;
+    uint64_t kept = 0;
+    for (size_t i = 0; i < phrase->count; i++) {
+        if ((next >> i & 1) != 0 && word_is(phrase, i, word)) {
+            kept |= UINT64_C(1) << i;
+        }
+    }
+    *reached = kept;
+    return (kept >> (phrase->count - 1) & 1) != 0;
+}
+
+static int count_token(void *user, const struct token *token)
+{
+    struct count *count = user;
+    count->words++;
+    for (size_t i = 0; i < count->wanted->count; i++) {
+        const struct phrase *phrase = &count->wanted->phrases[i];
+        struct ng_str stem = bytes_str(&phrase->stem);
+        if (phrase_step(phrase, token->text, &count->reached[i])) {
+            count->found[i].exact++;
+            if (count->first_exact == SIZE_MAX) {
+                count->first_exact = token->from;
+            }
+        } else if (stem.len > 0 && (same(stem, token->text) || same(stem, token->stem))) {
+            count->found[i].stems++;
+            if (count->first_stem == SIZE_MAX) {
+                count->first_stem = token->from;
+            }
+        }
+    }
+    return 0;
+}
+
+size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found,
+                    size_t *ret_first)
+{
+    struct count count = {
+        .wanted = wanted, .found = found, .first_exact = SIZE_MAX, .first_stem = SIZE_MAX};
+    (void)tokens_each(text, count_token, &count);
+    *ret_first = count.first_exact != SIZE_MAX ? count.first_exact : count.first_stem;
+    return count.words;
+}
+
+double wanted_rank(size_t phrases, size_t found, size_t exact, double weight)
+{
+    if (found == 0) {
+        return 0;
+    }
+    double all = (double)phrases + 1;
+    double part = weight > 0 ? weight / (weight + 1) : 0;
+    return ((double)found + ((double)exact + part) / all) / all;
+}

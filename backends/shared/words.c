@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* words.c - cuts a text into the tokens that searches compare. */
+#include "words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+struct range {
+    utf8proc_int32_t from, to;
+    enum script script;
+};
+
+/* In order. What is in none of them stands between spaces. */
+static const struct range ranges[] = {
+    {0x0E00, 0x0EFF, SCRIPT_JOINED},   {0x1000, 0x109F, SCRIPT_JOINED},
+    {0x1100, 0x11FF, SCRIPT_PAIRS},    {0x1780, 0x17FF, SCRIPT_JOINED},
+    {0x3005, 0x3007, SCRIPT_PAIRS},    {0x3021, 0x3029, SCRIPT_PAIRS},
+    {0x3031, 0x3035, SCRIPT_KATAKANA}, {0x3041, 0x309F, SCRIPT_HIRAGANA},
+    {0x30A0, 0x30FF, SCRIPT_KATAKANA}, {0x3100, 0x31BF, SCRIPT_PAIRS},
+    {0x31F0, 0x31FF, SCRIPT_KATAKANA}, {0x3400, 0x4DBF, SCRIPT_PAIRS},
+    {0x4E00, 0x9FFF, SCRIPT_PAIRS},    {0xA960, 0xA97F, SCRIPT_PAIRS},
+    {0xAC00, 0xD7FF, SCRIPT_PAIRS},    {0xF900, 0xFAFF, SCRIPT_PAIRS},
+    {0xFF66, 0xFF9F, SCRIPT_KATAKANA}, {0xFFA0, 0xFFDC, SCRIPT_PAIRS},
+    {0x20000, 0x3FFFF, SCRIPT_PAIRS},
+};
+
+static enum script script_of(utf8proc_int32_t code)
+{
+    if (code < ranges[0].from) {
+        return SCRIPT_SPACED;
+    }
+    for (size_t i = 0; i < NG_COUNT(ranges) && code >= ranges[i].from; i++) {
+        if (code <= ranges[i].to) {
+            return ranges[i].script;
+        }
+    }
+    return SCRIPT_SPACED;
+}
+
+static bool is_ascii_word(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool is_word_category(utf8proc_category_t category)
+{
+    return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO) ||
+           category == UTF8PROC_CATEGORY_CO;
+}
+
+/* Length of the word character at the place; 0: none there, *ret_step moves over it. */
+static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
+                        enum script *ret_script)
+{
+    unsigned char c = (unsigned char)text.data[at];
+    *ret_step = 1;
+    *ret_script = SCRIPT_SPACED;
+    if (c < 0x80) {
+        return is_ascii_word(c) ? 1 : 0;
+    }
+    utf8proc_int32_t code = 0;
+    utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)text.data + at,
+                                            (utf8proc_ssize_t)(text.len - at), &code);
+    if (len <= 0) {
+        return 0;
+    }
+    *ret_step = (size_t)len;
+    *ret_script = script_of(code);
+    return is_word_category(utf8proc_category(code)) ? (size_t)len : 0;
+}
+
+size_t word_step(struct ng_str text, size_t at)
+{
+    size_t i = at + 1;
+    while (i < text.len && ((unsigned char)text.data[i] & 0xC0) == 0x80) {
+        i++;
+    }
+    return i - at;
+}
+
+bool word_run(struct ng_str text, bool joined, size_t *at, struct ng_str *ret,
+              enum script *ret_script)
+{
+    size_t step = 0;
+    size_t i = *at;
+    enum script next = SCRIPT_SPACED;
+    while (i < text.len && word_char(text, i, &step, ret_script) == 0) {
+        i += step;
+    }
+    size_t from = i;
+    for (; i < text.len && word_char(text, i, &step, &next) > 0; i += step) {
+        bool same = joined ? (next == SCRIPT_SPACED) == (*ret_script == SCRIPT_SPACED)
+                           : next == *ret_script;
+        if (!same) {
+            break;
+        }
+    }
+    *at = i;
+    *ret = str_of(text.data + from, i - from);
+    return i > from;
+}
+
+int word_fold(struct ng_str word, enum script script, struct bytes *ret)
+{
+    bool ascii = true;
+    if (script == SCRIPT_SPACED && word.len > WORD_BYTES_MAX) {
+        word.len = WORD_BYTES_MAX;
+        while (word.len > 0 && ((unsigned char)word.data[word.len] & 0xC0) == 0x80) {
+            word.len--;
+        }
+    }
+    int rc = bytes_set(ret, word);
+    for (size_t i = 0; i < ret->len && rc == NG_OK; i++) {
+        unsigned char c = (unsigned char)ret->data[i];
+        ascii = ascii && c < 0x80;
+        ret->data[i] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    if (rc != NG_OK || ascii) {
+        return rc;
+    }
+    int options = UTF8PROC_STABLE | UTF8PROC_CASEFOLD | UTF8PROC_COMPAT;
+    options |=
+        script == SCRIPT_SPACED ? UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK : UTF8PROC_COMPOSE;
+    utf8proc_uint8_t *folded = NULL;
+    utf8proc_ssize_t len =
+        utf8proc_map((const utf8proc_uint8_t *)word.data, (utf8proc_ssize_t)word.len, &folded,
+                     (utf8proc_option_t)options);
+    if (len > 0) {
+        rc = bytes_set(ret, str_of((const char *)folded, (size_t)len));
+    }
+    free(folded);
+    return rc;
+}
+
+/* ---- tokens ---- */
+
+struct cutter {
+    struct ng_str text;
+    struct bytes folded, stem;
+    token_fn *fn;
+    void *user;
+};
+
+static int give_word(struct cutter *cutter, struct ng_str run)
+{
+    size_t from = (size_t)(run.data - cutter->text.data);
+    int rc = word_fold(run, SCRIPT_SPACED, &cutter->folded);
+    struct ng_str folded = bytes_str(&cutter->folded);
+    rc = rc == NG_OK ? bytes_set(&cutter->stem, folded) : rc;
+    if (rc != NG_OK) {
+        return NG_EINTERNAL;
+    }
+    struct token token = {.text = folded, .from = from, .to = from + run.len};
+    size_t len = word_stem(cutter->stem.data, cutter->stem.len);
+    if (len != folded.len || memcmp(cutter->stem.data, folded.data, len) != 0) {
+        token.stem = str_of(cutter->stem.data, len);
+    }
+    return cutter->fn(cutter->user, &token);
+}
+
+/* Folding may change how many characters there are: places follow as far as they can. */
+static int give_pairs(struct cutter *cutter, struct ng_str run, enum script script)
+{
+    size_t from = (size_t)(run.data - cutter->text.data);
+    size_t end = from + run.len;
+    int rc = word_fold(run, script, &cutter->folded);
+    struct ng_str all = bytes_str(&cutter->folded);
+    for (size_t at = 0; at < all.len && rc == NG_OK;) {
+        size_t step = word_step(all, at);
+        size_t len = at + step < all.len ? step + word_step(all, at + step) : step;
+        size_t next = from < end ? from + word_step(cutter->text, from) : end;
+        size_t to = next < end ? next + word_step(cutter->text, next) : end;
+        struct token token = {.text = str_of(all.data + at, len), .from = from, .to = to};
+        rc = cutter->fn(cutter->user, &token);
+        from = next < end ? next : from;
+        at += step;
+    }
+    return rc;
+}
+
+int tokens_each(struct ng_str text, token_fn *fn, void *user)
+{
+    struct cutter cutter = {.text = text, .fn = fn, .user = user};
+    struct ng_str run;
+    enum script script = SCRIPT_SPACED;
+    size_t at = 0;
+    int rc = NG_OK;
+    while (rc == NG_OK && word_run(text, true, &at, &run, &script)) {
+        rc = script == SCRIPT_SPACED ? give_word(&cutter, run)
+                                     : give_pairs(&cutter, run, script);
+    }
+    bytes_done(&cutter.folded);
+    bytes_done(&cutter.stem);
+    return rc;
+}
