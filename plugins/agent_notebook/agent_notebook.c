@@ -237,9 +237,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_delete",
         .title = "Delete a checkpoint",
-        .summary =
-            "Delete a checkpoint for good, with the state of the memory it keeps. Versions "
-            "of notebook entries that only it kept go when their time is over.",
+        .summary = "Delete a checkpoint of the agents' shared memory for good, with the state "
+                   "of the memory it keeps. Versions "
+                   "of notebook entries that only it kept go when their time is over.",
         .params = checkpoint_delete_params,
         .result = checkpoint_delete_result,
         .run = checkpoint_delete_run,
