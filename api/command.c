@@ -332,8 +332,16 @@ static size_t command_near(struct ng_str word)
     return third < COMMAND_NEAR ? third : COMMAND_NEAR;
 }
 
+static int option_port(const struct command_line *line, const char *option)
+{
+    return command_usage(line, "unknown option \"%s\"; use --listen 127.0.0.1:PORT", option);
+}
+
 static int option_unknown(const struct command_line *line, struct ng_str name)
 {
+    if (str_is(name, "port")) {
+        return option_port(line, "--port");
+    }
     const struct option_row *best = NULL;
     size_t near = command_near(name);
     size_t best_distance = near + 1;
@@ -416,6 +424,9 @@ static int option_parse(struct command_line *line, const char *word, char **next
     if (word[1] != '-') {
         const struct option_row *row = option_find_letter(word[1]);
         *ret_used_next = false;
+        if (row == NULL && word[1] == 'p') {
+            return option_port(line, "-p");
+        }
         return row == NULL ? command_usage(line, "unknown option \"-%c\"", word[1])
                            : option_take(line, row, word[2] == '\0' ? NULL : word + 2, next,
                                          ret_used_next);
@@ -484,6 +495,10 @@ static int command_parse_words(int argc, char **argv, struct command_line *line)
             only_words = true;
         } else if (!only_words && word[0] == '-' && word[1] != '\0') {
             rc = option_parse(line, word, &argv[i + 1], &used_next);
+        } else if (line->command == NULL && strcmp(word, "help") == 0) {
+            line->help = true; /* the next word is the command */
+        } else if (line->command == NULL && strcmp(word, "version") == 0) {
+            line->version = true;
         } else if (line->command == NULL) {
             line->command = command_find(ng_str_of(word));
             rc = line->command == NULL ? command_unknown(line, word) : COMMAND_OK;

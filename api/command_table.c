@@ -45,7 +45,11 @@ const struct command command_table[] = {
             "- "
             "to read a JSON object from stdin. With --json the answer is printed as the "
             "gateway's "
-            "JSON, also where the tool failed.\n\n"
+            "JSON, also where the tool failed. `notegate call TOOL --help` tells the "
+            "arguments of a tool.\n\n"
+            "A value is kept as it is, \\n in it too. Line breaks are given by the shell, "
+            "newStr=$'one\\ntwo', or in JSON from stdin: notegate call TOOL - "
+            "<arguments.json\n\n"
             "Exit codes: 0, 1 where the tool failed (message and hint on stderr), 2 where the "
             "command line makes no sense.",
         .options = OPTION_CONFIG | OPTION_CALLER | OPTION_JSON,
@@ -55,10 +59,19 @@ const struct command command_table[] = {
     },
     {
         .name = "tools",
-        .words = "",
-        .summary = "Print the definitions of all tools",
-        .details = "In the format that MCP or a model vendor's API wants, ready to paste.",
+        .words = "[TOOL]",
+        .summary = "List the tools, or tell the arguments of one",
+        .details =
+            "Lists what can be called now, as a gateway that serves this configuration lists "
+            "it: without what a plugin has nothing to work on for, and without tools for an "
+            "attached notebook while none is attached. Where the data directory cannot be "
+            "opened, all that the modules have.\n\n"
+            "On a terminal the tools are listed by plugin. Elsewhere, and with --format or "
+            "--json, their definitions are printed in the format that MCP or a model vendor's "
+            "API wants, ready to paste. With TOOL the arguments of that tool are told, with "
+            "types and an example.",
         .options = OPTION_CONFIG | OPTION_FORMAT | OPTION_JSON,
+        .max_words = 1,
         .run = command_tools,
     },
     {

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "command.h"
+#include "commands.h"
 #include "crash.h"
 
 int main(int argc, char **argv)
@@ -21,6 +21,9 @@ int main(int argc, char **argv)
             command_print_man();
         } else if (line.help_completion != NULL) {
             rc = command_print_completion(line.help_completion);
+        } else if (line.help && line.command != NULL && line.command->run == command_call &&
+                   line.word_count > 0) {
+            rc = command_call_help(&line);
         } else if (line.help) {
             command_print_help(line.command);
         } else if (line.version) {

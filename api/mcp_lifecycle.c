@@ -19,7 +19,14 @@ static const char mcp_instructions[] =
     "notegate keeps notebooks and files that several agents share. A write that was answered "
     "is "
     "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
-    "what to do instead.";
+    "what to do instead.\\n\\nWhich notebook for what:\\n"
+    "- `notebook`: named text notebooks, an agent's own or those of a space\\n"
+    "- `notebook_*`: entries of the agents' notebook (pages, code, research) that all agents "
+    "find; `memory_*` and `checkpoint_*` are its memory\\n"
+    "- `opennotes_*`: Markdown notes, folders of .md files that people edit too (listed where "
+    "there is such a folder)\\n"
+    "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\\n"
+    "Other files: `fileEditor`.";
 
 /* What the client can be asked holds for its session. */
 static void remember_client(struct mcp_exchange *exchange)

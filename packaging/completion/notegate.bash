@@ -60,6 +60,7 @@ _notegate() {
     tools)
         options="--json --format --config --set --listen --data-dir --root --help --version"
         words=""
+        [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)
         ;;
     key)
         options="--space --role --mode --run --tool --rate --expires --all --json --config --set --listen --data-dir --root --help --version"

@@ -54,8 +54,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_create",
         .title = "Create a notebook entry",
-        .summary = "Create a new notebook entry (page, code snippet, or research note). Use "
-                   "for storing documents, code, or research that the agent is working on.",
+        .summary = "Create an entry of the agents' notebook (page, code snippet or research "
+                   "note): for documents, code and findings that other agents are to find.",
         .params = entry_create_params,
         .result = entry_create_result,
         .run = entry_create_run,
@@ -66,8 +66,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_read",
         .title = "Open a notebook entry",
-        .summary = "Read/open a notebook entry by ID. Returns the full content. Use when the "
-                   "agent needs to review or reference a specific document.",
+        .summary = "Read an entry of the agents' notebook by ID, with its full content: when "
+                   "a search or list has named it.",
         .params = entry_read_params,
         .result = entry_read_result,
         .run = entry_read_run,
@@ -78,9 +78,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_update",
         .title = "Update a notebook entry",
-        .summary = "Update an existing notebook entry. Can update content, title, tags, or "
-                   "status: the whole content, only a section, by edits, or by appending. "
-                   "Every update makes a new version.",
+        .summary = "Update an entry of the agents' notebook: content (whole, one section, by "
+                   "edits, or appended), title, tags or status. Every update makes a new "
+                   "version.",
         .params = entry_update_params,
         .result = entry_update_result,
         .run = entry_update_run,
@@ -91,8 +91,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_search",
         .title = "Search the notebook",
-        .summary = "Search across notebook entries by text query or tags. Returns titles and "
-                   "summaries only (not full content) to keep context lean.",
+        .summary = "Search the entries of the agents' notebook by words or tags, before "
+                   "writing a new one or when the ID is not known. Returns titles and "
+                   "summaries, not full content.",
         .params = entry_search_params,
         .result = entry_list_result,
         .run = entry_search_run,
@@ -102,8 +103,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_list",
         .title = "List notebook entries",
-        .summary = "List recent notebook entries. Returns titles, summaries, and metadata (not "
-                   "full content).",
+        .summary = "List recent entries of the agents' notebook, to see what there is. "
+                   "Returns titles, summaries and metadata, not full content.",
         .params = entry_list_params,
         .result = entry_list_result,
         .run = entry_list_run,
@@ -113,8 +114,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_delete",
         .title = "Delete a notebook entry",
-        .summary = "Delete a notebook entry by ID. Its versions are kept for a while: "
-                   "notebook_restore brings it back.",
+        .summary = "Delete an entry of the agents' notebook that is wrong or no longer "
+                   "needed. Its versions are kept for a while: notebook_restore brings it "
+                   "back.",
         .params = entry_delete_params,
         .result = entry_delete_result,
         .run = entry_delete_run,
@@ -125,8 +127,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_history",
         .title = "Versions of a notebook entry",
-        .summary = "List the versions of a notebook entry, newest first: when, by whom, what "
-                   "changed. Also of a deleted entry.",
+        .summary = "List the versions of an entry of the agents' notebook, newest first, to "
+                   "see when, by whom and what changed. Also of a deleted entry.",
         .params = entry_history_params,
         .result = entry_history_result,
         .run = entry_history_run,
@@ -136,8 +138,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_diff",
         .title = "Compare versions of a notebook entry",
-        .summary = "Compare two versions of a notebook entry: a unified diff of the content, "
-                   "and which other members changed.",
+        .summary = "Compare two versions of an entry of the agents' notebook, to see what a "
+                   "change did: a unified diff of the content, and which other members "
+                   "changed.",
         .params = entry_diff_params,
         .result = entry_diff_result,
         .run = entry_diff_run,
@@ -147,8 +150,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_restore",
         .title = "Restore a version of a notebook entry",
-        .summary = "Bring back an earlier version of a notebook entry, as a new version. Also "
-                   "brings back a deleted entry.",
+        .summary = "Bring back an earlier version of an entry of the agents' notebook, or a "
+                   "deleted entry, as a new version.",
         .params = entry_restore_params,
         .result = entry_restore_result,
         .run = entry_restore_run,
@@ -159,8 +162,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_log",
         .title = "Log a memory",
-        .summary = "Log a message, a thought or the output of a tool into the shared memory of "
-                   "the day. It is recalled by memory_recall and listed by memory_timeline.",
+        .summary = "Log a message, a thought or the output of a tool into the agents' shared "
+                   "memory of the day, when other agents or later conversations need it. "
+                   "memory_recall finds it, memory_timeline lists it.",
         .params = memory_log_params,
         .result = memory_log_result,
         .run = memory_log_run,
@@ -171,8 +175,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_recall",
         .title = "Recall memories",
-        .summary = "Search what was logged and the references to notebook entries by words, "
-                   "tags, source and time. References carry titles and summaries, never "
+        .summary = "Search the agents' shared memory (what memory_log kept, and references to "
+                   "notebook entries) by words, tags, source and time, when something was "
+                   "said or done before. References carry titles and summaries, never "
                    "content.",
         .params = memory_recall_params,
         .result = memory_recall_result,
@@ -183,8 +188,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_timeline",
         .title = "Timeline of a day",
-        .summary = "What happened on a day, newest first: memories and changes of notebook "
-                   "entries.",
+        .summary = "List what happened in the agents' shared memory on a day, newest first: "
+                   "memories and changes of notebook entries.",
         .params = memory_timeline_params,
         .result = memory_timeline_result,
         .run = memory_timeline_run,
@@ -194,8 +199,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_summary",
         .title = "Long-term summary",
-        .summary = "Read the long-term summary, or set it: what every agent should know "
-                   "whatever the day.",
+        .summary = "Read or set the long-term summary of the agents' shared memory: what "
+                   "every agent should know whatever the day.",
         .params = memory_summary_params,
         .result = memory_summary_result,
         .run = memory_summary_run,
@@ -208,8 +213,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_snapshot",
         .title = "Keep a checkpoint",
-        .summary = "Keep the present of the memory (days, references, long-term summary) and "
-                   "which versions the notebook entries are at, to come back to it later.",
+        .summary = "Keep a checkpoint of the agents' shared memory (days, references, "
+                   "long-term summary) and of the versions of notebook entries, before a "
+                   "change that may have to be undone.",
         .params = checkpoint_snapshot_params,
         .result = checkpoint_snapshot_result,
         .run = checkpoint_snapshot_run,
@@ -220,7 +226,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_list",
         .title = "List checkpoints",
-        .summary = "The checkpoints of the memory, newest first.",
+        .summary = "List the checkpoints of the agents' shared memory, newest first, to find "
+                   "the one to compare with or restore.",
         .params = checkpoint_list_params,
         .result = checkpoint_list_result,
         .run = checkpoint_list_run,
@@ -230,9 +237,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_delete",
         .title = "Delete a checkpoint",
-        .summary =
-            "Delete a checkpoint for good, with the state of the memory it keeps. Versions "
-            "of notebook entries that only it kept go when their time is over.",
+        .summary = "Delete a checkpoint of the agents' shared memory for good, with the state "
+                   "of the memory it keeps. Versions "
+                   "of notebook entries that only it kept go when their time is over.",
         .params = checkpoint_delete_params,
         .result = checkpoint_delete_result,
         .run = checkpoint_delete_run,
@@ -243,8 +250,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_diff",
         .title = "Compare a checkpoint",
-        .summary = "What changed since a checkpoint, or between two: days, memories, the "
-                   "long-term summary, notebook entries.",
+        .summary = "Compare the agents' shared memory with a checkpoint, or two checkpoints: "
+                   "days, memories, the long-term summary, notebook entries.",
         .params = checkpoint_diff_params,
         .result = checkpoint_diff_result,
         .run = checkpoint_diff_run,
@@ -254,9 +261,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_restore",
         .title = "Restore a checkpoint",
-        .summary = "Put the memory back to a checkpoint, and with `notebooks` the notebook "
-                   "entries too, as new versions. The present is kept as a checkpoint first: "
-                   "restoring previous_checkpoint_id undoes it.",
+        .summary = "Put the agents' shared memory back to a checkpoint, and with `notebooks` "
+                   "the notebook entries too, as new versions. The present is kept as a "
+                   "checkpoint first: restoring previous_checkpoint_id undoes it.",
         .params = checkpoint_restore_params,
         .result = checkpoint_restore_result,
         .run = checkpoint_restore_run,

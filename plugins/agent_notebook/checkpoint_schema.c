@@ -45,8 +45,10 @@ const char checkpoint_snapshot_result[] =
 
 const char checkpoint_list_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":100},"
-    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0}}}";
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":100,"
+    "\"description\":\"At most so many\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,"
+    "\"description\":\"So many are left out first\"}}}";
 
 const char checkpoint_list_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoints\",\"total\"],\"properties\":{"

@@ -28,8 +28,10 @@
 /* The members that each collection has of its own. */
 #define OWN                                                                                    \
     "\"sections\":{\"type\":\"array\",\"maxItems\":1000,\"items\":{\"type\":\"object\","       \
-    "\"required\":[\"heading\"],\"properties\":{\"heading\":{\"type\":\"string\"},"            \
-    "\"content\":{\"type\":\"string\"}}},\"description\":\"pages: the sections by hand; "      \
+    "\"required\":[\"heading\"],\"additionalProperties\":false,\"properties\":{"               \
+    "\"heading\":{\"type\":\"string\",\"description\":\"Its plain text\"},"                    \
+    "\"content\":{\"type\":\"string\",\"description\":\"What is below "                        \
+    "it\"}}},\"description\":\"pages: the sections by hand; "                                  \
     "without them they are the headings of the content\"},"                                    \
     "\"language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"code_snippets: "    \
     "programming language\"},"                                                                 \
@@ -140,9 +142,13 @@ const char entry_update_params[] = OBJECT
                                                         "\"new_str\"],\"additionalProperties\":"
                                                         "false,"
                                                         "\"properties\":{\"old_str\":{\"type\":"
-                                                        "\"string\",\"minLength\":1},\"new_"
-                                                        "str\":{\"type\":"
-                                                        "\"string\"}}},\"description\":"
+                                                        "\"string\",\"minLength\":1,"
+                                                        "\"description\":"
+                                                        "\"Text that is there\"},\"new_"
+                                                        "str\":{\"type\":\"string\","
+                                                        "\"description\":"
+                                                        "\"What it "
+                                                        "becomes\"}}},\"description\":"
                                                         "\"Replacements, one after the other. "
                                                         "Each old_str must be "
                                                         "there exactly once; all are made or "

@@ -60,9 +60,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "runNotebookCells",
         .title = "Run Notebook Cells",
-        .summary = "Run code cells in the kernel of the notebook and return their outputs."
-                   " The kernel is started when needed and keeps its state between calls. "
-                   "A run stops at the first cell that raises.",
+        .summary = "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
+                   "their outputs. The kernel is started when needed and keeps its state "
+                   "between calls. A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
         .effect = NG_EFFECT_RUNS,
@@ -75,7 +75,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "addNotebookCell",
         .title = "Add Notebook Cell",
-        .summary = "Add a code or markdown cell at a position of the notebook.",
+        .summary = "Add a code or markdown cell to a Jupyter notebook (.ipynb), at a "
+                   "position.",
         .params = cells_add_params,
         .run = cells_add_run,
         .effect = NG_EFFECT_WRITES,
@@ -87,8 +88,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "updateNotebookCell",
         .title = "Update Notebook Cell",
-        .summary = "Replace the source of a cell. Everything else of the file stays as it "
-                   "is.",
+        .summary = "Replace the source of one cell of a Jupyter notebook (.ipynb). Everything "
+                   "else of the file stays as it is.",
         .params = cells_update_params,
         .run = cells_update_run,
         .effect = NG_EFFECT_WRITES,
@@ -100,7 +101,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookCells",
         .title = "Get Notebook Cells",
-        .summary = "Read cells with their ids, status and source: all, or those named.",
+        .summary = "Read cells of a Jupyter notebook (.ipynb) with their ids, status and "
+                   "source, before changing or running them: all, or those named.",
         .params = cells_get_params,
         .run = cells_get_run,
         .effect = NG_EFFECT_READS,
@@ -111,8 +113,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getCellOutputs",
         .title = "Get Cell Outputs",
-        .summary = "Read the outputs of a cell: text without terminal codes, errors with "
-                   "their traceback, images as images.",
+        .summary = "Read the outputs of one cell of a Jupyter notebook (.ipynb): text without "
+                   "terminal codes, errors with their traceback, images as images.",
         .params = cells_outputs_params,
         .run = cells_outputs_run,
         .effect = NG_EFFECT_READS,
@@ -123,8 +125,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "attachNotebook",
         .title = "Attach Notebook",
-        .summary = "Attach a notebook, so that tools know which one is meant; it becomes "
-                   "the active one.",
+        .summary = "Attach a Jupyter notebook (.ipynb) that exists, before other cell tools "
+                   "are used: it becomes the active one, which calls without `notebook` mean.",
         .params = cells_attach_params,
         .run = cells_attach_run,
         .effect = NG_EFFECT_READS,
@@ -135,7 +137,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "detachNotebook",
         .title = "Detach Notebook",
-        .summary = "Detach a notebook; after the active one none is active.",
+        .summary = "Detach a Jupyter notebook (.ipynb) when work on it is done; after the "
+                   "active one none is active.",
         .params = cells_detach_params,
         .run = cells_detach_run,
         .effect = NG_EFFECT_READS,
@@ -146,8 +149,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "selectNotebookCells",
         .title = "Select Notebook Cells",
-        .summary = "Say which cells are selected and which one is being edited: the "
-                   "context then centres on them.",
+        .summary = "Say which cells of a Jupyter notebook (.ipynb) are selected and which one "
+                   "is being edited: the context then centres on them.",
         .params = cells_select_params,
         .run = cells_select_run,
         .effect = NG_EFFECT_READS,
@@ -159,8 +162,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookContext",
         .title = "Get Notebook Context",
-        .summary = "The notebook as context: kernel, selected cells, and all cells of a "
-                   "small notebook or those around the selection of a large one.",
+        .summary = "Get a Jupyter notebook (.ipynb) as context for a model: kernel, selected "
+                   "cells, and all cells of a small notebook or those around the selection of "
+                   "a large one.",
         .params = cells_context_params,
         .result = "{\"type\":\"object\"}",
         .run = cells_context_run,
@@ -171,7 +175,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new notebook file with one empty code cell.",
+        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell; one "
+                   "that exists is attached instead (attachNotebook).",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
@@ -182,7 +187,7 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "deleteNotebookCells",
         .title = "Delete Notebook Cells",
-        .summary = "Delete cells.",
+        .summary = "Delete cells of a Jupyter notebook (.ipynb) by id.",
         .params = cells_delete_params,
         .run = cells_delete_run,
         .effect = NG_EFFECT_WRITES,
@@ -194,7 +199,7 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "moveNotebookCell",
         .title = "Move Notebook Cell",
-        .summary = "Move a cell to another position.",
+        .summary = "Move a cell of a Jupyter notebook (.ipynb) to another position.",
         .params = cells_move_params,
         .run = cells_move_run,
         .effect = NG_EFFECT_WRITES,
@@ -206,7 +211,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "clearCellOutputs",
         .title = "Clear Cell Outputs",
-        .summary = "Remove the outputs of cells from the file.",
+        .summary = "Remove the outputs of cells from the file of a Jupyter notebook (.ipynb), "
+                   "e.g. before it is shared.",
         .params = cells_clear_params,
         .run = cells_clear_run,
         .effect = NG_EFFECT_WRITES,
@@ -218,8 +224,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookRun",
         .title = "Get Notebook Run",
-        .summary = "How a run is doing: state of each cell and outputs so far; after its "
-                   "end what runNotebookCells would have answered.",
+        .summary = "Get how a run of cells of a Jupyter notebook (.ipynb) is doing, when "
+                   "runNotebookCells answered before its end: state and outputs so far, after "
+                   "its end the whole answer.",
         .params = cells_get_run_params,
         .run = cells_get_run_run,
         .effect = NG_EFFECT_READS,
@@ -230,7 +237,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "interruptKernel",
         .title = "Interrupt Kernel",
-        .summary = "Interrupt what the kernel of the notebook runs.",
+        .summary = "Interrupt what the kernel of a Jupyter notebook (.ipynb) runs, when a "
+                   "cell takes too long.",
         .params = cells_kernel_params,
         .run = cells_interrupt_run,
         .effect = NG_EFFECT_WRITES,
@@ -242,8 +250,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "restartKernel",
         .title = "Restart Kernel",
-        .summary = "End the kernel of the notebook and start it anew: all its variables "
-                   "are gone.",
+        .summary = "End the kernel of a Jupyter notebook (.ipynb) and start it anew, when its "
+                   "state is broken: all its variables are gone.",
         .params = cells_kernel_params,
         .run = cells_restart_run,
         .effect = NG_EFFECT_RUNS,
@@ -255,7 +263,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "listKernels",
         .title = "List Kernels",
-        .summary = "Which kernels are installed, and which run for which notebook.",
+        .summary = "List which kernels for Jupyter notebooks (.ipynb) are installed, and "
+                   "which run for which notebook.",
         .params = cells_list_params,
         .run = cells_kernels_run,
         .effect = NG_EFFECT_READS,

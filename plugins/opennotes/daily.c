@@ -13,8 +13,9 @@
 #define PATH_BYTES_MAX 4096
 
 const char on_daily_summary[] =
-    "The note of a day: made where it is missing (from the template 'daily', if the notebook "
-    "has one), and returned.\n\n"
+    "Get the Markdown note of a day in an OpenNotes notebook, for a journal or to-do list: "
+    "made "
+    "where it is missing (from the template 'daily', if there is one), and returned.\n\n"
     "- 'date': the day, YYYY-MM-DD (default: today)\n"
     "- 'content': markdown that becomes the note's last lines";
 

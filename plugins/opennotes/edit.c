@@ -8,7 +8,7 @@
 #include "revision.h"
 
 const char on_edit_summary[] =
-    "Change a note without sending it whole.\n\n"
+    "Change a Markdown note of an OpenNotes notebook without sending it whole.\n\n"
     "operation:\n"
     "- 'append': 'content' becomes the note's last lines\n"
     "- 'prepend': 'content' becomes its first lines, behind the frontmatter\n"
@@ -25,13 +25,13 @@ const char on_edit_params[] =
     "\"properties\":{"
     "\"path\":{\"type\":\"string\","
     "\"description\":\"Path to the note file (relative to notebook root)\"},"
-    "\"operation\":{\"type\":\"string\","
+    "\"operation\":{\"type\":\"string\",\"description\":\"What to do with the note\","
     "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"set\"]},"
     "\"content\":{\"type\":\"string\","
     "\"description\":\"Markdown, for append, prepend and replace_section\"},"
     "\"section\":{\"type\":\"string\","
     "\"description\":\"Heading (or its anchor), for replace_section\"},"
-    "\"data\":{\"type\":\"object\",\"maxProperties\":200,"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
     "\"description\":\"Frontmatter fields, for set; null removes one\"},"
     "\"expectedRevision\":{\"type\":\"string\","
     "\"description\":\"Revision that the note must have\"}," ON_PARAM_NOTEBOOK "}}";

@@ -16,7 +16,8 @@
 #define CJK_FIRST 0x2e80
 
 const char on_links_summary[] =
-    "How a note is linked.\n\n"
+    "Get how a Markdown note of an OpenNotes notebook is linked, to find what belongs to "
+    "it.\n\n"
     "- 'incoming': links in other notes that lead to it, with the line around each\n"
     "- 'outgoing': its own links; 'resolved' is the note that one leads to\n"
     "- 'unlinked': lines of other notes that name it (title, alias or file name) without a "
@@ -28,7 +29,7 @@ const char on_links_params[] =
     "\"properties\":{"
     "\"path\":{\"type\":\"string\","
     "\"description\":\"Path to the note file (relative to notebook root)\"},"
-    "\"kind\":{\"type\":\"string\",\"default\":\"all\","
+    "\"kind\":{\"type\":\"string\",\"default\":\"all\",\"description\":\"Which links\","
     "\"enum\":[\"incoming\",\"outgoing\",\"unlinked\",\"all\"]}," ON_PARAM_NOTEBOOK
     "," ON_PARAM_LIMIT "," ON_PARAM_OFFSET "}}";
 

@@ -5,7 +5,8 @@
 #include "summary.h"
 
 const char on_list_summary[] =
-    "List all notes in an OpenNotes notebook with metadata.\n\n"
+    "List the Markdown notes of an OpenNotes notebook (a folder of .md files) with "
+    "metadata.\n\n"
     "Use 'sortBy' to order by: modified (default), created, title, or path.\n"
     "Use 'pattern' to filter: e.g., 'tasks/*.md' for only task notes.\n\n"
     "Returns note summaries with pagination. For full content, use opennotes_get.";

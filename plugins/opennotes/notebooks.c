@@ -7,10 +7,9 @@
 #include "tree.h"
 
 const char on_notebooks_summary[] =
-    "List all available OpenNotes notebooks.\n\nReturns notebooks from:\n"
-    "- Global config (registered notebooks)\n"
-    "- Ancestor directories (discovered notebooks)\n\n"
-    "Each notebook includes name, path, and source.";
+    "List the OpenNotes notebooks (folders of Markdown notes) that other opennotes tools can "
+    "use "
+    "as 'notebook', registered and discovered ones: name, path and source of each.";
 
 const char on_notebooks_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}";

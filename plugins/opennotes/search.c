@@ -7,11 +7,11 @@
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 
 const char on_search_summary[] =
-    "Search notes in an OpenNotes notebook using multiple methods:\n\n"
-    "1. **Text Search**: Set 'query' for substring matching\n"
-    "2. **Fuzzy Search**: Set 'query' + 'fuzzy: true' for typo-tolerant search\n"
-    "3. **SQL Query**: Set 'sql' for full SQL power (SQLite; one SELECT or WITH statement)\n"
-    "4. **Boolean Filters**: Use 'filters' for structured AND/OR/NOT queries, alone or with "
+    "Search the Markdown notes of an OpenNotes notebook (a folder of .md files):\n\n"
+    "1. Text: 'query' for substring matching\n"
+    "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
+    "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
+    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with "
     "'query'\n\n"
     "Common filter fields: data.tag, data.status, data.priority, path, title, links-to, "
     "linked-by; operators: = != < > <= >= ~ (contains). data.tag means the tags of the "
@@ -40,7 +40,8 @@ const char on_search_params[] =
     "notes.\"},"
     "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
     "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
-    "\"filters\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":"
+    "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
+    "\"additionalProperties\":false,\"properties\":"
     "{" CONDITIONS("and", "AND conditions: field=value pairs (all must match)") "," CONDITIONS(
         "or",
         "OR conditions: field=value pairs (any must match)") "," CONDITIONS("not",

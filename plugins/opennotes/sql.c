@@ -101,7 +101,9 @@ static int check_text(struct ng_call *call, struct ng_str sql)
         return fail_sql(call, "there is no statement in it", ng_str_of(TABLES_HINT));
     }
     if (sql.len >= ON_SQL_LENGTH_MAX) {
-        return fail_sql(call, "it is longer than 100,000 bytes", on_str(NULL, 0));
+        return fail_sql(call, "it is longer than 100,000 bytes",
+                        ng_str_of("Shorten it: select with LIKE, GLOB or a subquery instead of "
+                                  "listing values, or run it in parts"));
     }
     if (memchr(sql.data, '\0', sql.len) != NULL) {
         return fail_sql(call, "there is a NUL character in it", on_str(NULL, 0));

@@ -4,7 +4,8 @@
 #include "index.h"
 
 const char on_tags_summary[] =
-    "List the tags of a notebook with how many notes have each, most used first: those of the "
+    "List the tags of the Markdown notes of an OpenNotes notebook with how many notes have "
+    "each, most used first: those of the "
     "frontmatter ('tag', 'tags') and the #tags in the text together. A tag 'a/b' counts for "
     "'a' "
     "too. 'prefix' keeps the tags that begin with it.";

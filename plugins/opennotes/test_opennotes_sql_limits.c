@@ -237,6 +237,15 @@ static void expect_stop(struct fixture *fixture, const char *sql, const char *me
     done(&outcome);
 }
 
+static void test_long_text(void **state)
+{
+    struct fixture *f = *state;
+    static char sql[100002];
+    memset(sql, ' ', sizeof(sql) - 1);
+    memcpy(sql, "SELECT 1", sizeof("SELECT 1") - 1);
+    expect_hint(f, sql, "Shorten it");
+}
+
 static void test_rows_and_bytes(void **state)
 {
     struct fixture *f = *state;
@@ -452,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
         cmocka_unit_test_setup_teardown(test_traversal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hints, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_long_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_and_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_endless, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bombs, setup, teardown),

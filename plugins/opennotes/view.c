@@ -3,11 +3,10 @@
 #include "view.h"
 
 const char on_views_summary[] =
-    "List available views or execute a named view.\n\n"
-    "**List Mode** (no 'view' parameter):\n"
-    "Returns all available views with descriptions and parameters.\n\n"
-    "**Execute Mode** (with 'view' parameter):\n"
-    "Executes the named view and returns results.\n\n"
+    "List the views of an OpenNotes notebook of Markdown notes, or run one: ready queries such "
+    "as today or orphans.\n\n"
+    "Without 'view': all views with descriptions and parameters. "
+    "With 'view': its results.\n\n"
     "Built-in views: today, recent, kanban, untagged, orphans, broken-links\n\n"
     "Example: { view: 'kanban', params: { status: 'todo,in-progress,done' } }";
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Tools say which kind of notebook they are for, describe every argument and refuse others; a plugin without anything to
+work on lists no tools."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+from cli_support import BINARY, environment
+from cli_support import notegate as run
+from conftest import Gateway
+from mcp_support import HANDSHAKE, MODERN
+
+NOTES = "opennotes_"
+KINDS = {
+    "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
+    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "": "Jupyter notebook"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "root" / "notes").mkdir(parents=True)
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def served(tmp_path, folder):
+    running = Gateway(tmp_path / "data", (f"roots={folder}",))
+    yield running
+    assert running.stop() == 0
+
+
+def tools_of(running, form="mcp"):
+    answer = running.client.get("/v1/tools", params={"format": form})
+    assert answer.status_code == 200
+    return answer.json()
+
+
+@pytest.fixture
+def tools(served, folder):
+    (folder / "notes" / ".opennotes.json").write_text("{}")
+    assert served.call(NOTES + "list", {}).status_code == 200
+    found = {tool["name"]: tool for tool in tools_of(served)["tools"]}
+    for name in ("addNotebookCell", "getCellOutputs", "restartKernel"):  # listed once a notebook is attached
+        found[name] = served.client.get(f"/v1/tools/{name}").json()
+    return found
+
+
+def kind_of(name):
+    return KINDS.get(name) or next(text for start, text in KINDS.items() if start in ("", name[:name.find("_") + 1] or "-"))
+
+
+def test_the_first_sentence_names_the_kind(tools):
+    for name, tool in tools.items():
+        first = tool["description"].split("\n")[0].split(". ")[0]
+        assert kind_of(name) in first or (NOTES in name and "Markdown note" in first), (name, first)
+        assert len(first) < 200, (name, first)
+
+
+def members(schema, path):
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            assert schema.get("additionalProperties") is False, f"{path} takes unknown members"
+        for name, member in schema.get("properties", {}).items():
+            assert member.get("description"), f"{path}.{name} has no description"
+            members(member, f"{path}.{name}")
+        for name in ("items", "additionalProperties"):
+            members(schema.get(name), f"{path}[]")
+        for name in ("anyOf", "oneOf", "prefixItems"):
+            for part in schema.get(name, ()):
+                members(part, path)
+
+
+def test_every_member_is_described_and_no_other_is_taken(served, tools):
+    for name, tool in tools.items():
+        members(tool["inputSchema"], name)
+        answer = served.call(name, {"no_such_member": 1})
+        assert answer.status_code == 400, (name, answer.text)
+        assert "no_such_member" in answer.json()["message"], (name, answer.text)
+
+
+def mcp(running, version, method):
+    """The result of one request, in a session where the version has sessions."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": version}
+    about = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"_meta": about} if version == MODERN else {}
+    if version == MODERN:
+        headers["Mcp-Method"] = method
+    else:
+        opened = running.client.post("/mcp", headers=headers, json={
+            "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+        assert opened.status_code == 200, opened.text
+        headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
+        if method == "initialize":
+            return opened.json()["result"]
+    answer = running.client.post("/mcp", headers=headers, json={
+        "jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE, "2025-06-18", MODERN])
+def test_without_notes_no_tool_for_them_is_listed(served, folder, version):
+    assert not [tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]
+    assert NOTES not in served.client.get("/openapi.json").text
+    assert "/note/" not in str(mcp(served, version, "resources/templates/list"))
+    for form in ("mcp", "openai", "openai-responses", "anthropic", "gemini"):
+        assert NOTES not in str(tools_of(served, form)), form
+    refused = served.call(NOTES + "list", {})
+    assert refused.status_code == 404 and refused.json()["code"] == "NOT_CONFIGURED"
+    assert "`opennotes.notebooks`" in refused.json()["hint"]
+    (folder / "notes" / ".opennotes.json").write_text("{}")
+    assert served.call(NOTES + "list", {}).status_code == 200
+    assert len([tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]) == 10
+    assert "/note/" in str(mcp(served, version, "resources/templates/list"))
+
+
+@pytest.mark.parametrize("version, method", [(HANDSHAKE, "initialize"), (MODERN, "server/discover")])
+def test_instructions_say_which_notebook_is_for_what(served, version, method):
+    text = mcp(served, version, method)["instructions"]
+    for name in ("`notebook`", "`notebook_*`", "`opennotes_*`", "`attachNotebook`"):
+        assert name in text
+
+
+# ---- at the command line ----
+
+
+def all_plugins():
+    return {name: value for name, value in environment().items() if name != "NOTEGATE_PLUGINS"}
+
+
+def notegate(*words):
+    return run(*words, env=all_plugins())
+
+
+def on_a_terminal(*words):
+    """What a person sees: the output of a command whose stdout is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([BINARY, *map(str, words)], stdout=theirs, stderr=subprocess.PIPE, env=all_plugins()) as running:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:
+                break  # all that had it open have ended
+            if not more:
+                break
+            seen += more
+        assert running.wait(120) == 0, running.stderr.read()
+    os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_the_same_list_alone_and_beside_a_gateway(tmp_path):
+    words = ("tools", "--data-dir", tmp_path / "data")
+    alone, text = json.loads(notegate(*words).stdout), on_a_terminal(*words)
+    names = [tool["name"] for tool in alone["tools"]]
+    assert "notebook" in names and not [name for name in names if name.startswith(NOTES)]
+    running = Gateway(tmp_path / "data")
+    assert json.loads(notegate(*words).stdout) == alone == tools_of(running)
+    assert on_a_terminal(*words) == text
+    assert running.stop() == 0
+    assert "\nnotebook:\n  notebook " in text and "\ncells:\n" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == names
+
+
+def test_notes_that_are_registered_are_listed_alone(tmp_path):
+    (tmp_path / "notes").mkdir()
+    done = notegate("tools", "--data-dir", tmp_path / "data", "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
+    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 10
+
+
+def test_the_arguments_of_one_tool(tmp_path):
+    where = ("--data-dir", tmp_path / "data")
+    one = notegate("tools", "notebook", *where).stdout
+    assert one == notegate("call", "notebook", "--help", *where).stdout
+    assert "  mode (string, required): one of create, list, read, write, clear\n" in one
+    assert "  insertLine (string or integer)\n" in one and "  readRange (list of integer)\n" in one
+    example = one.split("Example:\n  notegate ")[1].split()
+    assert notegate(*example, *where).returncode == 0
+    running = Gateway(tmp_path / "data")
+    assert notegate("tools", "notebook", *where).stdout == one
+    assert "Did you mean" in notegate("tools", "notbook", *where).stderr
+    assert running.stop() == 0
+    assert json.loads(notegate("tools", "notebook", "--format", "openai", *where).stdout)["function"]["name"] == "notebook"
+    wrong = notegate("tools", "notbook", *where)
+    assert wrong.returncode == 1 and "`notebook`" in wrong.stderr
+
+
+def test_help_and_version_are_words_too():
+    assert notegate("help").stdout == notegate("--help").stdout
+    assert notegate("help", "call").stdout == notegate("call", "--help").stdout
+    assert notegate("version").stdout == notegate("--version").stdout
+    assert "$'one\\ntwo'" in notegate("call", "--help").stdout
