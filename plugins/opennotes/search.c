@@ -8,7 +8,8 @@
 
 const char on_search_summary[] =
     "Search notes in an OpenNotes notebook using multiple methods:\n\n"
-    "1. **Text Search**: Set 'query' for substring matching\n"
+    "1. **Text Search**: Set 'query' for substring matching: notes with all of the text first, "
+    "then those with any of its words\n"
     "2. **Fuzzy Search**: Set 'query' + 'fuzzy: true' for typo-tolerant search\n"
     "3. **SQL Query**: Set 'sql' for full SQL power (SQLite; one SELECT or WITH statement)\n"
     "4. **Boolean Filters**: Use 'filters' for structured AND/OR/NOT queries, alone or with "
