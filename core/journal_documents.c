@@ -9,6 +9,12 @@
 #include "str.h"
 
 #define JOURNAL_SUMMARY "summary"
+/* What a reference counts beside memories, which say it themselves. */
+#define JOURNAL_REFERENCE_SCORE 0.8
+/* Of a recall by words so many of the best texts, whatever their scores, come into question at
+ * least; and with a least score so many of the best or newest. */
+#define JOURNAL_CANDIDATES 100
+#define JOURNAL_CANDIDATES_SCORED 4000
 
 int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
                            struct journal_documents **ret)
@@ -75,7 +81,8 @@ struct journal_rows {
     struct ng_entry *entries; /* recall: collected before they are given out */
     double *ranks;
     size_t count, max;
-    bool by_time; /* newest first, else by score */
+    double min_score;
+    bool by_time; /* newest first, else by rank */
     int rc;
 };
 
@@ -125,22 +132,36 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
     return rc != NG_OK ? rc : rows.rc;
 }
 
-/* Keeps the best `max` rows of both collections, best first. */
+static double journal_score(const struct ng_entry *entry)
+{
+    return entry->kind == NG_ENTRY_MEMORY ? entry->score : JOURNAL_REFERENCE_SCORE;
+}
+
+/* Keeps the best `max` rows of both collections, best first, of equal ones the newest. */
 static int journal_recall_row(void *user, const struct ng_doc *doc)
 {
     struct journal_rows *rows = user;
     struct ng_entry entry;
+    bool full = rows->count == rows->max;
+    if (full && !rows->by_time && doc->score < rows->ranks[rows->max - 1]) {
+        return 1; /* texts come best first: no score makes one better than it is */
+    }
     rows->rc = journal_row(rows->call, doc, &entry, NULL);
     if (rows->rc != NG_OK) {
         return 1;
     }
-    double rank = rows->by_time ? (double)entry.time_ms : doc->score;
+    if (journal_score(&entry) < rows->min_score) {
+        return 0;
+    }
+    double rank = rows->by_time ? (double)entry.time_ms : doc->score * journal_score(&entry);
     size_t at = rows->count;
-    while (at > 0 && rows->ranks[at - 1] < rank) {
+    while (at > 0 &&
+           (rows->ranks[at - 1] < rank ||
+            (!(rows->ranks[at - 1] > rank) && rows->entries[at - 1].time_ms < entry.time_ms))) {
         at--;
     }
     if (at == rows->max) {
-        return 1; /* rows come best first: what follows is no better */
+        return rows->by_time ? 1 : 0;
     }
     size_t kept = rows->count < rows->max ? rows->count : rows->max - 1;
     memmove(rows->entries + at + 1, rows->entries + at, (kept - at) * sizeof(*rows->entries));
@@ -177,6 +198,15 @@ static size_t journal_recall_terms(const struct ng_recall *recall, uint64_t gene
     return count;
 }
 
+/* Rows that the store gives at most. */
+static uint32_t journal_candidates(const struct journal_rows *rows)
+{
+    size_t least = rows->min_score > 0 ? JOURNAL_CANDIDATES_SCORED
+                   : rows->by_time     ? 0
+                                       : JOURNAL_CANDIDATES;
+    return (uint32_t)(rows->max > least ? rows->max : least);
+}
+
 static int journal_recall(void *user, struct ng_call *pub, const struct ng_recall *recall,
                           ng_entry_row_fn *row, void *row_user, const char **ret_engine)
 {
@@ -187,6 +217,7 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
     struct journal_rows rows = {
         .call = call,
         .max = journal_limit(recall->limit),
+        .min_score = recall->min_score,
         .by_time = recall->text.len == 0,
     };
     if (recall->tag_count > NG_IN_MAX) {
@@ -208,7 +239,8 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
         .space = recall->space,
         .terms = terms,
         .term_count = journal_recall_terms(recall, generation.number, terms),
-        .limit = (uint32_t)rows.max,
+        .descending = true,
+        .limit = journal_candidates(&rows),
         .with_text = true,
     };
     struct ng_search search = {.size = sizeof(search), .query = &query, .text = recall->text};
@@ -220,7 +252,6 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
                               &engine);
         } else {
             query.sort = ng_str_of("time");
-            query.descending = true;
             rc = store_query(journal->store, call, &query, journal_recall_row, &rows, NULL);
         }
         rc = rc != NG_OK ? rc : rows.rc;

@@ -432,7 +432,7 @@ int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str spac
 }
 
 /* A member of HGETALL's answer. */
-static struct ng_str hash_text(const redisReply *hash, const char *name)
+struct ng_str redis_hash_text(const redisReply *hash, const char *name)
 {
     struct ng_str none = {NULL, 0};
     for (size_t i = 0; i + 1 < hash->elements; i += 2) {
@@ -450,8 +450,8 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
     if (hash == NULL || hash->type != REDIS_REPLY_ARRAY || hash->elements == 0) {
         return NG_EINVAL;
     }
-    struct ng_str event = hash_text(hash, "event");
-    struct ng_str content = hash_text(hash, "content");
+    struct ng_str event = redis_hash_text(hash, "event");
+    struct ng_str content = redis_hash_text(hash, "content");
     int rc = event.len == 0 ? NG_EINVAL : read_json(call, event, &body);
     if (rc == NG_EINTERNAL) {
         return rc;
@@ -468,12 +468,12 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
         .size = sizeof(entry),
         .kind = NG_ENTRY_MEMORY,
         .space = space,
-        .agent = without_agent(hash_text(hash, "agent")),
+        .agent = without_agent(redis_hash_text(hash, "agent")),
         .content = content,
-        .source = hash_text(hash, "source"),
-        .time_ms = read_timestamp(hash_text(hash, "timestamp")),
+        .source = redis_hash_text(hash, "source"),
+        .time_ms = read_timestamp(redis_hash_text(hash, "timestamp")),
     };
-    struct ng_str score = hash_text(hash, "score");
+    struct ng_str score = redis_hash_text(hash, "score");
     entry.score = score.len == 0 ? 0 : strtod(score.data, NULL);
     *ret = entry;
     return NG_OK;

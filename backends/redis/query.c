@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../shared/words.h"
+
 #define QUERY_FIXED 256
 
 static void out_add(struct query_out *out, const char *data, size_t len)
@@ -66,18 +68,26 @@ size_t redis_query_size(const struct ng_recall *recall)
     return size;
 }
 
-/* All words must be there, in any order. */
+/* Any of the words. Those of every text ask for something only where there are no others. */
 static int query_text(struct ng_str text, struct query_out *out)
 {
     size_t at = 0;
     size_t words = 0;
-    for (; words < QUERY_WORDS_MAX; words++) {
+    bool strong = false;
+    for (struct ng_str word = redis_word(text, &at); word.len > 0 && !strong;) {
+        strong = !word_is_common(word);
+        word = redis_word(text, &at);
+    }
+    at = 0;
+    while (words < QUERY_WORDS_MAX) {
         struct ng_str word = redis_word(text, &at);
         if (word.len == 0) {
             break;
         }
-        out_text(out, words == 0 ? "@content:(" : " ");
-        out_escaped(out, word);
+        if (!strong || !word_is_common(word)) {
+            out_text(out, words++ == 0 ? "@content:(" : "|");
+            out_escaped(out, word);
+        }
     }
     if (words == 0) {
         return NG_ENOTFOUND;
@@ -127,6 +137,11 @@ int redis_query(const struct ng_recall *recall, struct query_out *out)
         char since[64];
         (void)snprintf(since, sizeof(since), "@time:[%lld +inf] ", (long long)recall->since_ms);
         out_text(out, since);
+    }
+    if (recall->min_score > 0) {
+        char least[64];
+        (void)snprintf(least, sizeof(least), "@score:[%.15g +inf] ", recall->min_score);
+        out_text(out, least);
     }
     if (out->len == 0) {
         out_text(out, "*");

@@ -6,9 +6,11 @@
  * reach another space. An index that is missing is made; until it has read what was there
  * before, and where there is none, recall scans.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "query.h"
+#include "rank.h"
 #include "redis.h"
 
 /* What is not one of the answers to an FT. command means that search is of no use here. */
@@ -86,17 +88,56 @@ int redis_greet(struct redis *redis, struct ng_call *call)
     return rc;
 }
 
-/* The rows of FT.SEARCH's answer: the total, then key and hash in turn. */
-static int recall_rows(struct ng_call *call, const redisReply *found, struct ng_str space,
-                       ng_entry_row_fn *row, void *user)
+/* Of a recall by words so many come into question at least, whatever their scores. */
+#define RECALL_CANDIDATES 100
+
+struct recall_hit {
+    struct ng_entry entry;
+    double rank;
+};
+
+static int recall_by_rank(const void *left, const void *right)
 {
-    for (size_t i = 2; i < found->elements; i += 2) {
-        struct ng_entry entry;
-        int rc = redis_hash_read(call, found->element[i], space, &entry);
-        if (rc == NG_EINTERNAL) {
-            return rc;
+    const struct recall_hit *a = left;
+    const struct recall_hit *b = right;
+    if (a->rank > b->rank || a->rank < b->rank) {
+        return a->rank > b->rank ? -1 : 1;
+    }
+    return a->entry.time_ms > b->entry.time_ms ? -1 : a->entry.time_ms < b->entry.time_ms;
+}
+
+/* The rows of FT.SEARCH's answer: the total, then key and hash in turn. By words the best come
+ * first; else they are in order. */
+static int recall_rows(struct ng_call *call, const redisReply *found,
+                       const struct ng_recall *recall, ng_entry_row_fn *row, void *user)
+{
+    struct recall_hit *hits = ng_alloc(call, (found->elements / 2 + 1) * sizeof(*hits));
+    struct wanted wanted;
+    size_t count = 0;
+    int rc = hits == NULL ? redis_no_memory(call) : wanted_parse(call, recall->text, &wanted);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    for (size_t i = 2; i < found->elements && rc != NG_EINTERNAL; i += 2) {
+        struct recall_hit *hit = &hits[count];
+        rc = redis_hash_read(call, found->element[i], recall->space, &hit->entry);
+        if (rc == NG_OK) {
+            struct ng_str score = redis_hash_text(found->element[i], "score");
+            struct ng_str text = redis_hash_text(found->element[i], "content");
+            hit->rank =
+                redis_rank(&wanted, text) * (score.len > 0 ? strtod(score.data, NULL) : 0);
+            count++;
         }
-        if (rc == NG_OK && row(user, &entry) != 0) {
+    }
+    wanted_done(&wanted);
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    if (count > 1 && recall->text.len > 0) {
+        qsort(hits, count, sizeof(*hits), recall_by_rank);
+    }
+    for (size_t i = 0; i < count && i < redis_limit(recall->limit); i++) {
+        if (row(user, &hits[i].entry) != 0) {
             break;
         }
     }
@@ -134,7 +175,11 @@ static int recall_search(struct redis *redis, struct ng_call *call,
 {
     struct ng_str none = {NULL, 0};
     struct ng_str index = redis_key(redis, call, recall->space, REDIS_INDEX, none);
-    struct ng_str limit = redis_number(call, (int64_t)redis_limit(recall->limit));
+    size_t rows = redis_limit(recall->limit);
+    if (recall->text.len > 0 && rows < RECALL_CANDIDATES) {
+        rows = RECALL_CANDIDATES;
+    }
+    struct ng_str limit = redis_number(call, (int64_t)rows);
     *ret_used = false;
     if (index.data == NULL || limit.data == NULL) {
         return redis_no_memory(call);
@@ -149,7 +194,7 @@ static int recall_search(struct redis *redis, struct ng_call *call,
         const redisReply *found = ask_reply(&ask, 1);
         if (rc == NG_OK && state == RECALL_READY && found->type == REDIS_REPLY_ARRAY) {
             *ret_used = true;
-            rc = recall_rows(call, found, recall->space, row, user);
+            rc = recall_rows(call, found, recall, row, user);
         }
         ask_done(&ask);
         if (rc != NG_OK || state != RECALL_MISSING || attempt > 0) {

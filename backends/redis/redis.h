@@ -73,6 +73,8 @@ struct ng_str redis_member(struct ng_call *call, const struct ng_entry *entry);
  * read as far as it goes. NG_EINVAL: it is no entry at all. */
 int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str space,
                     struct ng_entry *ret);
+/* A field of the answer to HGETALL; {NULL, 0}: it is not there. */
+struct ng_str redis_hash_text(const redisReply *hash, const char *name);
 int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str space,
                     struct ng_entry *ret);
 /* As in a dump: `date` first, where there is one. */

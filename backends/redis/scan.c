@@ -5,19 +5,18 @@
  * The sorted set of recent entries leads, newest first, as far as SCAN_MAX. Of each only what
  * is compared is fetched; the best are read whole at the end.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
-#include "query.h"
+#include "rank.h"
 #include "redis.h"
 
 /* Entries that one recall looks through. */
 #define SCAN_MAX 10000
-#define SCAN_FIELDS 4
-static const char *const scan_fields[SCAN_FIELDS] = {"content", "source", "tags", "entry_tags"};
+#define NO_HIT (-1.0)
+#define SCAN_FIELDS 5
+static const char *const scan_fields[SCAN_FIELDS] = {"content", "source", "tags", "entry_tags",
+                                                     "score"};
 
 struct scan_hit {
     struct ng_str key;
@@ -28,91 +27,12 @@ struct scan {
     struct redis *redis;
     struct ng_call *call;
     const struct ng_recall *recall;
-    struct ng_str words[QUERY_WORDS_MAX]; /* folded */
-    size_t word_count;
+    struct wanted wanted;
     struct scan_hit *hits; /* the best, best first */
     size_t count, max;
     struct ng_str recent;
     size_t seen;
 };
-
-/* ---- words ---- */
-
-/* Without case and accents; free() it. What is not UTF-8 stays as it is. */
-static char *scan_fold(struct ng_str text, size_t *ret_len)
-{
-    utf8proc_uint8_t *folded = NULL;
-    utf8proc_ssize_t len = utf8proc_map(
-        (const utf8proc_uint8_t *)text.data, (utf8proc_ssize_t)text.len, &folded,
-        UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK);
-    if (len < 0) {
-        folded = malloc(text.len + 1);
-        if (folded == NULL) {
-            return NULL;
-        }
-        memcpy(folded, text.data, text.len);
-        len = (utf8proc_ssize_t)text.len;
-    }
-    *ret_len = (size_t)len;
-    return (char *)folded;
-}
-
-static int scan_wanted_words(struct scan *scan)
-{
-    struct ng_str text = scan->recall->text;
-    size_t at = 0;
-    if (text.len == 0) {
-        return NG_OK;
-    }
-    char *folded = scan_fold(text, &text.len);
-    if (folded == NULL) {
-        return redis_no_memory(scan->call);
-    }
-    text.data = folded;
-    text = redis_copy(scan->call, text);
-    free(folded);
-    if (text.data == NULL) {
-        return redis_no_memory(scan->call);
-    }
-    while (scan->word_count < QUERY_WORDS_MAX) {
-        struct ng_str word = redis_word(text, &at);
-        if (word.len == 0) {
-            break;
-        }
-        scan->words[scan->word_count++] = word;
-    }
-    return NG_OK;
-}
-
-/* How well the text has all the words; 0: one is missing. */
-static double scan_rank(const struct scan *scan, struct ng_str text)
-{
-    size_t hits[QUERY_WORDS_MAX] = {0};
-    size_t len = 0;
-    size_t at = 0;
-    size_t words = 0;
-    double rank = 0;
-    char *folded = text.len == 0 ? NULL : scan_fold(text, &len);
-    struct ng_str all = {folded, len};
-    for (;;) {
-        struct ng_str word = redis_word(all, &at);
-        if (word.len == 0) {
-            break;
-        }
-        words++;
-        for (size_t i = 0; i < scan->word_count; i++) {
-            hits[i] += redis_equal(word, scan->words[i]) ? 1 : 0;
-        }
-    }
-    free(folded);
-    for (size_t i = 0; i < scan->word_count; i++) {
-        if (hits[i] == 0) {
-            return 0;
-        }
-        rank += 1 + log((double)hits[i]);
-    }
-    return rank / sqrt((double)words + 1);
-}
 
 /* ---- one entry ---- */
 
@@ -135,23 +55,32 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
     return false;
 }
 
-/* fields: as scan_fields. 0: it is not looked for. */
+/* fields: as scan_fields. NO_HIT: it is not looked for. */
 static double scan_entry(const struct scan *scan, const redisReply *fields)
 {
     const struct ng_recall *recall = scan->recall;
     if (fields->type != REDIS_REPLY_ARRAY || fields->elements != SCAN_FIELDS ||
         redis_text(fields->element[0]).data == NULL) {
-        return 0;
+        return NO_HIT;
     }
     if (recall->source.len > 0 &&
         !redis_equal(redis_text(fields->element[1]), recall->source)) {
-        return 0;
+        return NO_HIT;
     }
     if (recall->tag_count > 0 && !scan_tagged(recall, redis_text(fields->element[2])) &&
         !scan_tagged(recall, redis_text(fields->element[3]))) {
-        return 0;
+        return NO_HIT;
     }
-    return recall->text.len == 0 ? 1 : scan_rank(scan, redis_text(fields->element[0]));
+    struct ng_str score = redis_text(fields->element[4]);
+    double factor = score.len > 0 ? strtod(score.data, NULL) : 0;
+    if (factor < recall->min_score) {
+        return NO_HIT;
+    }
+    if (recall->text.len == 0) {
+        return 1;
+    }
+    double rank = redis_rank(&scan->wanted, redis_text(fields->element[0]));
+    return rank > 0 ? rank * factor : NO_HIT;
 }
 
 /* Keeps it where it is among the best; of equal ones the newer, which came first. */
@@ -193,12 +122,13 @@ static int scan_page(struct scan *scan, const redisReply *names)
                             redis_text(names->element[i]));
         rc = keys[i].data == NULL ? NG_EINTERNAL : NG_OK;
         ASK(&ask, ASK_WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
-            ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]), ng_str_of(scan_fields[3]));
+            ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]), ng_str_of(scan_fields[3]),
+            ng_str_of(scan_fields[4]));
     }
     rc = rc == NG_OK ? ask_run(&ask) : rc;
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         double rank = scan_entry(scan, ask_reply(&ask, i));
-        rc = rank > 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
+        rc = rank >= 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
     }
     ask_done(&ask);
     return rc;
@@ -275,7 +205,8 @@ int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall
     if (scan->recent.data == NULL || scan->hits == NULL) {
         return redis_no_memory(call);
     }
-    int rc = scan_wanted_words(scan);
+    int rc = wanted_parse(call, recall->text, &scan->wanted);
     rc = rc != NG_OK ? rc : scan_pages(scan);
+    wanted_done(&scan->wanted);
     return rc != NG_OK ? rc : scan_give(scan, row, user);
 }

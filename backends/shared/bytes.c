@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.c - bytes that grow, and the splice between two contents. */
+/* bytes.c - bytes that grow. */
 #include "bytes.h"
 
 #include <stdlib.h>
@@ -73,25 +73,4 @@ void bytes_done(struct bytes *bytes)
 {
     free(bytes->data);
     memset(bytes, 0, sizeof(*bytes));
-}
-
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret)
-{
-    size_t most = before.len < after.len ? before.len : after.len;
-    size_t head = 0;
-    while (head + 8 <= most && memcmp(before.data + head, after.data + head, 8) == 0) {
-        head += 8;
-    }
-    while (head < most && before.data[head] == after.data[head]) {
-        head++;
-    }
-    size_t tail = 0;
-    while (tail < most - head &&
-           before.data[before.len - tail - 1] == after.data[after.len - tail - 1]) {
-        tail++;
-    }
-    ret->at = head;
-    ret->removed = before.len - head - tail;
-    ret->inserted =
-        str_of(after.data != NULL ? after.data + head : "", after.len - head - tail);
 }

@@ -2,6 +2,7 @@
 /* wanted.c - what the text of a search asks for, and how much of it a text has. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "words.h"
 
@@ -18,8 +19,7 @@ static bool is_space(char c)
     return (unsigned char)c <= ' ';
 }
 
-/* Words that nearly every English text has. */
-static bool is_common(struct ng_str word)
+bool word_is_common(struct ng_str word)
 {
     static const char *const common[] = {
         "a",     "about", "an",   "and",   "are",  "as",   "at",    "be",    "but",   "by",
@@ -31,7 +31,7 @@ static bool is_common(struct ng_str word)
         "why",   "will",  "with", "would", "you",  "your",
     };
     for (size_t i = 0; i < NG_COUNT(common); i++) {
-        if (same(word, ng_str_of(common[i]))) {
+        if (strlen(common[i]) == word.len && strncasecmp(common[i], word.data, word.len) == 0) {
             return true;
         }
     }
@@ -139,7 +139,7 @@ static int want(const struct parse *parse, struct ng_str text, bool star, bool q
         rc = bytes_set(&phrase->stem, bytes_str(&phrase->words[0]));
     }
     phrase->weak = grammar || (!quoted && !phrase->star && phrase->count == 1 &&
-                               is_common(bytes_str(&phrase->words[0])));
+                               word_is_common(bytes_str(&phrase->words[0])));
     return rc == NG_OK ? rc : no_memory(parse);
 }
 

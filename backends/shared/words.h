@@ -71,6 +71,9 @@ struct wanted {
 int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret);
 void wanted_done(struct wanted *wanted);
 
+/* Is it, but for ASCII's case, one of the words that nearly every English text has? */
+bool word_is_common(struct ng_str word);
+
 /* What a text has of each phrase. */
 struct found {
     uint32_t exact, stems;

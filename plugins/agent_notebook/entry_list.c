@@ -20,6 +20,9 @@
 /* Filters of one query. */
 #define LIST_TERMS_MAX 4
 #define LIST_AGENT_PREFIX "agent:"
+/* Characters of an excerpt, and its bytes. */
+#define LIST_EXCERPT_CHARS 180
+#define LIST_EXCERPT_BYTES 200
 
 /* One entry that may come onto the page. Call memory. */
 struct list_hit {
@@ -29,6 +32,7 @@ struct list_hit {
     uint64_t seq;
     double score;
     struct ng_str json;          /* as the first look saw it, if it is kept */
+    struct ng_str excerpt;       /* of a search */
     const struct ng_value *body; /* once it is read */
 };
 
@@ -135,6 +139,18 @@ static bool list_copy(struct list *list, struct ng_str from, struct ng_str *ret)
     return true;
 }
 
+/* At most LIST_EXCERPT_BYTES of it, cut on a character. */
+static struct ng_str list_excerpt(struct ng_str snippet)
+{
+    if (snippet.len > LIST_EXCERPT_BYTES) {
+        snippet.len = LIST_EXCERPT_BYTES;
+        while (snippet.len > 0 && ((unsigned char)snippet.data[snippet.len] & 0xC0) == 0x80) {
+            snippet.len--;
+        }
+    }
+    return snippet;
+}
+
 static int list_row(void *user, const struct ng_doc *row)
 {
     struct list *list = user;
@@ -149,7 +165,8 @@ static int list_row(void *user, const struct ng_doc *row)
         .score = row->score,
     };
     if (!list_copy(list, row->key.id, &hit->id) ||
-        (list->keeps && !list_copy(list, row->json, &hit->json))) {
+        (list->keeps && !list_copy(list, row->json, &hit->json)) ||
+        (row->snippet.len > 0 && !list_copy(list, list_excerpt(row->snippet), &hit->excerpt))) {
         list->rc = entry_no_memory(list->call);
         return 1;
     }
@@ -173,7 +190,10 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
         .limit = (uint32_t)limit,
         .want_total = true,
     };
-    struct ng_search search = {.size = sizeof(search), .query = &query, .text = list->text};
+    struct ng_search search = {.size = sizeof(search),
+                               .query = &query,
+                               .text = list->text,
+                               .snippet_chars = LIST_EXCERPT_CHARS};
     list->collection = collection;
     list->keeps = limit <= LIST_KEPT_MAX;
     if (!list->by_rank) {
@@ -340,6 +360,9 @@ static void list_put_hit(struct list *list, struct ng_writer *writer,
     entry_put(call, writer, "collection", ng_str_of(entry_collections[hit->collection]));
     list_copy_member(call, writer, hit->body, "title");
     list_copy_member(call, writer, hit->body, "summary");
+    if (hit->excerpt.len > 0) {
+        entry_put(call, writer, "excerpt", hit->excerpt);
+    }
     host->json_name(writer, "metadata");
     host->json_object(writer);
     for (size_t i = 0; i < NG_COUNT(shown); i++) {

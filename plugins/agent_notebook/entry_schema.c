@@ -214,13 +214,18 @@ const char entry_list_result[] = RESULT
     "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
     "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
         "collectio"
-        "n") "," STRING("title") "," STRING("summary") ",\"metadata\":{\"type\":\"object\"},"
-                                                       "\"score\":{\"type\":\"number\"}}}}"
-                                                       "," INTEGER("total") "," INTEGER(
-                                                           "offse"
-                                                           "t") "," BOOLEAN("has_more") "," STRING("engin"
-                                                                                                   "e") "}"
-                                                                                                        "}";
+        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") ",\"metadata\":{"
+                                                                             "\"type\":"
+                                                                             "\"object\"},"
+                                                                             "\"score\":{"
+                                                                             "\"type\":"
+                                                                             "\"number\"}}}}"
+                                                                             "," INTEGER("tota"
+                                                                                         "l") "," INTEGER(
+                                                                                 "offse"
+                                                                                 "t") "," BOOLEAN("has_more") "," STRING("engin"
+                                                                                                                         "e") "}"
+                                                                                                                              "}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";

@@ -59,6 +59,7 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
         .text = ng_arg_text(call, "query"),
         .source = ng_arg_text(call, "source"),
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_RECALL_ROWS),
+        .min_score = call->host->json_double(ng_arg(call, "min_score")),
     };
     (void)self;
     (void)args;

@@ -43,11 +43,13 @@ const char memory_log_result[] =
 const char memory_recall_params[] =
     "{\"type\":\"object\",\"required\":[\"query\"],\"additionalProperties\":false,"
     "\"properties\":{"
-    "\"query\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Words to look for; "
-    "empty: the newest\"},"
+    "\"query\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Words to look for, "
+    "any of them; empty: the newest\"},"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":10,"
     "\"description\":\"At most so many\"},"
     "\"source\":{\"type\":\"string\",\"description\":\"Only from this source\"},"
+    "\"min_score\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"default\":0,"
+    "\"description\":\"Only of at least this score; a reference to an entry counts 0.8\"},"
     "\"tags\":" MEMORY_TAGS ",\"description\":\"Any of these matches\"},"
     "\"since\":{\"type\":\"string\",\"description\":\"Only from this time on: a day as "
     "YYYY-MM-DD, or a time as 2026-02-16T10:30:00Z\"}}}";

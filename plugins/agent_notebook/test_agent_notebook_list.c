@@ -80,7 +80,10 @@ static void test_search(void **state)
     bool shared = getenv("NOTEGATE_TEST_SHARED") != NULL; /* MongoDB without its text index */
     assert_string_equal(at(answer.text, "engine"), shared ? "filter" : "fts5");
     answer_free(&answer);
-    expect_list(*state, "notebook_search", "{\"query\":\"swarm drone\"}", "A", "1");
+    answer = go(*state, "notebook_search", "{\"query\":\"what about a swarm of drones\"}");
+    assert_string_equal(at(answer.text, "results.0.title"), "A");
+    assert_string_equal(at(answer.text, "total"), "4");
+    answer_free(&answer);
     expect_list(*state, "notebook_search", "{\"query\":\"dro*\",\"collection\":\"pages\"}",
                 "drone A", "2");
     expect_list(*state, "notebook_search", "{\"query\":\"drone\",\"tags\":[\"x\"]}", "A", "1");
@@ -102,12 +105,38 @@ static void test_search(void **state)
     answer_free(&answer);
 }
 
+/* An excerpt is around the hit, wherever that is, and no longer than 200 bytes. */
+static void test_search_excerpt(void **state)
+{
+    enum { WORDS = 400 };
+    struct buf members;
+    buf_init(&members, SIZE_MAX);
+    buf_add_str(&members, ng_str_of("\"title\":\"Long\",\"content\":\""));
+    for (int i = 0; i < WORDS; i++) {
+        buf_add_str(&members, ng_str_of(i == WORDS - 9 ? "haystack needles " : "intro "));
+    }
+    buf_add_str(&members, ng_str_of("\""));
+    buf_add(&members, "", 1);
+    (void)make(*state, "pages", members.data);
+    buf_done(&members);
+    struct answer answer = go(*state, "notebook_search", "{\"query\":\"needle\"}");
+    const char *excerpt = at(answer.text, "results.0.excerpt");
+    assert_non_null(strstr(excerpt, "haystack needles intro"));
+    assert_true(strlen(excerpt) <= 200);
+    assert_null(strstr(at(answer.text, "results.0.summary"), "needles"));
+    answer_free(&answer);
+    answer = go(*state, "notebook_list", "{}");
+    assert_string_equal(at(answer.text, "results.0.excerpt"), "none");
+    answer_free(&answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(test_list),
         WITH_SQLITE(test_list_follows_updates),
         WITH_SQLITE(test_search),
+        WITH_SQLITE(test_search_excerpt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,12 @@ static void test_recall_filters(void **state)
                "count"),
         2);
     assert_int_equal(number(ask(bench, "memory_recall", "{\"query\":\"zebra\"}"), "count"), 0);
+    assert_int_equal(
+        number(ask(bench, "memory_recall", "{\"query\":\"apple\",\"min_score\":0.6}"), "count"),
+        0);
+    assert_int_equal(
+        number(ask(bench, "memory_recall", "{\"query\":\"apple\",\"min_score\":0.5}"), "count"),
+        2);
 }
 
 static void test_refused(void **state)

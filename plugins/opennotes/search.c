@@ -8,7 +8,8 @@
 
 const char on_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files):\n\n"
-    "1. Text: 'query' for substring matching\n"
+    "1. Text: 'query' for substring matching: notes with all of the text first, then "
+    "those with any of its words\n"
     "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
     "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
     "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with "

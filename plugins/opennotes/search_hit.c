@@ -35,9 +35,9 @@ static size_t find_similar(const struct on_search *search, struct ng_str folded)
 
 static size_t find_hit(const struct on_search *search, struct ng_str folded)
 {
-    size_t first = SIZE_MAX;
-    if (search->word_count == 0) {
-        return on_find(folded, search->folded, 0);
+    size_t first = on_find(folded, search->folded, 0);
+    if (search->word_count == 0 || first != SIZE_MAX) {
+        return first;
     }
     for (size_t k = 0; k < search->word_count; k++) {
         size_t at = on_find(folded, search->words[k], 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* search_text.c - text search: a substring of title or body, whatever its case; ranked title,
- * heading, body, then newest. */
+ * heading, body, then newest. Notes without the whole text follow by how many of its words they
+ * have. */
 #include <string.h>
 
 #include "fuzzy_word.h"
@@ -110,8 +111,168 @@ static int take_rows(struct on_search *search, sqlite3_stmt *statement, struct n
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* ---- any of several words ---- */
+
+/* Words that nearly every English text has: they ask for nothing beside others. */
+static bool is_common(struct ng_str word)
+{
+    static const char *const common[] = {
+        "a",   "about", "an",   "and",  "are",   "as",    "at",  "be",    "by",   "can",
+        "do",  "does",  "for",  "from", "how",   "i",     "in",  "is",    "it",   "its",
+        "my",  "of",    "on",   "or",   "our",   "that",  "the", "there", "this", "to",
+        "was", "we",    "what", "when", "where", "which", "who", "why",   "with", "you",
+    };
+    for (size_t i = 0; i < NG_COUNT(common); i++) {
+        if (on_is(word, common[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ends_with(struct ng_str word, const char *suffix, size_t least)
+{
+    size_t len = strlen(suffix);
+    return word.len >= len + least && memcmp(word.data + word.len - len, suffix, len) == 0;
+}
+
+/* The beginning that the forms of an English word have in common, roughly: it is looked for as
+ * a part of words. */
+static struct ng_str word_begin(struct ng_str word)
+{
+    struct ng_str begin = word;
+    if (ends_with(word, "ing", 3) || (ends_with(word, "ed", 3) && !ends_with(word, "eed", 0))) {
+        begin.len -= word.data[word.len - 1] == 'g' ? 3 : 2;
+        bool vowel = false;
+        for (size_t i = 0; i < begin.len; i++) {
+            vowel = vowel || memchr("aeiouy", begin.data[i], 6) != NULL;
+        }
+        if (!vowel) {
+            return word;
+        }
+        if (begin.len > 3 && begin.data[begin.len - 1] == begin.data[begin.len - 2]) {
+            begin.len--;
+        }
+    } else if (ends_with(word, "s", 3) && !ends_with(word, "ss", 0)) {
+        begin.len--;
+    }
+    return begin;
+}
+
+/* A piece without the signs of a sentence around it. */
+static struct ng_str bare(struct ng_str piece)
+{
+    static const char signs[] = ".,;:!?()[]\"'";
+    while (piece.len > 0 && memchr(signs, piece.data[0], sizeof(signs) - 1) != NULL) {
+        piece.data++;
+        piece.len--;
+    }
+    while (piece.len > 0 &&
+           memchr(signs, piece.data[piece.len - 1], sizeof(signs) - 1) != NULL) {
+        piece.len--;
+    }
+    return piece;
+}
+
+/* What stands between spaces and counts, as it is looked for; 0: there is one piece, or none
+ * that counts, and the text is looked for whole alone. */
+static size_t split(struct on_search *search, struct ng_str words[ON_FUZZY_WORDS_MAX])
+{
+    struct ng_str text = search->folded;
+    size_t pieces = 0;
+    size_t kept = 0;
+    for (size_t at = 0; at < text.len && kept < ON_FUZZY_WORDS_MAX;) {
+        size_t from = at;
+        while (at < text.len && (unsigned char)text.data[at] > ' ') {
+            at++;
+        }
+        pieces += at > from ? 1 : 0;
+        struct ng_str word = bare(on_str(text.data + from, at - from));
+        if (word.len > 0 && !is_common(word)) {
+            words[kept++] = word_begin(word);
+        }
+        at++;
+    }
+    return pieces > 1 ? kept : 0;
+}
+
+static void add_literal(struct on_buf *sql, struct ng_str word)
+{
+    on_buf_add_char(sql, '\'');
+    for (size_t i = 0; i < word.len; i++) {
+        on_buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
+        on_buf_add_char(sql, word.data[i]);
+    }
+    on_buf_add_char(sql, '\'');
+}
+
+/* One statement for any of the words. *ret_grams {NULL, 0}: a word
+ * is too short for the index, so all notes are looked at. */
+static void write_any(struct on_search *search, const struct ng_str *words, size_t count,
+                      struct on_buf *sql, struct ng_str *ret_grams)
+{
+    struct on_buf match;
+    struct on_buf has;
+    bool all = false;
+    on_buf_init(&match, SQL_MAX);
+    on_buf_init(&has, SQL_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct ng_str grams = on_index_grams(search->arena, words[i]);
+        all = all || grams.len == 0;
+        on_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        on_buf_add(&match, grams);
+        on_buf_add_char(&match, ')');
+        on_buf_add_c(&has, i > 0 ? "+(on_has(n.title_fold," : "(on_has(n.title_fold,");
+        add_literal(&has, words[i]);
+        on_buf_add_c(&has, ") OR on_has(" BODY ",");
+        add_literal(&has, words[i]);
+        on_buf_add_c(&has, "))");
+    }
+    on_buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
+                      "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
+                      "on_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
+                      "WHERE h.note=n.id AND on_has(h.fold,?1)) THEN 1 WHEN on_has(" BODY
+                      ",?1) THEN 2 ELSE 3 END whole, ");
+    on_buf_add(sql, on_buf_str(&has));
+    on_buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
+                          : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
+                            "MATCH ?2 AND ?3 IS NULL AND ");
+    on_buf_add(sql, search->filter->sql);
+    on_buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
+    on_buf_add_char(sql, '\0');
+    *ret_grams = all ? on_str(NULL, 0) : on_arena_copy(search->arena, on_buf_str(&match));
+    sql->rc = match.rc != NG_OK ? match.rc : has.rc != NG_OK ? has.rc : sql->rc;
+    on_buf_done(&match);
+    on_buf_done(&has);
+}
+
+static int search_any(struct on_search *search, const struct ng_str *words, size_t count)
+{
+    struct on_buf sql;
+    struct ng_str grams;
+    sqlite3_stmt *statement = NULL;
+    on_buf_init(&sql, SQL_MAX);
+    write_any(search, words, count, &sql, &grams);
+    int rc = sql.rc != NG_OK ? SQLITE_NOMEM
+                             : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
+    search->words = words;
+    search->word_count = count;
+    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, on_str(NULL, 0)) : rc;
+    search->words = NULL;
+    search->word_count = 0;
+    (void)sqlite3_finalize(statement);
+    on_buf_done(&sql);
+    return rc;
+}
+
 int on_search_text(struct on_search *search)
 {
+    struct ng_str any[ON_FUZZY_WORDS_MAX];
+    bool plain = memchr(search->folded.data, '\0', search->folded.len) == NULL;
+    size_t any_count = plain ? split(search, any) : 0;
+    if (any_count > 0) {
+        return search_any(search, any, any_count);
+    }
     struct ng_str text = search->folded;
     bool nul = text.len > 0 && memchr(text.data, '\0', text.len) != NULL;
     struct ng_str grams = nul ? on_str(NULL, 0) : on_index_grams(search->arena, text);

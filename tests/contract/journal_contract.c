@@ -446,6 +446,52 @@ static void test_recall(void **state)
     free(rows);
 }
 
+/* Any of the words; the score is a factor of the rank, and of equal ones the newest is first.
+ */
+static void test_recall_ranks(void **state)
+{
+    struct suite *suite = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    assert_non_null(rows);
+    struct ng_entry entries[] = {
+        journal_memory("team", "e1", "lantern of the harbour", 10),
+        journal_memory("team", "e2", "lantern of the harbour", 20),
+        journal_memory("team", "e3", "lantern of the harbour", 30),
+        journal_memory("team", "e4", "lantern of the harbour", 40),
+        journal_memory("team", "e5", "only a gull", 50),
+    };
+    const double scores[] = {0.1, 0.9, 0.5, 0.5, 0.5};
+    for (size_t i = 0; i < NG_COUNT(entries); i++) {
+        entries[i].score = scores[i];
+    }
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    struct ng_recall recall = {.space = ng_str_of("team"), .text = ng_str_of("lantern")};
+    static const char *const order[] = {"e2", "e4", "e3", "e1"};
+    suite_recall(suite, &recall, rows);
+    assert_int_equal(rows->count, NG_COUNT(order));
+    for (size_t i = 0; i < NG_COUNT(order); i++) {
+        assert_str(rows->entries[i].event_id, order[i]);
+    }
+    collected_done(rows);
+    recall.limit = 1;
+    suite_recall(suite, &recall, rows);
+    assert_int_equal(rows->count, 1);
+    assert_str(rows->entries[0].event_id, "e2");
+    collected_done(rows);
+    recall.limit = 10;
+    recall.min_score = 0.5;
+    recall.text = ng_str_of("what about the gull or a harbour");
+    suite_recall(suite, &recall, rows);
+    assert_int_equal(rows->count, 4);
+    collected_done(rows);
+    struct ng_recall newest = {.space = ng_str_of("team"), .limit = 1, .min_score = 0.6};
+    suite_recall(suite, &newest, rows);
+    assert_int_equal(rows->count, 1);
+    assert_str(rows->entries[0].event_id, "e2");
+    collected_done(rows);
+    free(rows);
+}
+
 /* ---- the suite ---- */
 
 int suite_setup(void **state)
@@ -489,6 +535,7 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_at_once),
         CONTRACT(test_out_of_memory),
         CONTRACT(test_recall),
+        CONTRACT(test_recall_ranks),
     };
     return cmocka_run_group_tests_name(name, tests, NULL, NULL) +
            journal_upkeep_contract(name, start) + journal_aside_contract(name, start);

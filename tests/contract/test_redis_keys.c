@@ -288,7 +288,7 @@ static void test_engine(void **state)
     assert_int_equal(deliver(test, entries, NG_COUNT(entries)), NG_OK);
     struct ng_recall wanted = {.space = ng_str_of("shared"), .text = ng_str_of("FOX brown")};
     recall(test, &wanted, rows, searches ? "redisearch" : "scan");
-    assert_int_equal(rows->count, 1);
+    assert_int_equal(rows->count, 3);
     assert_str(rows->entries[0].event_id, "e1");
     collected_done(rows);
     wanted.text = ng_str_of("brown");

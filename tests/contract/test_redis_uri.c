@@ -113,7 +113,11 @@ static void test_queries(void **state)
     struct ng_recall recall = {.size = sizeof(recall)};
     expect_query(&recall, "*");
     recall.text = ng_str_of(" fox-trot (dance)|\"now\" a_b* \\");
-    expect_query(&recall, "@content:(fox trot dance now a\\_b) ");
+    expect_query(&recall, "@content:(fox|trot|dance|now|a\\_b) ");
+    recall.text = ng_str_of("What about the fox");
+    expect_query(&recall, "@content:(fox) ");
+    recall.text = ng_str_of("what about");
+    expect_query(&recall, "@content:(what|about) ");
     recall.text = ng_str_of("-*\"(");
     expect_query(&recall, NULL);
     recall.text = ng_str_of("gr\xc3\xb6\xc3\x9f"
@@ -125,6 +129,9 @@ static void test_queries(void **state)
     tagged.since_ms = 5;
     expect_query(&tagged, "(@tags:{a\\ b|c\\|d\\}} | @entry_tags:{a\\ b|c\\|d\\}}) "
                           "@time:[5 +inf] ");
+    tagged.min_score = 0.25;
+    expect_query(&tagged, "(@tags:{a\\ b|c\\|d\\}} | @entry_tags:{a\\ b|c\\|d\\}}) "
+                          "@time:[5 +inf] @score:[0.25 +inf] ");
     tagged.tags = tags + 2;
     tagged.tag_count = 1;
     expect_query(&tagged, NULL);

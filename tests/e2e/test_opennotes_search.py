@@ -158,9 +158,9 @@ def ranked(notes, rank):
 
 
 QUERIES = ["alpha", "ALPHA", "plan", "ab", "x", "é", "ÉTÉ", "strasse", "Straße", "100%", "%", "_", "a_c", "snake_c",
-           "会議", "会", "メモ", "ПРОЕКТ", "alpha beta", " ", "zzz", "note2", "e-m", "\"", "'", "*", "\\", "# ", "](",
-           "resume", "naïve", "planning project", "a" * 300,
-           "n123", "N04", "item", "item1", "tem17c", "code3", "qalphaq", "q" * 64, "q" * 65, "lph", "lpha al"]
+           "会議", "会", "メモ", "ПРОЕКТ", " ", "zzz", "note2", "e-m", "\"", "'", "*", "\\", "# ", "](",
+           "resume", "naïve", "a" * 300,
+           "n123", "N04", "item", "item1", "tem17c", "code3", "qalphaq", "q" * 64, "q" * 65, "lph"]
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -168,6 +168,23 @@ def test_text(notebook, query):
     gateway, notes = notebook
     wanted = ranked(notes, lambda note: note.text_rank(fold(query)))
     assert [row["path"] for row in every(gateway, query=query, limit=37)] == wanted
+
+
+# Several pieces, and what of them is looked for.
+PIECES = {"alpha beta": ["alpha", "beta"], "planning project": ["plan", "project"], "lpha al": ["lpha", "al"],
+          "what about the items?": ["item"], "'%' zzz": ["%", "zzz"], "zzz yyyyy": ["zzz", "yyyyy"]}
+
+
+@pytest.mark.parametrize("query", PIECES)
+def test_text_any(notebook, query):
+    """The whole text first, then notes by how many of its pieces they have."""
+    gateway, notes = notebook
+
+    def rank(note):
+        whole = note.text_rank(fold(query))
+        held = sum(piece in fold(note.title) or piece in fold(note.body) for piece in PIECES[query])
+        return (whole - 1000 if whole is not None else -held) if whole is not None or held else None
+    assert [row["path"] for row in every(gateway, query=query, limit=37)] == ranked(notes, rank)
 
 
 @pytest.mark.parametrize("query", [query for query in QUERIES if query.strip()])

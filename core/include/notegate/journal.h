@@ -53,7 +53,8 @@ struct ng_entry {
 
 typedef int ng_entry_row_fn(void *user, const struct ng_entry *entry);
 
-/* Which memories. Read by its size. */
+/* Which memories: with any of the words of `text`, ranked by how many of them there are and by
+ * the entry's score as a factor, of equal ones the newest first. Read by its size. */
 struct ng_recall {
     size_t size;
     struct ng_str space;
@@ -63,6 +64,7 @@ struct ng_recall {
     size_t tag_count;
     int64_t since_ms;
     uint32_t limit;
+    double min_score; /* only entries of at least this score; 0: all */
 };
 
 /* Which day's entries. Read by its size. */

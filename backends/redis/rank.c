@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* rank.c - how well a text has what a recall asks for. */
+#include "rank.h"
+
+#include <math.h>
+
+double redis_rank(const struct wanted *wanted, struct ng_str text)
+{
+    struct found hits[PHRASES_MAX] = {0};
+    size_t first = 0;
+    size_t found = 0;
+    size_t exact = 0;
+    double weight = 0;
+    size_t words = wanted_count(wanted, text, hits, &first);
+    for (size_t i = 0; i < wanted->count; i++) {
+        uint32_t all = hits[i].exact + hits[i].stems;
+        found += all > 0 ? 1 : 0;
+        exact += hits[i].exact > 0 ? 1 : 0;
+        weight += all > 0 ? 1 + log((double)all) : 0;
+    }
+    return wanted_rank(wanted->count, found, exact, weight / sqrt((double)words + 1));
+}
