@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "keys.h"
 #include "log.h"
@@ -412,6 +413,12 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
     if (caller->request_id.data != NULL) {
         call->caller.request_id = arena_copy(&call->arena, caller->request_id);
     }
+    if (caller->remote.data != NULL) {
+        call->remote = arena_copy(&call->arena, caller->remote);
+    }
+    if (caller->client.data != NULL) {
+        call->client = arena_copy(&call->arena, str_utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+    }
     if (caller->traceparent.data != NULL) {
         call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     }
@@ -428,6 +435,8 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->agent = arena_copy(&call->arena, caller->agent);
     kept->space = arena_copy(&call->arena, caller->space);
     kept->request_id = arena_copy(&call->arena, caller->request_id);
+    kept->remote = call->remote;
+    kept->client = call->client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
     return call->arena.starved ? NULL : kept;
 }

@@ -43,6 +43,7 @@ struct auth_caller {
                         who keeps it longer takes one. A session belongs to the key that opened
                         it */
     struct ng_str request_id, traceparent;
+    struct ng_str remote, client; /* for the audit log: address and program, or absent */
 };
 
 /* A sentence that may list a key's spaces. */

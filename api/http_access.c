@@ -97,16 +97,23 @@ static void audit_refusal(struct http_request *request, const char *what, int rc
     char path[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str trace = request->headers.traceparent;
     audit_event(&(struct audit_event){
+        .gateway = request->gateway,
         .what = what,
         .outcome = error_name(NULL, rc),
         .agent = agent,
         .key = key,
         .remote = remote(request->connection, address),
+        .client = request->headers.user_agent,
         .target = target.data != NULL ? str_utf8_cut(target, HTTP_ACCESS_PATH_MAX)
                                       : shown_path(request, path),
         .request_id = ng_str_of(request->request_id),
         .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),
     });
+}
+
+struct ng_str http_access_remote(struct http_request *request)
+{
+    return remote(request->connection, request->remote);
 }
 
 void http_access_refused(struct http_request *request, const char *what, int rc,

@@ -6,6 +6,7 @@
 #include "http_names.h"
 #include "http_server.h"
 #include "http_tls.h"
+#include "log.h"
 #include "reload.h"
 #include "str.h"
 
@@ -69,6 +70,11 @@ void http_server_free_names(struct http_server *server)
     }
 }
 
+void http_server_set_audit(const struct config *config)
+{
+    log_set_switch(LOG_AUDIT_KEYED, !config_is_set(config, "log.audit"));
+}
+
 static bool same_list(const struct config *config, const char *key, const struct ng_str *old,
                       size_t old_count)
 {
@@ -127,6 +133,7 @@ bool http_server_has_tls(const struct http_server *server)
 void http_server_reload(struct http_server *server, const struct config *config,
                         struct reload_report *report)
 {
+    http_server_set_audit(config);
     reload_names(server, config, report);
     mcp_http_set_timeout(server->mcp, config_int(config, "mcp.session_timeout"));
     reload_tls(server, config, report);

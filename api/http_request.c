@@ -275,6 +275,8 @@ static int check_caller(struct http_request *request)
             http_traceparent_valid(request->headers.traceparent)) {
             request->caller.traceparent = request->headers.traceparent;
         }
+        request->caller.remote = http_access_remote(request);
+        request->caller.client = request->headers.user_agent;
         http_access_caller(request, NULL);
         count_connection(request);
         return NG_OK;

@@ -89,6 +89,7 @@ struct http_request {
     uint64_t received;
     uint64_t sent; /* bytes of the answer's body; of a stream, when it has ended */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
+    char remote[INET6_ADDRSTRLEN]; /* of caller.remote */
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */

@@ -403,6 +403,7 @@ static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
     int rc = http_names_check(config, error);
+    http_server_set_audit(config);
     if (rc == NG_OK && http_tls_wanted(config)) {
         rc = http_tls_new(config, &server->tls, error);
     }

@@ -40,6 +40,8 @@ struct http_server {
     atomic_uint_fast64_t id_next;
 };
 
+/* http_reload.c: the audit log of a gateway with keys is on where log.audit is not set. */
+void http_server_set_audit(const struct config *config);
 /* http_reload.c: the names by this configuration hold from now on. One thread at a time. */
 int http_server_set_names(struct http_server *server, const struct config *config,
                           struct ng_str listen_host, unsigned listen_port);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
  * and the log level. */
+#include <stdio.h>
+
+#include "audit.h"
 #include "mcp_ask.h"
 #include "mcp_tasks.h"
 #include "str.h"
@@ -28,6 +31,31 @@ static const char mcp_instructions[] =
     "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\\n"
     "Other files: `fileEditor`.";
 
+/* The name in the member `info` of an object, bounded; "" where it has none. */
+static struct ng_str client_name(const struct ng_value *object, const char *info)
+{
+    const struct ng_value *name = json_get(json_get(object, info), "name");
+    bool known = name != NULL && name->type == NG_TYPE_STRING;
+    return known ? str_utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
+}
+
+void mcp_take_client(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    char kept[AUDIT_CLIENT_MAX + 1] = "";
+    struct mcp_session *session = exchange->job->session;
+    struct ng_str name = client_name(exchange->message.meta, MCP_META_CLIENT_INFO);
+    if (name.len == 0 && session != NULL) {
+        (void)pthread_mutex_lock(&session->lock);
+        memcpy(kept, session->client, sizeof(kept));
+        (void)pthread_mutex_unlock(&session->lock);
+        name = ng_str_of(kept);
+    }
+    if (call != NULL && name.len > 0) {
+        call->client = arena_copy(&call->arena, name);
+    }
+}
+
 /* What the client can be asked holds for its session. */
 static void remember_client(struct mcp_exchange *exchange)
 {
@@ -38,6 +66,10 @@ static void remember_client(struct mcp_exchange *exchange)
     if (session == NULL) {
         return;
     }
+    struct ng_str name = client_name(exchange->message.params, "clientInfo");
+    (void)pthread_mutex_lock(&session->lock);
+    (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
+    (void)pthread_mutex_unlock(&session->lock);
     bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
     atomic_store(&session->client_asks, mcp_asks_of(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);

@@ -390,6 +390,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     }
     if (give_call(exchange) == NG_OK) {
         take_trace(exchange);
+        mcp_take_client(exchange);
     } else {
         return NG_OK;
     }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "audit.h"
 #include "call.h"
 #include "mcp_era.h"
 #include "mcp_stream.h"
@@ -82,7 +83,8 @@ struct mcp_session {
     atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
     atomic_uint client_asks, client_abilities;
-    pthread_mutex_t lock; /* of the flights and the lists below */
+    char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
+    pthread_mutex_t lock;              /* of the flights and the lists below */
     struct mcp_flight *flights;
     struct mcp_session_end *ends;
     struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */

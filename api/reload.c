@@ -529,11 +529,14 @@ void reload_run(struct reload *reload, struct reload_report *report)
     metrics_count(reload->gateway->metrics,
                   report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
     audit_event(&(struct audit_event){
+        .gateway = reload->gateway,
         .what = "reload",
         .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
         .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
         .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
                                                     : str_make(NULL, 0),
+        .remote = count > 0 ? waiters[0]->remote : str_make(NULL, 0),
+        .client = count > 0 ? waiters[0]->client : str_make(NULL, 0),
         .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
         .request_id = count > 0 ? waiters[0]->caller.request_id : str_make(NULL, 0),
         .traceparent = count > 0 ? waiters[0]->caller.traceparent : str_make(NULL, 0),

@@ -2,15 +2,23 @@
 /* audit.c - what a call's line in the audit log says, and which calls have one. */
 #include "audit.h"
 
+#include "gateway.h"
 #include "keys.h"
 #include "log_record.h"
 #include "registry.h"
 #include "str.h"
 
+/* Where nothing says otherwise, a gateway that several agents use tells what they do. */
+static bool is_on(const struct gateway *gateway)
+{
+    return log_switched_on(LOG_AUDIT) || (log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
+                                          keys_exist(gateway->keys) > 0);
+}
+
 void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
                 uint64_t revision)
 {
-    if (!log_switched_on(LOG_AUDIT)) {
+    if (!is_on(call->gateway)) {
         return;
     }
     call->change_count++;
@@ -65,7 +73,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *work = &call->work;
-    if (!log_switched_on(LOG_AUDIT) || call->tool == NULL ||
+    if (!is_on(call->gateway) || call->tool == NULL ||
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
@@ -84,6 +92,8 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (call->key != NULL) {
         log_record_text(&record, "key", ng_str_of(call->key->id));
     }
+    log_record_text(&record, "remote", call->remote);
+    log_record_text(&record, "client", str_utf8_cut(call->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "space", caller->space);
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
@@ -102,7 +112,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
 void audit_event(const struct audit_event *event)
 {
     struct log_record record;
-    if (!log_switched_on(LOG_AUDIT)) {
+    if (!is_on(event->gateway)) {
         return;
     }
     log_record_begin(&record, LOG_AUDIT);
@@ -111,6 +121,7 @@ void audit_event(const struct audit_event *event)
     log_record_text(&record, "agent", event->agent);
     log_record_text(&record, "key", event->key);
     log_record_text(&record, "remote", event->remote);
+    log_record_text(&record, "client", str_utf8_cut(event->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "target", event->target);
     log_record_text(&record, "request_id", event->request_id);
     log_record_text(&record, "traceparent", event->traceparent);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * audit.h - the audit log (log.audit): who did what to which document, and how it ended.
+ * audit.h - the audit log (log.audit; where that is not set, once there is a key): who did what
+ * to which document, and how it ended.
  *
  * One line for each call that changes something, tries to, or is refused; and for keys,
  * reloads and callers that were turned away. Names, ids and revisions only: never a document's
@@ -11,6 +12,8 @@
 
 #include "call.h"
 
+/* Bytes of the name of a client that a line tells. */
+#define AUDIT_CLIENT_MAX 128
 /* Documents that one line names; the rest is counted ("more"). */
 #define AUDIT_CHANGES_MAX 32
 
@@ -25,8 +28,9 @@ void audit_call(const struct call *call, int rc, int64_t took_ns);
 /* What is no call: "reload", "key_add", "key_revoke", "refused". All texts may be absent.
  * outcome: "ok" or an error code. */
 struct audit_event {
+    const struct gateway *gateway;
     const char *what, *outcome;
-    struct ng_str agent, key, remote, target, request_id, traceparent;
+    struct ng_str agent, key, remote, client, target, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);
 

@@ -99,6 +99,8 @@ struct call {
     struct key *key; /* the caller came with it (keys.h), a reference; NULL: with none */
     struct gateway *gateway;
     struct arena arena;
+    struct ng_str remote; /* address of the caller, "unix", or absent */
+    struct ng_str client; /* the program it names itself, or absent */
 
     /* Request: filled by the face before dispatch(). */
     struct ng_str tool_name;       /* as asked for */

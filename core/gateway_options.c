@@ -227,9 +227,9 @@ const struct ng_option gateway_options[] = {
     {
         .name = "log.audit",
         .type = NG_OPTION_BOOL,
-        .fallback = "false",
         .help = "Whether each call that changes something, tries to or is refused becomes a "
-                "line of the log: who, what, which document and revision, outcome.",
+                "line of the log: who, from where, what, which document and revision, "
+                "outcome. Where not set: once the gateway has a key.",
     },
 };
 

@@ -383,10 +383,13 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
 static void keys_audit(const char *what, const struct key *key, const struct call *call)
 {
     audit_event(&(struct audit_event){
+        .gateway = call->gateway,
         .what = what,
         .outcome = "ok",
         .agent = call->caller.agent,
         .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
+        .remote = call->remote,
+        .client = call->client,
         .target = ng_str_of(key->id),
         .request_id = call->caller.request_id,
         .traceparent = call->caller.traceparent,

@@ -10,7 +10,12 @@
 
 enum log_format { LOG_TEXT = 0, LOG_JSON = 1 };
 /* Logs of their own, each switched by itself and whatever the level (log_record.h). */
-enum log_kind { LOG_ACCESS = 0, LOG_AUDIT = 1, LOG_KINDS };
+enum log_kind {
+    LOG_ACCESS = 0,
+    LOG_AUDIT = 1,
+    LOG_AUDIT_KEYED = 2, /* a switch only: the audit log of a gateway that has keys */
+    LOG_KINDS
+};
 
 /* Process-wide, set at start and by a reload; any thread. Default: info, text on a terminal
  * else JSON. */
@@ -18,7 +23,7 @@ void log_set_level(enum ng_level level);
 void log_set_format(enum log_format format);
 bool log_enabled(enum ng_level level);
 bool log_is_json(void);
-/* log.access, log.audit. Default: off. */
+/* log.access, log.audit; LOG_AUDIT_KEYED while log.audit is not set. Default: off. */
 void log_set_switch(enum log_kind kind, bool on);
 bool log_switched_on(enum log_kind kind);
 /* `where`: "store", "http", a plugin's name. Line feeds in the message are escaped. Never

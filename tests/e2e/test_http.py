@@ -265,7 +265,7 @@ def test_openapi(gateway):
         name = schema["$ref"].removeprefix("#/components/schemas/")
         assert document["components"]["schemas"][name] == tool["inputSchema"]
     failure = gateway.call("notebook", {"mode": 1}).json()
-    jsonschema.validate(failure, document["components"]["schemas"]["Error"])
+    jsonschema.validate(failure, document["components"]["schemas"]["Failure"])
 
 
 def test_docs_page(gateway):

@@ -190,7 +190,8 @@ def test_the_trace_in_a_message_of_mcp(gateway):
                "traceparent": TRACE.replace("b7ad", "0000")}
     answer = gateway.client.post("/mcp", json=message, headers=headers)
     assert answer.status_code == 200 and "error" not in answer.text, answer.text
-    assert line(gateway, "audit", request_id="mcp-trace")["traceparent"] == TRACE
+    told = line(gateway, "audit", request_id="mcp-trace")
+    assert told["traceparent"] == TRACE and told["client"] == "test"
     # One that is none is not believed.
     message["params"]["_meta"]["traceparent"] = "evil\nline"
     headers["X-Request-Id"] = "mcp-no-trace"
@@ -259,6 +260,39 @@ def test_no_secret_is_in_any_log(start):
     assert gateway.stop() == 0
     told = "".join(gateway.errors)
     assert SECRET not in told and "audit" in told and "access" in told
+
+
+def test_a_line_tells_address_and_client(gateway):
+    """The User-Agent, or the name that an MCP client gives itself; bounded, whatever it holds."""
+    assert gateway.call("notebook", WRITE, {"X-Request-Id": "rest", "User-Agent": "made/1 \x1b[31m" + "x" * 300}).status_code in (200, 400)
+    assert gateway.call("notebook", WRITE, {"X-Request-Id": "plain", "User-Agent": "made/1 (" + "x" * 300 + ")"}).status_code == 200
+    entry = line(gateway, "audit", request_id="plain")
+    assert entry["remote"] == "127.0.0.1" and entry["client"] == ("made/1 (" + "x" * 300)[:128]
+    headers = {"Accept": "application/json, text/event-stream"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "an editor\n2026", "version": "1"}}}
+    opened = gateway.client.post("/mcp", json=hello, headers=headers)
+    headers.update({"Mcp-Session-Id": opened.headers["mcp-session-id"], "X-Request-Id": "in-session"})
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "notebook", "arguments": WRITE}}
+    assert gateway.client.post("/mcp", json=call, headers=headers).status_code == 200
+    assert line(gateway, "audit", request_id="in-session")["client"] == "an editor\n2026"
+
+
+def test_it_is_on_once_there_is_a_key(start):
+    gateway = start(sets=["log.format=json"])
+    assert gateway.call("notebook", WRITE, {"X-Request-Id": "keyless"}).status_code == 200
+    made = notegate("key", "add", "ann", "--data-dir", gateway.data_dir, "--json")
+    key = json.loads(made.stdout)["key"]
+    headers = {"Authorization": f"Bearer {key}", "X-Request-Id": "keyed"}
+    assert gateway.call("notebook", WRITE, headers).status_code == 200
+    assert line(gateway, "audit", request_id="keyed")["agent"] == "ann"
+    assert line(gateway, "audit", event="key_add")["remote"] == "unix"
+    assert not lines(gateway, "audit", request_id="keyless")
+    quiet = start(sets=["log.format=json", "log.audit=false"], name="quiet")
+    made = notegate("key", "add", "ann", "--data-dir", quiet.data_dir, "--json")
+    headers["Authorization"] = "Bearer " + json.loads(made.stdout)["key"]
+    assert quiet.call("notebook", WRITE, headers).status_code == 200
+    assert quiet.stop() == 0 and not lines(quiet, "audit", request_id="keyed")
 
 
 def test_the_switches_follow_a_reload(start, tmp_path):

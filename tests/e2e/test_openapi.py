@@ -92,11 +92,28 @@ def test_references_lead_somewhere(document):
 
 def test_every_tool_is_an_operation(document, everything):
     names = [tool["name"] for tool in everything.client.get("/v1/tools").json()["tools"]]
-    operations = [entry for path in document["paths"].values() for entry in path.values()]
+    operations = [entry for path in document["paths"].values() for method, entry in path.items() if method != "parameters"]
     identifiers = [operation["operationId"] for operation in operations]
     assert len(set(identifiers)) == len(identifiers)
     for name in names:
         assert document["paths"][f"/v1/tools/{name}"]["post"]["operationId"] == name
+
+
+def test_operations_say_what_they_take_and_refuse(document, everything):
+    """Bodies of tools are required, refusals are documented, and Allow names what is documented."""
+    assert document["servers"] == [{"url": "/", "description": "This gateway."}]
+    declared = {tag["name"] for tag in document["tags"] if tag["description"]}
+    for path, methods in document["paths"].items():
+        operations = {method: entry for method, entry in methods.items() if method != "parameters"}
+        for entry in operations.values():
+            assert set(entry["tags"]) <= declared, path
+            assert any(status.startswith("4") for status in entry["responses"]), path
+        allowed = everything.client.options(path.format(name="notebook", id="a" * 12)).headers["allow"]
+        assert {name.lower() for name in allowed.split(", ")} - {"head", "options"} == set(operations), path
+        if path.startswith("/v1/tools/"):
+            post = operations["post"]
+            assert post["requestBody"]["required"] is True, path
+            assert {"400", "401", "403", "404", "409", "413", "429", "503", "507", "default"} <= post["responses"].keys(), path
 
 
 # ---- the generated client ----
@@ -129,11 +146,11 @@ def test_a_call_from_an_event_loop(package, everything):
 
 def test_an_error(client):
     from notegate_client.api.notebook import notebook
-    from notegate_client.models import Error, NotebookArguments, NotebookArgumentsMode
+    from notegate_client.models import Failure, NotebookArguments, NotebookArgumentsMode
 
     failed = notebook.sync_detailed(client=client, body=NotebookArguments(mode=NotebookArgumentsMode.READ, name="absent"))
     assert failed.status_code == 404
-    assert isinstance(failed.parsed, Error)
+    assert isinstance(failed.parsed, Failure)
     assert failed.parsed.error is True and failed.parsed.code.endswith("NOT_FOUND")
     assert "absent" in failed.parsed.message
     wrong = NotebookArguments(mode=NotebookArgumentsMode.READ, name=7)
@@ -196,7 +213,7 @@ def test_a_bearer_is_asked_for(keyed, package, tmp_path, monkeypatch):
     made = __import__("keyed_client")
     from keyed_client.api.admin import add_key, list_keys, revoke_key
     from keyed_client.api.notebook import notebook
-    from keyed_client.models import Error, KeyRequest, Mode, NotebookArguments, NotebookArgumentsMode, Role
+    from keyed_client.models import Failure, KeyRequest, Mode, NotebookArguments, NotebookArgumentsMode, Role
 
     listing = NotebookArguments(mode=NotebookArgumentsMode.LIST)
     with made.AuthenticatedClient(base_url=gateway.url, token=keys["root"]) as admin:
@@ -207,7 +224,7 @@ def test_a_bearer_is_asked_for(keyed, package, tmp_path, monkeypatch):
             assert "notebooks" in notebook.sync(client=reader, body=listing).result
             write = NotebookArguments(mode=NotebookArgumentsMode.WRITE, new_str="x")
             failed = notebook.sync_detailed(client=reader, body=write)
-            assert failed.status_code == 403 and isinstance(failed.parsed, Error) and failed.parsed.code == "FORBIDDEN"
+            assert failed.status_code == 403 and isinstance(failed.parsed, Failure) and failed.parsed.code == "FORBIDDEN"
             assert revoke_key.sync_detailed(added.id, client=admin).status_code == 200
             ended = notebook.sync_detailed(client=reader, body=listing)
             assert ended.status_code == 401 and ended.parsed.code == "UNAUTHENTICATED"
