@@ -122,6 +122,7 @@ def lay_out(files):
     (files / "odd.ipynb").write_text(json.dumps(WHOLE))
     (files / "odd.txt").write_text("one\ntwo\n")
     (files / "odd.md").write_text(NOTE)
+    (files / ".opennotes.json").write_text("{}")
 
 
 class Caller:
@@ -188,6 +189,7 @@ def fresh(caller):
 def tools_of(gateway):
     caller = Caller(gateway)
     assert caller.call("attachNotebook", IPYNB)[0] == 200
+    assert caller.call("opennotes_list", {})[0] == 200  # from here on its tools are listed
     listed = gateway.client.get("/v1/tools", headers={"X-Notegate-Agent": caller.headers["X-Notegate-Agent"]}).json()["tools"]
     return {tool["name"]: tool["inputSchema"] for tool in listed}
 
