@@ -154,16 +154,23 @@ static void serve_example_address(const struct serve *serve, char out[SERVE_ADDR
         (void)snprintf(out, SERVE_ADDRESS_SIZE, "%s", address);
         return;
     }
-    if (config_list(serve->gateway->config, "allowed_hosts", &names) > 0) {
-        name = names[0];
+    size_t count = config_list(serve->gateway->config, "allowed_hosts", &names);
+    for (size_t i = count; i-- > 0;) {
+        bool pattern = memchr(names[i].data, '*', names[i].len) != NULL ||
+                       memchr(names[i].data, '/', names[i].len) != NULL;
+        name = pattern ? name : names[i];
     }
     (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
 }
 
-/* A call to try, for people who have just started it. Never on stdout, which scripts read. */
+/* A call to try, for people who have just started it at a terminal. Never on stdout, which
+ * scripts read, nor among the lines of a log. */
 static void serve_print_example(const struct serve *serve)
 {
     const struct tool *const *tools = NULL;
+    if (isatty(STDERR_FILENO) == 0) {
+        return;
+    }
     size_t count = registry_tools(serve->gateway->registry, &tools);
     const char *scheme = http_server_scheme(serve->server);
     char address[SERVE_ADDRESS_SIZE];

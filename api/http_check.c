@@ -459,7 +459,7 @@ bool http_etag_matches(struct ng_str list, struct ng_str etag)
     return false;
 }
 
-/* ---- Host and Origin ---- */
+/* ---- authorities ---- */
 
 bool http_parse_authority(struct ng_str text, struct http_authority *ret)
 {
@@ -499,58 +499,4 @@ bool http_parse_authority(struct ng_str text, struct http_authority *ret)
     }
     ret->port = (unsigned)port;
     return ret->host.len > 0;
-}
-
-static bool is_local_name(struct ng_str host)
-{
-    return same_folded(host, ng_str_of("localhost")) || str_is(host, "127.0.0.1") ||
-           str_is(host, "::1");
-}
-
-bool http_host_allowed(const struct http_names *names, struct ng_str host, struct ng_str local)
-{
-    struct http_authority asked;
-    if (!http_parse_authority(host, &asked)) {
-        return false;
-    }
-    if (is_local_name(asked.host) || same_folded(asked.host, names->listen_host) ||
-        (local.len > 0 && same_folded(asked.host, local))) {
-        return true;
-    }
-    for (size_t i = 0; i < names->host_count; i++) {
-        struct http_authority allowed;
-        if (http_parse_authority(names->hosts[i], &allowed) &&
-            same_folded(asked.host, allowed.host) &&
-            (allowed.port == 0 || allowed.port == asked.port)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool http_origin_allowed(const struct http_names *names, struct ng_str origin,
-                         struct ng_str host)
-{
-    for (size_t i = 0; i < names->origin_count; i++) {
-        if (same_folded(origin, names->origins[i])) {
-            return true;
-        }
-    }
-    struct ng_str http = ng_str_of("http://");
-    struct ng_str https = ng_str_of("https://");
-    struct ng_str scheme =
-        origin.len > https.len && same_folded(str_make(origin.data, https.len), https) ? https
-                                                                                       : http;
-    struct http_authority from;
-    if (origin.len <= scheme.len || !same_folded(str_make(origin.data, scheme.len), scheme) ||
-        !http_parse_authority(str_make(origin.data + scheme.len, origin.len - scheme.len),
-                              &from)) {
-        return false;
-    }
-    /* A page the gateway itself served, by whatever name and port it was reached. */
-    if (same_folded(str_make(origin.data + scheme.len, origin.len - scheme.len), host)) {
-        return true;
-    }
-    return from.port == names->listen_port &&
-           (is_local_name(from.host) || same_folded(from.host, names->listen_host));
 }

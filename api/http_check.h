@@ -2,9 +2,9 @@
 /*
  * http_check.h - what a request must look like before anything of it is believed.
  *
- * Pure functions: the request target, the headers, Host and Origin. libmicrohttpd lets through
- * what two programs in a row may read in two ways (request smuggling); all of that is refused
- * here, first thing.
+ * Pure functions: the request target and the headers. libmicrohttpd lets through what two
+ * programs in a row may read in two ways (request smuggling); all of that is refused here,
+ * first thing.
  */
 #ifndef NOTEGATE_API_HTTP_CHECK_H
 #define NOTEGATE_API_HTTP_CHECK_H
@@ -21,7 +21,7 @@
 #define HTTP_REQUEST_ID_MAX 128
 /* Longest Idempotency-Key. */
 #define HTTP_IDEMPOTENCY_KEY_MAX 255
-/* Names in allowed_hosts or allowed_origins that are looked at. */
+/* Longest authority ("host:port") that is looked at. */
 #define HTTP_HOST_MAX 255
 
 enum http_method {
@@ -101,21 +101,5 @@ struct http_authority {
     bool bracketed;
 };
 bool http_parse_authority(struct ng_str text, struct http_authority *ret);
-
-/* Whom the gateway answers to. */
-struct http_names {
-    struct ng_str listen_host; /* as configured, without brackets and port */
-    unsigned listen_port;
-    const struct ng_str *hosts; /* allowed_hosts: "name" or "name:port" */
-    size_t host_count;
-    const struct ng_str *origins; /* allowed_origins: "https://name[:port]" */
-    size_t origin_count;
-};
-
-/* local: the address (without port) of this connection's own end, "" for a Unix socket. */
-bool http_host_allowed(const struct http_names *names, struct ng_str host, struct ng_str local);
-/* host: the Host header, which was allowed: pages of the gateway itself may always ask. */
-bool http_origin_allowed(const struct http_names *names, struct ng_str origin,
-                         struct ng_str host);
 
 #endif

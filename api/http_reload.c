@@ -3,6 +3,7 @@
  * answers to, its certificate, how long sessions last. */
 #include <stdlib.h>
 
+#include "http_names.h"
 #include "http_server.h"
 #include "http_tls.h"
 #include "reload.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "http_names.h"
 #include "http_reply.h"
 #include "http_server.h"
 #include "http_stream_face.h"
@@ -180,11 +181,22 @@ static void make_request_id(struct http_request *request)
     request->request_id[16] = '\0';
 }
 
+/* A refused stranger does not learn from the fault of a route which paths there are. */
+static void forget_route(struct http_request *request)
+{
+    request->route = NULL;
+    request->fault.rc = NG_OK;
+    request->fault_hint = NULL;
+}
+
 static int check_names(struct http_request *request)
 {
     const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
-    if (!http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
+    bool probe = request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0;
+    if (!probe &&
+        !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
+        forget_route(request);
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
                               "gateway is meant to be reached by it";
         fault(request, NG_EFORBIDDEN,
@@ -192,6 +204,7 @@ static int check_names(struct http_request *request)
               shown(headers->host), headers->host.data);
     } else if (headers->origin.data != NULL &&
                !http_origin_allowed(names, headers->origin, headers->host)) {
+        forget_route(request);
         request->fault_hint = "Add the origin to allowed_origins in the configuration if its "
                               "pages may use this gateway";
         fault(request, NG_EFORBIDDEN,
@@ -232,6 +245,16 @@ static void count_connection(struct http_request *request)
     }
 }
 
+/* Clients look below /.well-known/ for a sign-in before they have a key, and take anything but
+ * 404 for one. */
+static bool is_discovery(const struct http_request *request)
+{
+    static const char prefix[] = "/.well-known/";
+    struct ng_str path = request->target.path;
+    return request->route == NULL && request->fault.rc == NG_ENOTFOUND &&
+           path.len > sizeof(prefix) - 1 && memcmp(path.data, prefix, sizeof(prefix) - 1) == 0;
+}
+
 static int check_caller(struct http_request *request)
 {
     struct auth_refusal refusal;
@@ -258,6 +281,9 @@ static int check_caller(struct http_request *request)
     }
     if (request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0) {
         return NG_OK;
+    }
+    if (is_discovery(request)) {
+        return NG_OK; /* its fault is NOT_FOUND */
     }
     if (rc == NG_EUNAUTHENTICATED) {
         char peer[INET6_ADDRSTRLEN];
@@ -317,8 +343,8 @@ void http_request_headers(struct http_request *request, const char *method)
               "OPTIONS");
     }
     if (request->fault.rc == NG_OK) {
+        routes_find(request);
         if (check_names(request) == NG_OK) {
-            routes_find(request);
             (void)check_caller(request);
         }
     }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "http_listen.h"
+#include "http_names.h"
 #include "http_reply.h"
 #include "http_request.h"
 #include "http_stream_face.h"
@@ -372,7 +373,8 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
     struct ng_str wanted = config_text(gateway->config, "listen");
     struct http_listener listener;
     struct auth *auth = NULL;
-    int rc = http_listen_tcp(wanted, &listener, ret);
+    int rc = http_names_check(gateway->config, ret);
+    rc = rc == NG_OK ? http_listen_tcp(wanted, &listener, ret) : rc;
     if (rc == NG_EBUSY) {
         buf_clear(ret);
         (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
@@ -400,7 +402,10 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
 static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
-    int rc = http_tls_wanted(config) ? http_tls_new(config, &server->tls, error) : NG_OK;
+    int rc = http_names_check(config, error);
+    if (rc == NG_OK && http_tls_wanted(config)) {
+        rc = http_tls_new(config, &server->tls, error);
+    }
     if (rc == NG_OK) {
         rc = auth_new(server->gateway, &server->auth, error);
     }

@@ -104,7 +104,7 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; mcp_prompt_at(exchange->job->gateway, i, &prompt); i++) {
         const struct ng_prompt *desc = prompt.desc;
-        if (!mcp_sees_plugin(exchange->call, prompt.plugin) ||
+        if (!mcp_lists_plugin(exchange->call, prompt.plugin) ||
             (desc->modes != 0 &&
              (desc->modes & NG_IN_MODE(exchange->call->caller.mode)) == 0)) {
             continue;

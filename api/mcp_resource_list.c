@@ -220,7 +220,7 @@ static int list_step(struct ng_call *pub, void *user)
     while (rc == NG_OK && !page->full &&
            mcp_source_at(call->gateway, page->index, &page->source)) {
         const struct ng_resources *desc = page->source.desc;
-        if (desc->list != NULL && mcp_sees_plugin(call, page->source.plugin)) {
+        if (desc->list != NULL && mcp_lists_plugin(call, page->source.plugin)) {
             rc = mcp_enter_plugin(call, page->source.plugin, list_step, page);
             size_t ends = desc->kind == NULL ? page->space_at + 1 : page->space_count;
             for (; rc == NG_OK && !page->full && page->space_at < ends; page->space_at++) {

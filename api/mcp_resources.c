@@ -97,6 +97,11 @@ bool mcp_sees_plugin(struct call *call, const struct plugin *plugin)
     return plugin->started && dispatch_sees_plugin(call, plugin);
 }
 
+bool mcp_lists_plugin(struct call *call, const struct plugin *plugin)
+{
+    return mcp_sees_plugin(call, plugin) && dispatch_configured(call, plugin);
+}
+
 bool mcp_space_listed(const struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
@@ -298,7 +303,7 @@ int mcp_templates_list(struct mcp_exchange *exchange)
     json_writer_init(&writer, out);
     json_array(&writer);
     for (size_t i = 0; mcp_source_at(exchange->job->gateway, i, &source); i++) {
-        if (mcp_sees_plugin(exchange->call, source.plugin)) {
+        if (mcp_lists_plugin(exchange->call, source.plugin)) {
             print_source(exchange, &writer, &source);
         }
     }

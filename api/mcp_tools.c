@@ -40,8 +40,10 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; i < count; i++) {
         /* Without sessions a list varies with what the caller may do, not with what it did. */
-        if (stateless ? dispatch_may(exchange->call, tools[i])
-                      : dispatch_allows(exchange->call, tools[i])) {
+        bool listed = stateless ? dispatch_may(exchange->call, tools[i]) &&
+                                      dispatch_configured(exchange->call, tools[i]->plugin)
+                                : dispatch_allows(exchange->call, tools[i]);
+        if (listed) {
             tool_formats_write_tool(&writer, tools[i], format);
         }
     }

@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "faces.h"
 #include "gateway_modules.h"
+#include "http_names.h"
 #include "keys.h"
 #include "log.h"
 #include "str.h"
@@ -61,7 +62,7 @@ static enum reload_kind reload_kind_of(const char *key)
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
          "limits.connections limits.streams limits.queue",
          RELOAD_TAKEN},
-        {"shutdown_timeout history.keep", RELOAD_TAKEN},
+        {"shutdown_timeout history.keep journal.keep", RELOAD_TAKEN},
         {"plugins", RELOAD_PLUGINS},
         {"plugin_path", RELOAD_TAKEN},
         {"roots", RELOAD_ROOTS},
@@ -365,6 +366,9 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
     }
     if (rc == NG_OK) {
         rc = config_finish(config, error);
+    }
+    if (rc == NG_OK && reload->server != NULL) {
+        rc = http_names_check(config, error);
     }
     if (rc == NG_OK && gateway->files != NULL &&
         (reload_roots_hold(gateway, config) || reload_lists_equal(old, config, "roots"))) {

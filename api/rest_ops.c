@@ -70,6 +70,36 @@ static void readyz_plugins(struct readyz *ready, struct call *own)
     }
 }
 
+#define READY "ready" /* the reply where no plugin is making something */
+
+/* What plugins are making while they serve, as a JSON list; READY: nothing. */
+static struct ng_str readyz_working(struct call *call, struct call *own)
+{
+    struct ng_str working = ng_str_of(READY);
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(own->gateway->registry, &plugins);
+    struct buf list;
+    buf_init(&list, REASON_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct plugin *plugin = plugins[i];
+        struct ng_str text = {NULL, 0};
+        if (plugin->started && plugin->desc.working != NULL) {
+            call_reset_result(own);
+            text = plugin->desc.working(plugin->self, &own->pub);
+        }
+        if (text.len > 0) {
+            (void)buf_add_c(&list, list.len > 0 ? "," : "[");
+            (void)buf_add_json(&list, text);
+        }
+    }
+    if (list.len > 0 && buf_add_char(&list, ']') == NG_OK) {
+        struct ng_str copy = arena_copy(&call->arena, buf_str(&list));
+        working = copy.data != NULL ? copy : working;
+    }
+    buf_done(&list);
+    return working;
+}
+
 static int readyz_step(struct ng_call *pub, void *user)
 {
     struct call *call = call_of(pub);
@@ -93,9 +123,10 @@ static int readyz_step(struct ng_call *pub, void *user)
         readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
     }
     readyz_plugins(&ready, own);
+    struct ng_str working = readyz_working(call, own);
     call_unref(own);
     if (ready.rc == NG_OK) {
-        return ng_reply(pub, ng_str_of("ready"));
+        return ng_reply(pub, working);
     }
     if (ready.reasons != NULL) {
         json_end(ready.reasons);
@@ -185,6 +216,11 @@ static void readyz_print(struct http_request *request, const struct call *call)
             print_not_ready(request, call);
         } else if (degraded) {
             print_degraded(request);
+        }
+        struct ng_str working = call->result.text;
+        if (ready && working.len > 0 && working.data[0] == '[') {
+            (void)buf_add_c(&reply->body, ",\"working\":");
+            (void)buf_add_str(&reply->body, working);
         }
     }
     (void)buf_add_char(&reply->body, '}');

@@ -10,7 +10,8 @@
 enum route_flags {
     ROUTE_OPEN = 1, /* answers without a key, on connections that may ask at all */
     ROUTE_BODY = 2, /* a body must be JSON */
-    ROUTE_MCP = 4   /* MCP: looks at methods itself, refusals are JSON-RPC errors */
+    ROUTE_MCP = 4,  /* MCP: looks at methods itself, refusals are JSON-RPC errors */
+    ROUTE_PROBE = 8 /* whatever the Host: a prober calls the address that it was given */
 };
 
 struct route {

@@ -269,8 +269,11 @@ static int dispatch_run(struct call *call)
     const struct tool *tool = call->tool;
     struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
     call_enter_module(call, &run);
-    int rc = call->step != NULL ? call->step(&call->pub, call->step_user)
+    int rc = call->step != NULL ? NG_OK : dispatch_check_configured(call);
+    if (rc == NG_OK) {
+        rc = call->step != NULL ? call->step(&call->pub, call->step_user)
                                 : tool->desc.run(tool->plugin->self, &call->pub, args);
+    }
     module_run_end(&run);
     return rc;
 }

@@ -24,8 +24,11 @@ int dispatch_take_rate(struct call *call);
 
 /* May this caller use the tool (role, mode, tool allow-list)? */
 bool dispatch_may(struct call *call, const struct tool *tool);
-/* And is it listed for it now (listed())? Used by every list but those of MCP without sessions,
- * which may vary by rights only. */
+/* Has the plugin something to work on for this caller (configured())? Not asked of one that was
+ * not started. */
+bool dispatch_configured(struct call *call, const struct plugin *plugin);
+/* Both, and is it listed for it now (listed())? Used by every list but those of MCP without
+ * sessions, which may vary by rights only. */
 bool dispatch_allows(struct call *call, const struct tool *tool);
 
 /* A caller whose key allows only some tools sees the resources, prompts and events of a plugin

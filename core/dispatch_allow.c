@@ -92,9 +92,38 @@ bool dispatch_may(struct call *call, const struct tool *tool)
 
 static int dispatch_pick_space(struct call *call, const struct tool *tool);
 
+bool dispatch_configured(struct call *call, const struct plugin *plugin)
+{
+    if (plugin->desc.configured == NULL || !plugin->started) {
+        return true;
+    }
+    /* Asked in the space that a call would have; a sentence of it is for calls only. */
+    struct ng_caller before = call->caller;
+    struct result work = call->work;
+    const struct tool *tool = plugin->tool_count > 0 ? plugin->tools[0] : NULL;
+    bool configured = dispatch_pick_space(call, tool) == NG_OK &&
+                      plugin->desc.configured(plugin->self, &call->pub);
+    call->caller = before;
+    call->work = work;
+    return configured;
+}
+
+int dispatch_check_configured(struct call *call)
+{
+    const struct plugin *plugin = call->tool->plugin;
+    if (plugin->desc.configured == NULL || plugin->desc.configured(plugin->self, &call->pub)) {
+        return NG_OK;
+    }
+    if (call->work.message.data == NULL) { /* else it is the plugin's own sentence */
+        call_fail(call, NG_ENOTCONFIGURED, "the plugin %s has nothing to work on",
+                  plugin->desc.name);
+    }
+    return NG_ENOTCONFIGURED;
+}
+
 bool dispatch_allows(struct call *call, const struct tool *tool)
 {
-    if (!dispatch_may(call, tool)) {
+    if (!dispatch_may(call, tool) || !dispatch_configured(call, tool->plugin)) {
         return false;
     }
     if (tool->desc.listed == NULL) {

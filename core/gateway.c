@@ -333,6 +333,8 @@ static int upkeep_step(struct ng_call *pub, void *user)
     disk_look_roots(gateway->disk, gateway->files);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
+    int keep_rc = journal_keep_run(gateway->journal, call);
+    rc = rc != NG_OK ? rc : keep_rc;
     int keys_rc = keys_upkeep(gateway->keys, call);
     rc = rc != NG_OK ? rc : keys_rc;
     void *tasks = atomic_load(&gateway->tasks.self);
@@ -398,6 +400,7 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     }
     if (gateway->store != NULL) {
         store_set_keep(gateway->store, config_int(config, "history.keep"));
+        journal_set_keep(gateway->journal, config_int(config, "journal.keep"));
     }
 }
 

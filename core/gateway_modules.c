@@ -321,7 +321,8 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->done_user = &wait;
     call->started_ns = clock_monotonic_ns();
     call->plugin = plugin;
-    call_ref(call); /* the run's */
+    call->caller.all_spaces = true; /* it prepares for every caller */
+    call_ref(call);                 /* the run's */
     call_hold(call);
     struct module_run run;
     struct watched watched;

@@ -43,6 +43,13 @@ const struct ng_option gateway_options[] = {
         .help = "Where the journal is kept: documents (beside them) or redis.",
     },
     {
+        .name = "journal.keep",
+        .type = NG_OPTION_DURATION,
+        .fallback = "0",
+        .max = 36500 * DAY,
+        .help = "Days, memories and references stay for so long; 0 keeps all for good.",
+    },
+    {
         .name = "journal.record_calls",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
@@ -88,12 +95,14 @@ const struct ng_option gateway_options[] = {
         .name = "allowed_hosts",
         .type = NG_OPTION_LIST,
         .help = "Host names that requests may ask for, beside the listening address and "
-                "localhost.",
+                "localhost: a name, *.NAME for every name below it, an address, or a range of "
+                "addresses as in 10.0.0.0/8.",
     },
     {
         .name = "allowed_origins",
         .type = NG_OPTION_LIST,
-        .help = "Web origins that may send requests, beside the gateway's own.",
+        .help = "Web origins that may send requests, beside the gateway's own; "
+                "https://*.NAME is every name below it.",
     },
     {
         .name = "shutdown_timeout",

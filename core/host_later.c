@@ -103,6 +103,10 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->no_rate = true;
     background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;
+    background->plugin = call->plugin;
+    /* What start() begins is the plugin's own work: its folders may be of any space. */
+    background->caller.all_spaces =
+        background->caller.all_spaces || call->caller.spaces == NULL;
     background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;

@@ -182,6 +182,8 @@ static int front_checkpoint_get(void *user, struct ng_call *call, struct ng_str 
                                 struct ng_str id, struct ng_str *ret_json)
 {
     struct journal_front *front = user;
+    /* As for a dump: what is in one was made by many calls. */
+    call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     return front->inner->checkpoint_get(front->db, call, space, id, ret_json);
 }
 
@@ -238,6 +240,30 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
     return rc != NG_OK ? rc : journal_restore_over(front, call, space, json, base);
 }
 
+static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,
+                               struct ng_str id, struct ng_str json)
+{
+    struct journal_front *front = user;
+    int rc = journal_flush(front, call_of(call));
+    /* Others go on meanwhile: what they write before the step is kept aside. */
+    return rc != NG_OK ? rc : front->inner->restore_aside(front->db, call, space, id, json);
+}
+
+/* It goes before its pins: a pin too many costs room, one too few a version. */
+static int front_checkpoint_delete(void *user, struct ng_call *call, struct ng_str space,
+                                   struct ng_str id)
+{
+    struct journal_front *front = user;
+    int rc = front->inner->checkpoint_delete(front->db, call, space, id);
+    return rc != NG_OK ? rc : journal_pins_delete(front, call_of(call), space, id);
+}
+
+static int front_trim(void *user, struct ng_call *call, struct ng_str space, int64_t before_ms)
+{
+    struct journal_front *front = user;
+    return front->inner->trim(front->db, call, space, before_ms);
+}
+
 static const struct ng_journal front_functions = {
     .size = sizeof(struct ng_journal),
     .deliver = front_deliver,
@@ -253,7 +279,24 @@ static const struct ng_journal front_functions = {
     .health = front_health,
     .flush = front_flush,
     .restore_over = front_restore_over,
+    .restore_aside = front_restore_aside,
+    .checkpoint_delete = front_checkpoint_delete,
+    .trim = front_trim,
 };
+
+/* The functions for plugins: of those that are optional only what the journal in use has. */
+static void front_offer(struct journal_front *front)
+{
+    const struct ng_journal *inner = front->inner;
+    struct ng_journal *functions = &front->functions;
+    *functions = front_functions;
+    functions->name = inner->name;
+    functions->version = inner->version;
+    functions->restore_aside = inner->restore_aside == NULL ? NULL : front_restore_aside;
+    functions->checkpoint_delete =
+        inner->checkpoint_delete == NULL ? NULL : front_checkpoint_delete;
+    functions->trim = inner->trim == NULL ? NULL : front_trim;
+}
 
 const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_db)
 {
@@ -342,6 +385,7 @@ static void front_free(struct journal_front *front)
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
     pthread_mutex_destroy(&front->lock);
+    journal_keep_close(front);
     free(front->pins);
     free(front);
 }
@@ -382,15 +426,15 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
     front->gateway = gateway;
     front->store = gateway->store;
     front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
+    atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
     int rc = journal_pins_declare(front, call);
+    rc = rc != NG_OK ? rc : journal_keep_declare(front, call);
     rc = rc != NG_OK ? rc : front_open_inner(front, call, backend, conf);
     if (rc != NG_OK) {
         front_free(front);
         return rc;
     }
-    front->functions = front_functions;
-    front->functions.name = front->inner->name;
-    front->functions.version = front->inner->version;
+    front_offer(front);
     /* From here on the store may know the front: it is closed with the gateway. */
     *ret = front;
     return front_start(front, call);

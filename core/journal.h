@@ -56,6 +56,10 @@ void journal_date(const struct journal_front *front, int64_t time_ms,
  * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
+/* journal.keep, from the next upkeep on; 0: for good. NULL is a no-op. */
+void journal_set_keep(struct journal_front *front, int64_t keep_ms);
+/* Upkeep: removes what is older from the journal, by store_now(), once an hour. */
+int journal_keep_run(struct journal_front *front, struct call *call);
 /* Before store_maintain: reads which versions the checkpoints name, and tells the store. */
 int journal_pins_load(struct journal_front *front, struct call *call);
 

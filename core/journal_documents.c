@@ -124,6 +124,7 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
         .term_count = timeline->agent.len > 0 ? 3 : 2,
         .descending = true,
         .limit = journal_limit(timeline->limit),
+        .offset = timeline->offset,
         .with_text = true,
     };
     struct journal_rows rows = {.call = call, .row = row, .user = row_user};
@@ -268,21 +269,14 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
 
 /* ---- the long-term summary ---- */
 
-static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
-                           struct ng_str *ret_text)
+int journal_summary_of(struct journal_documents *journal, struct call *call,
+                       struct ng_str space, uint64_t generation, struct ng_str *ret_text)
 {
-    struct journal_documents *journal = user;
-    struct call *call = call_of(pub);
-    struct journal_generation generation;
-    int rc = journal_generation_get(journal, call, space, &generation);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    struct ng_str id = journal_id(call, generation.number, ng_str_of(JOURNAL_SUMMARY));
+    struct ng_str id = journal_id(call, generation, ng_str_of(JOURNAL_SUMMARY));
     struct ng_key key = journal_key(JOURNAL_SUMMARIES, space, id);
     const struct ng_doc *doc = NULL;
-    rc = id.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                         : store_get(journal->store, call, &key, 0, &doc);
+    int rc = id.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
+                             : store_get(journal->store, call, &key, 0, &doc);
     if (rc != NG_OK) {
         return rc;
     }
@@ -292,6 +286,17 @@ static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
     }
     *ret_text = text;
     return NG_OK;
+}
+
+static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
+                           struct ng_str *ret_text)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    int rc = journal_generation_get(journal, call, space, &generation);
+    return rc != NG_OK ? rc
+                       : journal_summary_of(journal, call, space, generation.number, ret_text);
 }
 
 struct journal_summary_put {
@@ -377,6 +382,9 @@ static const struct ng_journal journal_functions = {
     .checkpoint_get = journal_checkpoint_get,
     .checkpoint_list = journal_checkpoint_list,
     .health = journal_health,
+    .restore_aside = journal_documents_restore_aside,
+    .checkpoint_delete = journal_documents_checkpoint_delete,
+    .trim = journal_documents_trim,
 };
 
 const struct ng_journal *journal_documents_vtable(void)

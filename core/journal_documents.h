@@ -38,6 +38,8 @@ struct journal_documents {
 struct journal_generation {
     uint64_t number;
     uint64_t pointer_revision;
+    uint64_t last;               /* the highest that was ever read or kept */
+    const struct ng_value *kept; /* {id: generation}: those that stay beside it; or NULL */
 };
 
 /* Declares the collections. The store must outlive it; zone is lent for good. */
@@ -64,9 +66,26 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
 /* A change that touches nothing and fails with NG_ECONFLICT where the pointer has moved. */
 int journal_generation_hold(struct call *call, struct ng_str space,
                             const struct journal_generation *generation, struct ng_change *ret);
-/* Moves the pointer to generation + 1. */
+/* The generation that is kept under an id; false: none is. */
+bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
+                             uint64_t *ret);
+/* How the pointer moves. */
+struct journal_move {
+    uint64_t number;    /* the generation that is read from now on */
+    struct ng_str keep; /* the id that the former one is kept under; {NULL, 0}: it goes */
+    struct ng_str drop; /* the id of one that is kept no more, or {NULL, 0} */
+};
+/* The change that moves it; fails with NG_ECONFLICT where it has moved. */
+int journal_generation_change(struct call *call, struct ng_str space,
+                              const struct journal_generation *generation,
+                              const struct journal_move *move, struct ng_change *ret);
+/* The same, committed. */
 int journal_generation_move(struct journal_documents *journal, struct call *call,
-                            struct ng_str space, const struct journal_generation *generation);
+                            struct ng_str space, const struct journal_generation *generation,
+                            const struct journal_move *move);
+/* The summary in a generation; none: {NULL, 0}. */
+int journal_summary_of(struct journal_documents *journal, struct call *call,
+                       struct ng_str space, uint64_t generation, struct ng_str *ret_text);
 
 /* Memory for the tree of a dump or a checkpoint, beside the call's. */
 #define JOURNAL_TREE_MAX ((size_t)1024 * 1024 * 1024)
@@ -93,6 +112,50 @@ int journal_summary_change(struct call *call, uint64_t generation, struct ng_str
                            struct ng_str text, struct ng_change *ret);
 /* Id of something in a generation: "G/name". */
 struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name);
+
+/* ---- between journal_snapshot.c and journal_aside.c ---- */
+
+#define JOURNAL_FORMAT "notegate-journal-1"
+#define JOURNAL_PARTS 3
+#define JOURNAL_BATCH (NG_CHANGES_MAX / 2) /* documents written at a time */
+
+struct journal_part {
+    enum journal_place place;
+    const char *collection;
+    const char *member; /* of the dump */
+};
+extern const struct journal_part journal_parts[JOURNAL_PARTS];
+
+/* What one commit of a restore takes of a part. */
+struct journal_batch {
+    struct ng_change changes[JOURNAL_BATCH];
+    struct ng_entry entries[JOURNAL_BATCH];
+    struct ng_str dates[JOURNAL_BATCH];
+    size_t count;
+};
+
+int journal_damaged(struct call *call, const char *what);
+/* Removes what lies in no generation that is read or kept: what a restore that was cut off has
+ * left, and what was read before. */
+int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,
+                  const struct journal_generation *generation);
+/* Removes some of what a query finds, in one commit. *ret_more: there may be more. */
+int journal_remove_some(struct journal_documents *journal, struct call *call,
+                        struct ng_query *query, bool *ret_more);
+/* Writes a dump into a generation that is not read yet. */
+int journal_restore_all(struct journal_documents *journal, struct call *call,
+                        struct ng_str space, uint64_t generation, const struct ng_value *dump);
+/* Removes a document, where it is there. */
+int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user);
+
+/* journal_aside.c: see struct ng_journal. */
+int journal_documents_restore_aside(void *journal, struct ng_call *call, struct ng_str space,
+                                    struct ng_str id, struct ng_str json);
+int journal_documents_checkpoint_delete(void *journal, struct ng_call *call,
+                                        struct ng_str space, struct ng_str id);
+int journal_documents_trim(void *journal, struct ng_call *call, struct ng_str space,
+                           int64_t before_ms);
 
 /* journal_snapshot.c: see struct ng_journal. */
 int journal_snapshot_dump(void *journal, struct ng_call *call, struct ng_str space,

@@ -113,6 +113,8 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
         return rc;
     }
     int64_t number = 0;
+    int64_t last = 0;
+    *ret = (struct journal_generation){.pointer_revision = doc->revision};
     if (doc->revision > 0 && !doc->deleted) {
         rc = json_integer(json_get(doc->body, "generation"), &number);
         if (rc != NG_OK || number < 0) {
@@ -120,10 +122,27 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
                              "the journal of space '%.*s' is damaged: its pointer says %.*s",
                              (int)space.len, space.data, (int)doc->json.len, doc->json.data);
         }
+        if (json_integer(json_get(doc->body, "last"), &last) != NG_OK) {
+            last = 0; /* a pointer of before there was one */
+        }
+        ret->kept = json_get(doc->body, "kept");
     }
     ret->number = (uint64_t)number;
-    ret->pointer_revision = doc->revision;
+    ret->last = last < number ? (uint64_t)number : (uint64_t)last;
     return NG_OK;
+}
+
+bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
+                             uint64_t *ret)
+{
+    const struct ng_value *item =
+        generation->kept == NULL ? NULL : json_get_str(generation->kept, id);
+    int64_t number = 0;
+    if (item == NULL || json_integer(item, &number) != NG_OK) {
+        return false;
+    }
+    *ret = (uint64_t)number;
+    return true;
 }
 
 static int journal_touch_nothing(struct ng_call *call, const struct ng_doc *present,
@@ -154,29 +173,74 @@ int journal_generation_hold(struct call *call, struct ng_str space,
 static int journal_write_pointer(struct ng_call *call, const struct ng_doc *present,
                                  struct ng_draft *next, void *user)
 {
+    (void)call;
     (void)present;
-    const uint64_t *number = user;
-    struct ng_str json = arena_printf(&call_of(call)->arena, "{\"generation\":%llu}",
-                                      (unsigned long long)*number);
-    if (json.data == NULL) {
-        return call_fail(call_of(call), NG_EINTERNAL, "out of memory");
+    const struct ng_str *json = user;
+    return store_draft_json(next, *json);
+}
+
+static void journal_pointer_json(struct ng_writer *writer,
+                                 const struct journal_generation *generation,
+                                 const struct journal_move *move)
+{
+    uint64_t last = generation->last > move->number ? generation->last : move->number;
+    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
+    json_object(writer);
+    json_name(writer, "generation");
+    json_int(writer, (int64_t)move->number);
+    json_name(writer, "last");
+    json_int(writer, (int64_t)last);
+    json_name(writer, "kept");
+    json_object(writer);
+    for (; item != NULL; item = item->next) {
+        if (!str_equal(item->key, move->drop)) {
+            json_name_str(writer, item->key);
+            json_copy(writer, item);
+        }
     }
-    return store_draft_json(next, json);
+    if (move->keep.len > 0) {
+        json_name_str(writer, move->keep);
+        json_int(writer, (int64_t)generation->number);
+    }
+    json_end(writer);
+    json_end(writer);
+}
+
+int journal_generation_change(struct call *call, struct ng_str space,
+                              const struct journal_generation *generation,
+                              const struct journal_move *move, struct ng_change *ret)
+{
+    struct buf buf;
+    struct ng_writer writer;
+    struct ng_str *json = arena_alloc(&call->arena, sizeof(*json));
+    buf_init(&buf, JOURNAL_ENTRY_MAX);
+    json_writer_init(&writer, &buf);
+    journal_pointer_json(&writer, generation, move);
+    int rc = buf.rc;
+    if (rc == NG_OK && json != NULL) {
+        *json = arena_copy(&call->arena, buf_str(&buf));
+    }
+    buf_done(&buf);
+    if (rc != NG_OK || json == NULL || json->data == NULL) {
+        return rc == NG_ETOOLARGE
+                   ? call_fail(call, rc,
+                               "too many states of the journal are kept beside it; remove "
+                               "some with checkpoint_delete")
+                   : call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    (void)journal_generation_hold(call, space, generation, ret);
+    ret->fn = journal_write_pointer;
+    ret->user = json;
+    return NG_OK;
 }
 
 int journal_generation_move(struct journal_documents *journal, struct call *call,
-                            struct ng_str space, const struct journal_generation *generation)
+                            struct ng_str space, const struct journal_generation *generation,
+                            const struct journal_move *move)
 {
-    uint64_t *number = arena_alloc(&call->arena, sizeof(*number));
     struct ng_change change;
-    if (number == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    *number = generation->number + 1;
-    (void)journal_generation_hold(call, space, generation, &change);
-    change.fn = journal_write_pointer;
-    change.user = number;
-    return store_write_wait(journal->store, call, &change, 1);
+    int rc = journal_generation_change(call, space, generation, move, &change);
+    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
 }
 
 /* ---- entries ---- */

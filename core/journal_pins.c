@@ -126,6 +126,22 @@ static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
     return rc;
 }
 
+/* The document of one checkpoint gets this text; NULL: it goes. */
+static int pins_change(struct journal_front *front, struct call *call, struct ng_str space,
+                       struct ng_str id, struct ng_str *text)
+{
+    struct ng_str name = arena_printf(&call->arena, "%.*s/%.*s", (int)space.len, space.data,
+                                      (int)id.len, id.data);
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = journal_key(PINS_COLLECTION, ng_str_of(PINS_SPACE), name),
+        .fn = text == NULL ? journal_remove_doc : pins_write,
+        .user = text,
+    };
+    return name.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
+                             : store_write_wait(front->store, call, &change, 1);
+}
+
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json)
 {
@@ -134,16 +150,13 @@ int journal_pins_put(struct journal_front *front, struct call *call, struct ng_s
     if (rc != NG_OK || text.data == NULL) {
         return rc;
     }
-    struct ng_str name = arena_printf(&call->arena, "%.*s/%.*s", (int)space.len, space.data,
-                                      (int)id.len, id.data);
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = journal_key(PINS_COLLECTION, ng_str_of(PINS_SPACE), name),
-        .fn = pins_write,
-        .user = &text,
-    };
-    return name.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                             : store_write_wait(front->store, call, &change, 1);
+    return pins_change(front, call, space, id, &text);
+}
+
+int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
+                        struct ng_str id)
+{
+    return pins_change(front, call, space, id, NULL);
 }
 
 /* ---- telling the store ---- */

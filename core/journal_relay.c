@@ -214,7 +214,10 @@ static int relay_deliver(struct journal_front *front, struct call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    rc = front->inner->deliver(front->db, &call->pub, page->list, page->count);
+    rc = journal_keep_note(front, call, page->list, page->count);
+    if (rc == NG_OK) {
+        rc = front->inner->deliver(front->db, &call->pub, page->list, page->count);
+    }
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = relay_deliver_singly(front, call, page);
     }

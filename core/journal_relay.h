@@ -5,6 +5,7 @@
 #define NOTEGATE_CORE_JOURNAL_RELAY_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "journal.h"
 #include "zone.h"
@@ -48,10 +49,14 @@ struct journal_front {
 
     uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
     size_t pin_count;
-    bool poll;   /* shared: this gateway has committed something for the journal */
-    bool asleep; /* the relay has nothing to do: an event wakes it */
+    atomic_llong keep_ms; /* journal.keep; 0: for good */
+    atomic_llong kept_ms; /* when what was older went last */
+    bool poll;            /* shared: this gateway has committed something for the journal */
+    bool asleep;          /* the relay has nothing to do: an event wakes it */
     /* Of the relay's thread: */
-    int64_t poll_ms;  /* shared: the wait until the next look */
+    int64_t poll_ms; /* shared: the wait until the next look */
+    char **spaces;   /* those that are noted, sorted */
+    size_t space_count;
     bool follows;     /* shared: another gateway delivers */
     int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
 };
@@ -89,5 +94,15 @@ int journal_restore_over(struct journal_front *front, struct ng_call *call, stru
 int journal_pins_declare(struct journal_front *front, struct call *call);
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json);
+/* The versions of a checkpoint that is gone need no longer stay. */
+int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
+                        struct ng_str id);
+
+/* journal_keep.c: the spaces that there are entries of, and what is too old of them. Declares
+ * the collection; notes the spaces of entries (the relay's thread); frees. */
+int journal_keep_declare(struct journal_front *front, struct call *call);
+int journal_keep_note(struct journal_front *front, struct call *call,
+                      const struct ng_entry *const *entries, size_t count);
+void journal_keep_close(struct journal_front *front);
 
 #endif

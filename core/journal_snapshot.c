@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_snapshot.c - the journal of a space as one JSON text and back, and checkpoints. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "journal_documents.h"
@@ -12,14 +13,8 @@
 #define JOURNAL_PAGE 256
 /* Rows of a dump: looking for where a page begins costs as much as what lies before it. */
 #define JOURNAL_DUMP_PAGE 4096
-#define JOURNAL_BATCH (NG_CHANGES_MAX / 2)
-#define JOURNAL_FORMAT "notegate-journal-1"
 
-static const struct {
-    enum journal_place place;
-    const char *collection;
-    const char *member; /* of the dump */
-} journal_parts[] = {
+const struct journal_part journal_parts[JOURNAL_PARTS] = {
     {JOURNAL_IN_DAY, JOURNAL_DAYS, "days"},
     {JOURNAL_IN_REFERENCES, JOURNAL_REFERENCES, "references"},
     {JOURNAL_IN_MEMORY, JOURNAL_MEMORY, "memories"},
@@ -104,7 +99,7 @@ static int journal_dump_locked(struct journal_documents *journal, struct call *c
     json_object(writer);
     json_name(writer, "format");
     json_cstring(writer, JOURNAL_FORMAT);
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_parts); i++) {
+    for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         json_name(writer, journal_parts[i].member);
         json_array(writer);
         rc = journal_dump_part(journal, call, journal_parts[i].collection, space,
@@ -139,7 +134,7 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc,
                        "the journal of the space is larger than a checkpoint can be, which is "
-                       "%zu bytes",
+                       "%zu bytes; journal.keep makes it forget what is older than some days",
                        JOURNAL_DUMP_MAX);
     }
     if (rc == NG_OK) {
@@ -163,8 +158,8 @@ struct journal_removing {
     int rc;
 };
 
-static int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
-                              struct ng_draft *next, void *user)
+int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
 {
     (void)call;
     (void)user;
@@ -192,69 +187,109 @@ static int journal_remove_row(void *user, const struct ng_doc *doc)
     return removing->count == JOURNAL_BATCH;
 }
 
-/* Removes what belongs to other generations than `keep` from one collection. */
-static int journal_remove_others(struct journal_documents *journal, struct call *call,
-                                 const char *collection, struct ng_str space, uint64_t keep)
+int journal_remove_some(struct journal_documents *journal, struct call *call,
+                        struct ng_query *query, bool *ret_more)
 {
-    struct ng_term term = {
-        .field = ng_str_of("gen"),
-        .op = NG_TERM_NE,
-        .number = (double)keep,
-    };
+    struct call *step = journal_step(call);
+    if (step == NULL) {
+        return NG_EINTERNAL;
+    }
+    struct journal_removing *removing = arena_zalloc(&step->arena, sizeof(*removing));
+    if (removing == NULL) {
+        return journal_step_end(call, step, call_no_memory(step));
+    }
+    removing->call = step;
+    query->limit = JOURNAL_BATCH;
+    int rc = store_query(journal->store, step, query, journal_remove_row, removing, NULL);
+    if (rc == NG_OK && removing->rc != NG_OK) {
+        rc = call_fail(step, removing->rc, "out of memory");
+    }
+    if (rc == NG_OK && removing->count > 0) {
+        rc = store_write_wait(journal->store, step, removing->changes, removing->count);
+    }
+    *ret_more = removing->count == JOURNAL_BATCH;
+    return journal_step_end(call, step, rc);
+}
+
+/* Removes from one collection what all conditions hold for. */
+static int journal_remove(struct journal_documents *journal, struct call *call,
+                          const char *collection, struct ng_str space,
+                          const struct ng_term *terms, size_t term_count)
+{
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(collection),
         .space = space,
-        .terms = &term,
-        .term_count = 1,
-        .limit = JOURNAL_BATCH,
+        .terms = terms,
+        .term_count = term_count,
     };
-    struct journal_removing *removing = arena_alloc(&call->arena, sizeof(*removing));
-    if (removing == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
+    bool more = true;
     int rc = NG_OK;
-    do {
-        struct call *step = journal_step(call);
-        if (step == NULL) {
-            return NG_EINTERNAL;
-        }
-        removing->call = step;
-        removing->count = 0;
-        removing->rc = NG_OK;
-        rc = store_query(journal->store, step, &query, journal_remove_row, removing, NULL);
-        if (rc == NG_OK && removing->rc != NG_OK) {
-            rc = call_fail(step, removing->rc, "out of memory");
-        }
-        if (rc == NG_OK && removing->count > 0) {
-            rc = store_write_wait(journal->store, step, removing->changes, removing->count);
-        }
-        rc = journal_step_end(call, step, rc);
-    } while (rc == NG_OK && removing->count == JOURNAL_BATCH);
+    while (rc == NG_OK && more) {
+        rc = journal_remove_some(journal, call, &query, &more);
+    }
     return rc;
 }
 
-static int journal_sweep(struct journal_documents *journal, struct call *call,
-                         struct ng_str space, uint64_t keep)
+/* Removes what lies between two generations, neither of them. */
+static int journal_sweep_between(struct journal_documents *journal, struct call *call,
+                                 struct ng_str space, double above, double below)
 {
+    struct ng_term terms[2] = {
+        {.field = ng_str_of("gen"), .op = NG_TERM_GT, .number = above},
+        {.field = ng_str_of("gen"), .op = NG_TERM_LT, .number = below},
+    };
     int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_parts); i++) {
-        rc = journal_remove_others(journal, call, journal_parts[i].collection, space, keep);
+    for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
+        rc = journal_remove(journal, call, journal_parts[i].collection, space, terms,
+                            NG_COUNT(terms));
     }
     return rc != NG_OK ? rc
-                       : journal_remove_others(journal, call, JOURNAL_SUMMARIES, space, keep);
+                       : journal_remove(journal, call, JOURNAL_SUMMARIES, space, terms,
+                                        NG_COUNT(terms));
 }
 
-static int journal_damaged(struct call *call, const char *what)
+static int journal_sort_numbers(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,
+                  const struct journal_generation *generation)
+{
+    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
+    size_t count = generation->kept == NULL ? 0 : generation->kept->count;
+    double *stay = arena_alloc(&call->arena, (count + 3) * sizeof(*stay));
+    if (stay == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    count = 0;
+    stay[count++] = -1;
+    stay[count++] = (double)generation->number;
+    for (; item != NULL; item = item->next) {
+        int64_t number = 0;
+        if (json_integer(item, &number) == NG_OK) {
+            stay[count++] = (double)number;
+        }
+    }
+    /* A restore writes into the one after the last. */
+    stay[count++] = (double)generation->last + 2;
+    qsort(stay, count, sizeof(*stay), journal_sort_numbers);
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i + 1 < count; i++) {
+        if (stay[i + 1] - stay[i] > 1) {
+            rc = journal_sweep_between(journal, call, space, stay[i], stay[i + 1]);
+        }
+    }
+    return rc;
+}
+
+int journal_damaged(struct call *call, const char *what)
 {
     return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s", what);
 }
-
-/* What one commit of a restore takes of a part. */
-struct journal_batch {
-    struct ng_change changes[JOURNAL_BATCH];
-    struct ng_entry entries[JOURNAL_BATCH];
-};
 
 /* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
 static int journal_restore_batch(struct journal_documents *journal, struct call *step,
@@ -302,12 +337,11 @@ static int journal_restore_part(struct journal_documents *journal, struct call *
     return rc;
 }
 
-static int journal_restore_all(struct journal_documents *journal, struct call *call,
-                               struct ng_str space, uint64_t generation,
-                               const struct ng_value *dump)
+int journal_restore_all(struct journal_documents *journal, struct call *call,
+                        struct ng_str space, uint64_t generation, const struct ng_value *dump)
 {
     int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_parts); i++) {
+    for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         const struct ng_value *array = json_get(dump, journal_parts[i].member);
         if (array == NULL || array->type != NG_TYPE_ARRAY) {
             return journal_damaged(call, "a part of it is missing");
@@ -335,10 +369,10 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     pthread_mutex_lock(&journal->lock);
     int rc = journal_generation_get(journal, call, space, &generation);
     /* What a restore that was cut off has left would mix with this one. */
-    rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, generation.number);
-    rc = rc != NG_OK ? rc
-                     : journal_restore_all(journal, call, space, generation.number + 1, dump);
-    rc = rc != NG_OK ? rc : journal_generation_move(journal, call, space, &generation);
+    rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, &generation);
+    struct journal_move move = {.number = generation.last + 1};
+    rc = rc != NG_OK ? rc : journal_restore_all(journal, call, space, move.number, dump);
+    rc = rc != NG_OK ? rc : journal_generation_move(journal, call, space, &generation, &move);
     pthread_mutex_unlock(&journal->lock);
     /* The former generation is swept by the next restore: a failure here must not undo the
      * answer. */

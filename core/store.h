@@ -126,7 +126,7 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
  * The time by which things are old enough to be removed for good. It is the clock's, but never
  * beyond the newest time that the store had when it was opened and the uptime since: a clock
  * that is months ahead for a minute removes nothing. One that stays ahead for a day is
- * believed. Any thread.
+ * believed. store NULL: nothing is kept, the system's clock. Any thread.
  */
 int64_t store_now(struct store *store);
 

@@ -46,8 +46,11 @@ void store_clock_open(struct store *store, struct call *call)
 
 int64_t store_now(struct store *store)
 {
-    struct store_clock *clock = &store->clock;
     int64_t now = clock_unix_ms();
+    if (store == NULL) {
+        return now;
+    }
+    struct store_clock *clock = &store->clock;
     int64_t up = clock_uptime_ms();
     pthread_mutex_lock(&clock->lock);
     int64_t most = clock->base_ms + (up - clock->base_up_ms);

@@ -137,26 +137,37 @@ static char str_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
+static bool str_same_letter(char a, char b)
+{
+    return str_lower(a) == str_lower(b);
+}
+
 size_t str_distance(struct ng_str a, struct ng_str b, size_t most)
 {
-    size_t row[STR_DISTANCE_MAX + 1];
+    size_t rows[3][STR_DISTANCE_MAX + 1]; /* of the last three letters of `a` */
     if (a.len > STR_DISTANCE_MAX || b.len > STR_DISTANCE_MAX) {
         return SIZE_MAX;
     }
     for (size_t j = 0; j <= b.len; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
     for (size_t i = 1; i <= a.len; i++) {
-        size_t diagonal = row[0];
+        const size_t *above = rows[(i - 1) % 3];
+        size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (str_lower(a.data[i - 1]) != str_lower(b.data[j - 1]));
-            best = above + 1 < best ? above + 1 : best;
+            size_t best =
+                above[j - 1] + (str_same_letter(a.data[i - 1], b.data[j - 1]) ? 0 : 1);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && str_same_letter(a.data[i - 1], b.data[j - 2]) &&
+                str_same_letter(a.data[i - 2], b.data[j - 1])) {
+                size_t swapped = rows[(i - 2) % 3][j - 2] + 1;
+                best = swapped < best ? swapped : best;
+            }
             row[j] = best;
-            diagonal = above;
         }
     }
-    return row[b.len] <= most ? row[b.len] : SIZE_MAX;
+    size_t distance = rows[a.len % 3][b.len];
+    return distance <= most ? distance : SIZE_MAX;
 }

@@ -62,7 +62,8 @@ int str_compare(struct ng_str a, struct ng_str b);
 uint64_t str_hash(struct ng_str text);
 /* Is `word` one of the space-separated words of `words` (NULL: no). */
 bool str_in_words(struct ng_str word, const char *words);
-/* How far `a` is from `b` in edits, case folded (ASCII); SIZE_MAX when over `most`. */
+/* How far `a` is from `b` in edits (two swapped letters are one), case folded (ASCII); SIZE_MAX
+ * when over `most`. */
 size_t str_distance(struct ng_str a, struct ng_str b, size_t most);
 
 #endif

@@ -121,6 +121,9 @@ static const struct ng_journal redis_journal = {
     .checkpoint_get = redis_checkpoint_get,
     .checkpoint_list = redis_checkpoint_list,
     .health = redis_health,
+    .restore_aside = redis_restore_aside,
+    .checkpoint_delete = redis_checkpoint_delete,
+    .trim = redis_trim,
 };
 
 NG_EXPORT_JOURNAL(redis_journal);

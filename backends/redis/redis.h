@@ -44,6 +44,7 @@ int redis_no_memory(struct ng_call *call);
 #define REDIS_SEEN "journal:seen"
 #define REDIS_CHECKPOINTS "journal:checkpoints"
 #define REDIS_HEADS "journal:heads"
+#define REDIS_KEPT "journal:kept:"
 /* And those that are. */
 #define REDIS_DAY "daily:"
 #define REDIS_REFERENCE "notebook:ref:"
@@ -109,6 +110,11 @@ int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str spac
                          struct ng_str id, struct ng_str *ret_json);
 int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str space,
                           ng_row_fn *row, void *user);
+int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space,
+                        struct ng_str id, struct ng_str json);
+int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str space,
+                            struct ng_str id);
+int redis_trim(void *journal, struct ng_call *call, struct ng_str space, int64_t before_ms);
 int redis_health(void *journal, struct ng_call *call);
 
 #endif

@@ -18,6 +18,7 @@ struct restoring {
     struct ng_call *call;
     struct ng_str space;
     const struct ng_value *dump;
+    const struct aside *aside; /* where what is there is kept; NULL: it goes */
     struct ask ask;
     struct ng_str days, recent, seen, summary;
     struct ng_str now;
@@ -256,6 +257,17 @@ static int restore_add(struct restoring *restoring)
 
 /* ---- the transaction ---- */
 
+/* Under WATCH: *ret_done: what is there was kept before, and all is as it is to be. */
+static int restore_is_done(struct restoring *restoring, bool *ret_done)
+{
+    struct ask *ask = &restoring->ask;
+    ASK(ask, ASK_WORD("WATCH"), restoring->aside->mark);
+    ASK(ask, ASK_WORD("EXISTS"), restoring->aside->mark);
+    int rc = ask_run_all(ask);
+    *ret_done = rc == NG_OK && ask_reply(ask, 1)->integer == 1;
+    return rc;
+}
+
 /* *ret_done: it holds. */
 static int restore_once(struct restoring *restoring, bool *ret_done)
 {
@@ -263,12 +275,17 @@ static int restore_once(struct restoring *restoring, bool *ret_done)
     struct ask *ask = &restoring->ask;
     struct ng_str *old = NULL;
     size_t old_count = 0;
-    int rc = restore_look(restoring, &old, &old_count);
-    if (rc != NG_OK) {
+    int rc = restoring->aside != NULL ? restore_is_done(restoring, ret_done)
+                                      : restore_look(restoring, &old, &old_count);
+    if (rc != NG_OK || *ret_done) {
         return rc;
     }
     ASK(ask, ASK_WORD("MULTI"));
-    restore_remove(restoring, old, old_count);
+    if (restoring->aside != NULL) {
+        redis_aside_ask(ask, restoring->aside);
+    } else {
+        restore_remove(restoring, old, old_count);
+    }
     rc = restore_add(restoring);
     if (rc != NG_OK) {
         return rc;
@@ -309,12 +326,19 @@ static int restore_check(struct restoring *restoring)
 
 int redis_restore(void *journal, struct ng_call *call, struct ng_str space, struct ng_str json)
 {
+    return redis_restore_beside(journal, call, space, json, NULL);
+}
+
+int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_str space,
+                         struct ng_str json, const struct aside *aside)
+{
     struct ng_str none = {NULL, 0};
     struct restoring *restoring = ng_alloc(call, sizeof(*restoring));
     if (restoring == NULL) {
         return redis_no_memory(call);
     }
-    *restoring = (struct restoring){.redis = journal, .call = call, .space = space};
+    *restoring =
+        (struct restoring){.redis = redis, .call = call, .space = space, .aside = aside};
     int rc = call->host->json_parse(call, json, &restoring->dump);
     if (rc != NG_OK) {
         return rc == NG_EINTERNAL ? rc : restore_damaged(call, "it is not JSON");

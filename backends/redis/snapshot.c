@@ -24,7 +24,8 @@ static const char dump_script[] =
     "  return left >= 0 and entries >= 0\n"
     "end\n"
     "local big = redis.error_reply('TOOLARGE the journal of the space has more than ' ..\n"
-    "  ARGV[2] .. ' bytes or ' .. ARGV[3] .. ' entries')\n"
+    "  ARGV[2] .. ' bytes or ' .. ARGV[3] .. ' entries, more than a checkpoint can hold; ' ..\n"
+    "  'journal.keep makes it forget what is older than some days')\n"
     "local days, hashes = {}, {}\n"
     "for _, date in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do\n"
     "  local list = ARGV[1] .. 'daily:' .. date\n"
@@ -113,7 +114,9 @@ static int dump_print(struct ng_call *call, const redisReply *reply, struct ng_s
     call->host->json_end(writer);
     struct ng_str json = call->host->json_result(writer);
     if (rc == NG_OK && json.data == NULL) {
-        rc = ng_fail(call, NG_ETOOLARGE, "the journal of the space is too large for one dump");
+        rc = ng_fail(call, NG_ETOOLARGE,
+                     "the journal of the space is too large for one dump; journal.keep makes "
+                     "it forget what is older than some days");
     }
     if (rc == NG_OK) {
         *ret_json = json;
@@ -159,7 +162,7 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
         } else if (rc == NG_EINTERNAL) {
             rc = ng_fail(call, NG_ETOOLARGE,
                          "the journal of the space has more entries than a call can hold; "
-                         "take checkpoints of smaller spaces");
+                         "journal.keep makes it forget what is older than some days");
         }
     }
     ask_done(&ask);

@@ -9,6 +9,7 @@ struct timeline_state {
     struct ng_call *call;
     const struct ng_timeline *wanted;
     struct ng_str key;
+    uint64_t skip;
     uint32_t left;
     ng_entry_row_fn *row;
     void *user;
@@ -38,6 +39,10 @@ static int timeline_page(struct timeline_state *state, int64_t first, int64_t la
             (state->wanted->agent.len > 0 && !redis_equal(entry.agent, state->wanted->agent))) {
             continue;
         }
+        if (state->skip > 0) {
+            state->skip--;
+            continue;
+        }
         state->left--;
         *ret_go_on = state->row(state->user, &entry) == 0 && state->left > 0;
     }
@@ -61,6 +66,7 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
         .call = call,
         .wanted = timeline,
         .key = redis_key(redis, call, timeline->space, REDIS_DAY, date),
+        .skip = timeline->offset,
         .left = redis_limit(timeline->limit),
         .row = row,
         .user = user,

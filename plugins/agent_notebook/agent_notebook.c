@@ -228,6 +228,19 @@ static const struct ng_tool agent_notebook_tools[] = {
         .space = NG_SPACE_SHARED,
     },
     {
+        .name = "checkpoint_delete",
+        .title = "Delete a checkpoint",
+        .summary =
+            "Delete a checkpoint for good, with the state of the memory it keeps. Versions "
+            "of notebook entries that only it kept go when their time is over.",
+        .params = checkpoint_delete_params,
+        .result = checkpoint_delete_result,
+        .run = checkpoint_delete_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+    },
+    {
         .name = "checkpoint_diff",
         .title = "Compare a checkpoint",
         .summary = "What changed since a checkpoint, or between two: days, memories, the "

@@ -91,46 +91,88 @@ static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_s
     return NG_OK;
 }
 
-int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
-                    struct ng_str label, struct ng_str *ret_json)
+/* The members of a checkpoint but its journal, of which `dump` is the text; without one the
+ * journal is kept beside. */
+static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_str id,
+                           struct ng_str label, struct ng_str dump, struct ng_str *ret_head)
 {
     const struct ng_host *host = call->host;
-    void *handle = NULL;
-    const struct ng_journal *functions = memory_journal(call, &handle);
-    struct ng_str dump = {NULL, 0};
-    int64_t now = host->now_ms();
     struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
     struct ng_writer *writer = making.writer;
-    int rc =
-        writer == NULL ? memory_no_room(call) : functions->dump(handle, call, space, &dump);
-    if (rc != NG_OK) {
-        return rc;
+    if (writer == NULL) {
+        return memory_no_room(call);
     }
-    struct ng_str summary = checkpoint_text_member(dump, "summary");
     host->json_object(writer);
     memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
     memory_put(call, writer, "checkpoint_id", id);
     memory_put(call, writer, "label", label);
-    memory_put(call, writer, "created_at", memory_time(call, now));
+    memory_put(call, writer, "created_at", memory_time(call, host->now_ms()));
     memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
-    memory_put_int(call, writer, "daily_entries",
-                   checkpoint_text_count(checkpoint_text_member(dump, "days")));
-    memory_put_int(call, writer, "memories",
-                   checkpoint_text_count(checkpoint_text_member(dump, "memories")));
-    host->json_name(writer, "has_summary");
-    host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
+    if (dump.data != NULL) {
+        struct ng_str summary = checkpoint_text_member(dump, "summary");
+        memory_put_int(call, writer, "daily_entries",
+                       checkpoint_text_count(checkpoint_text_member(dump, "days")));
+        memory_put_int(call, writer, "memories",
+                       checkpoint_text_count(checkpoint_text_member(dump, "memories")));
+        host->json_name(writer, "has_summary");
+        host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
+    } else {
+        host->json_name(writer, "kept_aside");
+        host->json_bool(writer, true);
+    }
     host->json_name(writer, "entries");
     host->json_array(writer);
-    rc = checkpoint_entries(&making, space);
+    int rc = checkpoint_entries(&making, space);
     host->json_end(writer);
     memory_put_int(call, writer, "notebooks", making.entries);
     host->json_end(writer);
+    if (rc == NG_OK) {
+        *ret_head = host->json_result(writer);
+        rc = ret_head->data == NULL ? checkpoint_too_large(call) : NG_OK;
+    }
+    return rc;
+}
+
+int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
+                    struct ng_str label, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str dump = {NULL, 0};
+    struct ng_str head = {NULL, 0};
+    int rc = functions->dump(handle, call, space, &dump);
+    rc = rc != NG_OK ? rc : checkpoint_head(call, space, id, label, dump, &head);
+    return rc != NG_OK ? rc : checkpoint_join(call, head, dump, ret_json);
+}
+
+int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
+                          struct ng_str *ret_id)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid(call);
+    struct ng_str head = {NULL, 0};
+    struct ng_str json = {NULL, 0};
+    struct ng_str none = {NULL, 0};
+    if (!NG_HAS(functions, restore_aside) || functions->restore_aside == NULL) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the journal of the space is larger than a checkpoint can be, and the "
+                       "journal in use cannot keep it otherwise");
+    }
+    int rc =
+        id.data == NULL ? NG_EINTERNAL : checkpoint_head(call, space, id, label, none, &head);
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str head = host->json_result(writer);
-    return head.data == NULL ? checkpoint_too_large(call)
-                             : checkpoint_join(call, head, dump, ret_json);
+    struct ng_str kept =
+        call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
+                           (int)id.len, id.data);
+    rc = kept.data == NULL ? memory_no_room(call) : checkpoint_join(call, head, kept, &json);
+    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    if (rc == NG_OK) {
+        *ret_id = id;
+    }
+    return rc;
 }
 
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
@@ -179,18 +221,61 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
     return rc;
 }
 
+/* ---- ids ---- */
+
+/* Characters that an id must share with the wanted one from its beginning to be near it. */
+#define CHECKPOINT_NEAR 4
+
+struct checkpoint_near {
+    struct ng_str wanted;
+    char best[MEMORY_UUID_SIZE];
+    size_t same;
+};
+
+static int checkpoint_near_row(void *user, const struct ng_doc *row)
+{
+    struct checkpoint_near *near = user;
+    struct ng_str id = row->key.id;
+    size_t same = 0;
+    while (same < id.len && same < near->wanted.len &&
+           id.data[same] == near->wanted.data[same]) {
+        same++;
+    }
+    if (same >= CHECKPOINT_NEAR && same > near->same && id.len < sizeof(near->best)) {
+        memcpy(near->best, id.data, id.len);
+        near->best[id.len] = '\0';
+        near->same = same;
+    }
+    return 0;
+}
+
+int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_str id)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct checkpoint_near near = {.wanted = id};
+    (void)functions->checkpoint_list(handle, call, space, checkpoint_near_row, &near);
+    int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
+                     (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
+    struct ng_str hint = near.same == 0
+                             ? ng_str_of("checkpoint_list tells which there are.")
+                             : call->host->format(call,
+                                                  "The nearest is %s; checkpoint_list tells "
+                                                  "which there are.",
+                                                  near.best);
+    if (hint.data != NULL) {
+        call->host->hint(call, "%.*s", (int)hint.len, hint.data);
+    }
+    return rc;
+}
+
 int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
                    struct ng_str *ret_json)
 {
     void *handle = NULL;
     const struct ng_journal *functions = memory_journal(call, &handle);
     int rc = functions->checkpoint_get(handle, call, space, id, ret_json);
-    if (rc == NG_ENOTFOUND) {
-        (void)ng_fail(call, rc, "there is no checkpoint '%.*s' in the space '%.*s'",
-                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
-        call->host->hint(call, "checkpoint_list tells which there are.");
-    }
-    return rc;
+    return rc == NG_ENOTFOUND ? checkpoint_not_found(call, space, id) : rc;
 }
 
 /* ---- reading ---- */
@@ -240,6 +325,8 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
                        "this checkpoint is not of the form " CHECKPOINT_FORMAT
                        ": another program wrote it");
     }
+    view.aside = memory_is(checkpoint_text_member(view.text, "format"),
+                           "\"" CHECKPOINT_KEPT_FORMAT "\"");
     view.entries = ng_alloc(call, (host->json_count(entries) + 1) * sizeof(*view.entries));
     if (view.entries == NULL) {
         return memory_no_room(call);
@@ -259,6 +346,11 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
 
 int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
 {
+    if (view->aside) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the journal of this checkpoint was too large to be part of it, and is "
+                       "too large to be compared; checkpoint_restore can put it back");
+    }
     int rc = call->host->json_parse(call, view->text, &view->journal);
     return rc == NG_OK || rc == NG_EINTERNAL
                ? rc

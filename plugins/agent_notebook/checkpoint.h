@@ -15,6 +15,8 @@
 #include "memory_tools.h"
 
 #define CHECKPOINT_FORMAT "notegate-checkpoint-1"
+/* The journal of a checkpoint that names a kept one: see restore_aside in struct ng_journal. */
+#define CHECKPOINT_KEPT_FORMAT "notegate-journal-kept-1"
 #define CHECKPOINT_LABEL_MAX 200
 
 /* ---- checkpoint.c: making and reading them ---- */
@@ -26,10 +28,17 @@ int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
 /* The same, kept under a new id. */
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
                     struct ng_str *ret_id, struct ng_str *ret_json);
-/* The same for a call that may have done it before, where it came with an idempotency key. */
+/* One that says only that the journal, however large, is kept under its id, which the restore
+ * is to do. NG_ETOOLARGE: the journal in use cannot. */
+int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
+                          struct ng_str *ret_id);
+/* The same as checkpoint_take for a call that may have done it before, where it came with an
+ * idempotency key. */
 int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
                          struct ng_str *ret_id, struct ng_str *ret_json);
-/* One that is kept. NG_ENOTFOUND with a message that names it. */
+/* Fails with NG_ENOTFOUND, a message that names it and a hint at the nearest. */
+int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_str id);
+/* One that is kept. NG_ENOTFOUND as checkpoint_not_found. */
 int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
                    struct ng_str *ret_json);
 
@@ -44,6 +53,7 @@ struct checkpoint_entry {
 struct checkpoint_view {
     struct ng_str text;             /* of the journal in it, lent from the checkpoint's */
     const struct ng_value *journal; /* its tree: only after checkpoint_read_journal */
+    bool aside;                     /* the journal is kept beside, and not in it */
     struct checkpoint_entry *entries;
     size_t count;
 };
@@ -144,6 +154,8 @@ struct ng_change checkpoint_done_change(struct ng_call *call,
                                         const struct checkpoint_intent *intent);
 /* Was the call that `ret->once` names done before? Then its members are filled in. */
 int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done);
+/* Fails with NG_EBUSY where a restore of the space needs this checkpoint. */
+int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng_str id);
 /* The records there are, in call memory. */
 int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
                            size_t *ret_count);

@@ -10,6 +10,8 @@
 #define CHECKPOINT_MEMORIES_MAX 100
 /* Characters of a memory that is named. */
 #define CHECKPOINT_MEMORY_CHARS 200
+/* A call that still gives so much has not come to the end of what it may use. */
+#define CHECKPOINT_ROOM ((size_t)16 * 1024 * 1024)
 /* Days that are told. */
 #define CHECKPOINT_DAYS_MAX 400
 
@@ -251,5 +253,11 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     }
     rc = rc != NG_OK ? rc : checkpoint_read(call, json, &now);
     rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &now);
-    return rc != NG_OK ? rc : checkpoint_diff_write(call, against, &then, &now);
+    rc = rc != NG_OK ? rc : checkpoint_diff_write(call, against, &then, &now);
+    if (rc == NG_EINTERNAL && ng_alloc(call, CHECKPOINT_ROOM) == NULL) {
+        rc = ng_fail(call, NG_ETOOLARGE,
+                     "the journals have more entries than one call can compare; journal.keep "
+                     "makes the journal forget what is older than some days");
+    }
+    return rc;
 }

@@ -108,6 +108,20 @@ int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent
                                : call->host->change_wait(call, &change, 1);
 }
 
+int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng_str id)
+{
+    struct ng_key key = checkpoint_intent_key(space);
+    const struct ng_doc *doc = NULL;
+    struct checkpoint_intent there;
+    int rc = call->host->get(call, &key, 0, &doc);
+    if (rc == NG_ENOTFOUND || (rc == NG_OK && (doc->revision == 0 || doc->deleted))) {
+        return NG_OK;
+    }
+    bool needs = rc == NG_OK && checkpoint_intent_read(call, doc->body, &there) == NG_OK &&
+                 (memory_same(there.checkpoint, id) || memory_same(there.previous, id));
+    return needs ? checkpoint_intent_busy(call, &there) : rc;
+}
+
 /* ---- those that are done ---- */
 
 static int checkpoint_done_write(struct ng_call *call, const struct ng_doc *present,

@@ -25,7 +25,9 @@ struct checkpoint_job {
     size_t next;    /* step of the plan */
     unsigned tries; /* again, for want of memory */
     bool live;
-    char names[]; /* of the intent */
+    bool aside;     /* the present is kept as it lies, by the step that puts the journal back */
+    bool unchanged; /* that step failed for good */
+    char names[];   /* of the intent */
 };
 
 /* ---- life ---- */
@@ -71,6 +73,12 @@ static int checkpoint_job_fail(const struct checkpoint_job *job, int rc)
 {
     const struct checkpoint_intent *intent = &job->intent;
     bool may_mend = checkpoint_may_mend(rc);
+    if (job->unchanged) {
+        return ng_fail(job->caller, rc,
+                       "the restore of checkpoint %.*s failed, and nothing was changed; the "
+                       "gateway's log says why",
+                       (int)intent->checkpoint.len, intent->checkpoint.data);
+    }
     return ng_fail(
         job->caller, rc,
         "the restore of checkpoint %.*s was interrupted; %s. What was there before it "
@@ -178,12 +186,27 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
                                : call->host->change_wait(call, &change, 1);
 }
 
+/* The checkpoint of the present says that it is kept, which did not come to be. */
+static void checkpoint_job_forget(const struct checkpoint_job *job, struct ng_call *call)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    if (NG_HAS(functions, checkpoint_delete) && functions->checkpoint_delete != NULL) {
+        (void)functions->checkpoint_delete(handle, call, job->intent.space,
+                                           job->intent.previous);
+    }
+}
+
 /* The record goes. With it, where a key names the call, it is written that it was done: a
  * repeat must not restore once more, over what was remembered since. */
 static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *call, int rc)
 {
     bool did = rc == NG_OK && job->intent.phase != CHECKPOINT_BEGUN;
     size_t count = 1;
+    job->unchanged = rc != NG_OK && job->aside && job->intent.phase == CHECKPOINT_JOURNAL;
+    if (job->unchanged) {
+        checkpoint_job_forget(job, call);
+    }
     job->intent.phase = CHECKPOINT_FINISHED;
     struct ng_change changes[2] = {checkpoint_intent_change(call, &job->intent)};
     if (did && job->intent.once.len > 0) {
@@ -203,9 +226,13 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
     int rc = checkpoint_job_load(job, call, &then, &now);
     /* The record must still be this run's: another gateway may have thought it dead. */
     rc = rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
-    rc = rc != NG_OK
-             ? rc
-             : functions->restore_over(handle, call, job->intent.space, then.text, now.text);
+    job->aside = rc == NG_OK && now.aside;
+    if (job->aside) {
+        rc = functions->restore_aside(handle, call, job->intent.space, job->intent.previous,
+                                      then.text);
+    } else if (rc == NG_OK) {
+        rc = functions->restore_over(handle, call, job->intent.space, then.text, now.text);
+    }
     return rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_ENTRIES);
 }
 
@@ -342,14 +369,21 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
 
 /* ---- the tool ---- */
 
-/* The present is kept before anything changes; until then a cancellation ends it. */
-static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_intent *intent)
+/* The present is kept before anything changes; until then a cancellation ends it. What is too
+ * large for a checkpoint is kept as it lies, by the step that puts the journal back; so is what
+ * one takes the place of that was kept so. */
+static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_intent *intent,
+                                   bool aside)
 {
     struct ng_str json = {NULL, 0};
     struct ng_str label =
         call->host->format(call, "before the restore of %.*s", (int)intent->checkpoint.len,
                            intent->checkpoint.data);
-    int rc = checkpoint_take(call, intent->space, label, &intent->previous, &json);
+    int rc = aside ? NG_ETOOLARGE
+                   : checkpoint_take(call, intent->space, label, &intent->previous, &json);
+    if ((rc == NG_ETOOLARGE || rc == NG_ETIMEOUT) && !call->host->cancelled(call)) {
+        rc = checkpoint_take_aside(call, intent->space, label, &intent->previous);
+    }
     if (rc == NG_OK && call->host->cancelled(call)) {
         rc = ng_fail(call, NG_ECANCELLED, "cancelled; nothing was changed");
     }
@@ -387,7 +421,8 @@ static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *
 /* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
  * same call has, and its answer is this one's. */
 static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
-                                    struct checkpoint_intent *intent, bool *ret_done)
+                                    struct checkpoint_intent *intent, bool aside,
+                                    bool *ret_done)
 {
     struct checkpoint_intent before = *intent;
     int rc = checkpoint_done_find(call, &before, ret_done);
@@ -395,7 +430,7 @@ static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call 
         return rc;
     }
     return *ret_done ? checkpoint_restore_told(self, call, &before)
-                     : checkpoint_restore_keep(call, intent);
+                     : checkpoint_restore_keep(call, intent, aside);
 }
 
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
@@ -428,7 +463,7 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         (void)checkpoint_recover_soon(notebook, call);
     }
     if (rc == NG_OK) {
-        rc = checkpoint_restore_begun(notebook, call, &intent, &done);
+        rc = checkpoint_restore_begun(notebook, call, &intent, view.aside, &done);
         rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
         if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);

@@ -6,7 +6,9 @@
     "\"checkpoint_id\":{\"type\":\"string\"},\"label\":{\"type\":\"string\"},"                 \
     "\"created_at\":{\"type\":\"string\"},\"created_by\":{\"type\":\"string\"},"               \
     "\"daily_entries\":{\"type\":\"integer\"},\"memories\":{\"type\":\"integer\"},"            \
-    "\"has_summary\":{\"type\":\"boolean\"},\"notebooks\":{\"type\":\"integer\"}"
+    "\"has_summary\":{\"type\":\"boolean\"},\"kept_aside\":{\"type\":\"boolean\","             \
+    "\"description\":\"The journal was too large to be part of it and is kept beside: it can " \
+    "be restored, and not compared\"},\"notebooks\":{\"type\":\"integer\"}"
 
 #define CHECKPOINT_ID                                                                          \
     "\"checkpoint_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,"                \
@@ -50,6 +52,14 @@ const char checkpoint_list_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoints\",\"total\"],\"properties\":{"
     "\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
     "{" CHECKPOINT_HEAD "}}},\"total\":{\"type\":\"integer\"}}}";
+
+const char checkpoint_delete_params[] =
+    "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"
+    "\"properties\":{" CHECKPOINT_ID "}}";
+
+const char checkpoint_delete_result[] =
+    "{\"type\":\"object\",\"required\":[\"status\",\"checkpoint_id\"],\"properties\":{"
+    "\"status\":{\"type\":\"string\"},\"checkpoint_id\":{\"type\":\"string\"}}}";
 
 const char checkpoint_diff_params[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_tools.c - checkpoint_snapshot and checkpoint_list, and checkpoints as resources.
- */
+/* checkpoint_tools.c - checkpoint_snapshot, checkpoint_list and checkpoint_delete, and
+ * checkpoints as resources. */
 #include "checkpoint.h"
 
 #include <string.h>
@@ -114,6 +114,36 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     memory_put_int(call, rows.writer, "total", rows.total);
     host->json_end(rows.writer);
     return rc;
+}
+
+/* ---- deleting ---- */
+
+int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct ng_host *host = call->host;
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str space = call->caller->space;
+    struct ng_str id = ng_arg_text(call, "checkpoint_id");
+    (void)self;
+    (void)args;
+    if (!NG_HAS(functions, checkpoint_delete) || functions->checkpoint_delete == NULL) {
+        return ng_fail(call, NG_EINVAL, "the journal in use keeps every checkpoint");
+    }
+    int rc = checkpoint_intent_needs(call, space, id);
+    rc = rc != NG_OK ? rc : functions->checkpoint_delete(handle, call, space, id);
+    if (rc == NG_ENOTFOUND) {
+        return checkpoint_not_found(call, space, id);
+    }
+    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (writer == NULL) {
+        return rc != NG_OK ? rc : memory_no_room(call);
+    }
+    host->json_object(writer);
+    memory_put(call, writer, "status", ng_str_of("deleted"));
+    memory_put(call, writer, "checkpoint_id", id);
+    host->json_end(writer);
+    return NG_OK;
 }
 
 /* ---- resources ---- */

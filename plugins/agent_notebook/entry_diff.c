@@ -6,6 +6,9 @@
 #include "diff.h"
 #include "entry.h"
 
+/* Bytes of the diff in one answer, where the caller names none. */
+#define DIFF_BYTES_DEFAULT ((int64_t)256 * 1024)
+
 /* The text of the diff: how large it becomes, then where it goes. */
 struct diff_text {
     char *data; /* NULL: only measure */
@@ -113,6 +116,39 @@ static int diff_text(struct ng_call *call, const struct diff *diff, const struct
     return NG_OK;
 }
 
+/* Before which character the byte `at` lies, so that none is cut in two. */
+static size_t diff_character(struct ng_str text, size_t at)
+{
+    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+        at--;
+    }
+    return at;
+}
+
+/* From *ret_from on what one answer takes of the diff: whole lines, if one fits; at least a
+ * character, so that who reads on gets to the end. */
+static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t *ret_from)
+{
+    uint64_t offset = (uint64_t)ng_arg_int(call, "offset", 0);
+    size_t most = (size_t)ng_arg_int(call, "max_bytes", DIFF_BYTES_DEFAULT);
+    size_t from = diff_character(whole, offset < whole.len ? (size_t)offset : whole.len);
+    size_t to = whole.len - from > most ? diff_character(whole, from + most) : whole.len;
+    size_t line = to;
+    while (to < whole.len && line > from && whole.data[line - 1] != '\n') {
+        line--;
+    }
+    to = line > from ? line : to;
+    if (to <= from && from < whole.len) { /* less than a character was asked for */
+        to = from + 1;
+        while (to < whole.len && diff_character(whole, to) != to) {
+            to++;
+        }
+    }
+    *ret_from = from;
+    struct ng_str part = {whole.data + from, to - from};
+    return part;
+}
+
 static int diff_reply(struct ng_call *call, const struct ng_key *key,
                       const struct ng_doc *const docs[2], const struct diff *diff)
 {
@@ -132,7 +168,14 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     entry_put(call, writer, "collection", key->collection);
     entry_put_int(call, writer, "from", versions[0]);
     entry_put_int(call, writer, "to", versions[1]);
-    entry_put(call, writer, "diff", text);
+    size_t at = 0;
+    struct ng_str part = diff_part(call, text, &at);
+    entry_put(call, writer, "diff", part);
+    host->json_name(writer, "truncated");
+    host->json_bool(writer, at + part.len < text.len);
+    if (at + part.len < text.len) {
+        entry_put_int(call, writer, "next_offset", at + part.len);
+    }
     entry_put_int(call, writer, "lines_added", diff->added);
     entry_put_int(call, writer, "lines_removed", diff->removed);
     diff_put_changed(call, writer, bodies[0], bodies[1], entry_collection(key->collection));

@@ -246,21 +246,22 @@ const char entry_diff_params[] = OBJECT
     "\"required\":[\"notebook_id\",\"collection\",\"from\"],\"properties\":{" ID "," WHERE ","
     "\"from\":{\"type\":\"integer\"," VERSION ",\"description\":\"The older version\"},"
     "\"to\":{\"type\":\"integer\"," VERSION ",\"description\":\"The newer version; without it "
-    "the newest\"}}}";
+    "the newest\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"Bytes of "
+    "the diff that are passed over: next_offset of the answer before, with the same `to`\"},"
+    "\"max_bytes\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":16777216,\"default\":"
+    "262144,\"description\":\"Most bytes of the diff in this answer, whole lines of it\"}}}";
 
-const char entry_diff_result[] = RESULT
-    "\"notebook_id\",\"collection\",\"from\",\"to\",\"diff\",\"lines_added\","
-    "\"lines_removed\",\"changed\"],\"properties\":{" STRING("notebook_id") "," STRING(
-        "collect"
-        "ion") "," INTEGER("from") "," INTEGER("to") "," STRING("diff") "," INTEGER("lines_"
-                                                                                    "added") "," INTEGER("li"
-                                                                                                         "ne"
-                                                                                                         "s_"
-                                                                                                         "re"
-                                                                                                         "mo"
-                                                                                                         "ve"
-                                                                                                         "d") ",\"changed\":{\"type\":\"array\","
-                                                                                                              "\"items\":{\"type\":\"string\"}}}}";
+const char entry_diff_result[] =
+    RESULT "\"notebook_id\",\"collection\",\"from\",\"to\",\"diff\",\"truncated\","
+           "\"lines_added\",\"lines_removed\",\"changed\"],\"properties\":{"
+           "\"notebook_id\":{\"type\":\"string\"},\"collection\":{\"type\":\"string\"},"
+           "\"from\":{\"type\":\"integer\"},\"to\":{\"type\":\"integer\"},"
+           "\"diff\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\","
+           "\"description\":\"There is more of it: go on at next_offset\"},"
+           "\"next_offset\":{\"type\":\"integer\"},\"lines_added\":{\"type\":\"integer\"},"
+           "\"lines_removed\":{\"type\":\"integer\"},"
+           "\"changed\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
 
 const char entry_restore_params[] = OBJECT
     "\"required\":[\"notebook_id\",\"collection\",\"version\"],\"properties\":{" ID "," WHERE

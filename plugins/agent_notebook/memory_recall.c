@@ -96,6 +96,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .date = ng_arg_text(call, "date"),
         .agent = memory_agent_name(ng_arg_text(call, "agent")),
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
+        .offset = (uint64_t)ng_arg_int(call, "offset", 0),
     };
     int64_t day_ms = 0;
     (void)self;

@@ -65,6 +65,8 @@ const char memory_timeline_params[] =
     "out\"},"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50,"
     "\"description\":\"The newest of the day\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"So many of "
+    "the newest are passed over: for the rest of a busy day\"},"
     "\"agent\":{\"type\":\"string\",\"description\":\"Only of this agent, as NAME or "
     "agent:NAME\"}}}";
 

@@ -12,6 +12,7 @@ extern const char memory_summary_params[], memory_summary_result[];
 extern const char memory_context_params[];
 extern const char checkpoint_snapshot_params[], checkpoint_snapshot_result[];
 extern const char checkpoint_list_params[], checkpoint_list_result[];
+extern const char checkpoint_delete_params[], checkpoint_delete_result[];
 extern const char checkpoint_diff_params[], checkpoint_diff_result[];
 extern const char checkpoint_restore_params[], checkpoint_restore_result[];
 
@@ -22,6 +23,7 @@ int memory_summary_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_context_get(void *self, struct ng_call *call, struct ng_str args);
 int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args);
 int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args);
+int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args);
 int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args);
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args);
 

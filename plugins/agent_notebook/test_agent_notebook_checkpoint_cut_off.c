@@ -4,6 +4,8 @@
 #include "test_agent_notebook_checkpoint_rig.h"
 
 #include "clock.h"
+#include "gateway.h"
+#include "journal.h"
 #include "store.h"
 
 /* Writes the record that a gateway leaves which dies in the middle. */
@@ -132,6 +134,40 @@ static void test_cut_off_entries(void **state)
     cut_off(*state, 3);
 }
 
+/* The present was to be kept as it lies. */
+static void test_cut_off_aside(void **state)
+{
+    struct bench *bench = *state;
+    const char *previous = "11111111-0000-4000-8000-000000000000";
+    void *handle = NULL;
+    const struct ng_journal *journal = journal_vtable(bench->harness.gateway->journal, &handle);
+    remember(bench, "before");
+    const char *first = snapshot(bench, "first");
+    remember(bench, "after");
+    struct call *call = harness_new_call(&bench->harness);
+    assert_int_equal(
+        journal->checkpoint_put(
+            handle, &call->pub, ng_str_of("shared"), ng_str_of(previous),
+            ng_str_of(form(bench,
+                           "{\"format\":\"notegate-checkpoint-1\",\"entries\":[],\"journal\":"
+                           "{\"format\":\"notegate-journal-kept-1\",\"id\":\"%s\"}}",
+                           previous))),
+        NG_OK);
+    call_unref(call);
+    leave_record(bench, record_json(bench, first, previous, 2, 1));
+    harness_reopen(&bench->harness);
+    wait_ready(bench);
+    assert_int_equal(memories(bench), 1);
+    /* Cut off behind that step: it is not done again. */
+    remember(bench, "since");
+    leave_record(bench, record_json(bench, first, previous, 2, 1));
+    harness_reopen(&bench->harness);
+    wait_ready(bench);
+    assert_int_equal(memories(bench), 2);
+    (void)ask(bench, "checkpoint_restore", form(bench, "{\"checkpoint_id\":\"%s\"}", previous));
+    assert_int_equal(memories(bench), 2);
+}
+
 /* Another gateway works on it: it is waited for, and taken over when its lease is out. */
 static void test_lease(void **state)
 {
@@ -202,6 +238,7 @@ static void test_cut_off_gone(void **state)
     cmocka_unit_test_setup_teardown(test_cut_off_begun, setup, teardown),                      \
         cmocka_unit_test_setup_teardown(test_cut_off_journal, setup, teardown),                \
         cmocka_unit_test_setup_teardown(test_cut_off_entries, setup, teardown),                \
+        cmocka_unit_test_setup_teardown(test_cut_off_aside, setup, teardown),                  \
         cmocka_unit_test_setup_teardown(test_cut_off_gone, setup, teardown),                   \
         cmocka_unit_test_setup_teardown(test_lease, setup, teardown),                          \
         cmocka_unit_test_setup_teardown(test_come_upon, setup, teardown)

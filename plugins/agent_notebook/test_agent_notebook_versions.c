@@ -49,6 +49,48 @@ static void test_versions(void **state)
                "VERSION_NOT_FOUND", 404);
 }
 
+/* A diff in parts: whole lines, or whole characters where not even a line fits. */
+static void diff_in_parts(void *state, const struct entry *page, int bytes, const char *want)
+{
+    char whole[512] = "";
+    char more[64];
+    size_t offset = 0;
+    for (bool on = true; on;) {
+        (void)snprintf(more, sizeof(more),
+                       ",\"from\":1,\"to\":2,\"offset\":%zu,\"max_bytes\":%d", offset, bytes);
+        struct answer diff = go(state, "notebook_diff", about(page, more));
+        const char *part = at(diff.text, "diff");
+        assert_true(strlen(part) > 0 && strlen(whole) + strlen(part) < sizeof(whole));
+        assert_true(strlen(part) <= (size_t)bytes || strlen(part) <= 4);
+        (void)strcat(whole, part);
+        on = strcmp(at(diff.text, "truncated"), "true") == 0;
+        assert_true(on == (strcmp(at(diff.text, "next_offset"), "none") != 0));
+        offset = strlen(whole);
+        answer_free(&diff);
+    }
+    assert_string_equal(whole, want);
+}
+
+static void test_diff_in_parts(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"one\\n\"");
+    char want[256];
+    update(*state, &page, ",\"append\":\"t\xc3\xbcrk\xe6\x97\xa5\xe6\x9c\xac\\nthree\\n\"");
+    (void)snprintf(want, sizeof(want),
+                   "--- pages/%s@1\n+++ pages/%s@2\n@@ -1 +1,3 @@\n one\n"
+                   "+t\xc3\xbcrk\xe6\x97\xa5\xe6\x9c\xac\n+three\n",
+                   page.id, page.id);
+    static const int sizes[] = {1, 2, 7, 40, 60, 10000};
+    for (size_t i = 0; i < NG_COUNT(sizes); i++) {
+        diff_in_parts(*state, &page, sizes[i], want);
+    }
+    struct answer diff =
+        go(*state, "notebook_diff", about(&page, ",\"from\":1,\"offset\":100000"));
+    assert_string_equal(at(diff.text, "diff"), "");
+    assert_string_equal(at(diff.text, "truncated"), "false");
+    answer_free(&diff);
+}
+
 static void test_restore(void **state)
 {
     struct entry page =
@@ -191,11 +233,9 @@ static void test_history_with_gaps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_versions),
-        WITH(test_restore),
-        WITH_SQLITE(test_delete_and_back),
-        WITH(test_history_is_light),
-        WITH(test_history_with_gaps),
+        WITH(test_versions),         WITH(test_diff_in_parts),
+        WITH(test_restore),          WITH_SQLITE(test_delete_and_back),
+        WITH(test_history_is_light), WITH(test_history_with_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

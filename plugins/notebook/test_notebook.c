@@ -268,7 +268,7 @@ static void test_invalid_input(void **state)
         "{\"mode\":\"Create\"}",
         "{\"mode\":1}",
         "{\"mode\":\"read\",\"name\":7}",
-        "{\"mode\":\"read\",\"name\":null}",
+        "{\"mode\":null,\"name\":\"a\"}",
         "{\"mode\":\"read\",\"readRange\":[1]}",
         "{\"mode\":\"read\",\"readRange\":[]}",
         "{\"mode\":\"read\",\"readRange\":[1,2,3]}",

@@ -216,8 +216,9 @@ static int check_free(const struct on_notebook *notebook, struct ng_call *call,
 {
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
-    int rc = on_index_begin(notebook, call, &db);
-    if (rc != NG_OK) {
+    *ret_file = path;
+    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook, call, &db);
+    if (rc != NG_OK || db == NULL) {
         return rc;
     }
     rc = on_index_file(notebook, call, db, path, &file);

@@ -200,8 +200,8 @@ static int daily_file(const struct on_notebook *notebook, struct ng_call *call,
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = on_index_begin(notebook, call, &db);
-    if (rc != NG_OK) {
+    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook, call, &db);
+    if (rc != NG_OK || db == NULL) {
         return rc;
     }
     rc = on_index_file(notebook, call, db, path, &file);

@@ -206,19 +206,21 @@ static int edit_note(struct on_notebook *notebook, struct ng_call *call)
     struct edit_job *job = ng_alloc(call, sizeof(*job));
     sqlite3 *db = NULL;
     int64_t id = 0;
-    struct ng_str file;
+    struct ng_str file = {NULL, 0};
     struct ng_str absolute;
+    struct ng_str path = ng_arg_text(call, "path");
+    struct on_stat stat;
     if (job == NULL) {
         return on_fail_memory(call);
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
-    rc = rc == NG_OK ? on_index_begin(notebook, call, &db) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    rc = rc == NG_OK ? on_index_find_now(notebook, call, path, &job->path, &file, &stat) : rc;
+    if (rc == NG_OK && file.data == NULL) {
+        rc = on_index_begin(notebook, call, &db);
+        rc = rc == NG_OK ? on_index_find(notebook, call, db, path, &id, &job->path, &file) : rc;
+        on_index_end(notebook, db);
     }
-    rc = on_index_find(notebook, call, db, ng_arg_text(call, "path"), &id, &job->path, &file);
-    on_index_end(notebook, db);
     rc = rc == NG_OK ? on_write_place(notebook, call, file, &absolute) : rc;
     if (rc != NG_OK) {
         return rc;

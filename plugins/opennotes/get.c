@@ -348,7 +348,14 @@ static int find_row(const struct on_notebook *notebook, struct ng_call *call,
     sqlite3 *db = NULL;
     sqlite3_stmt *row = NULL;
     int64_t id = 0;
-    int rc = on_index_begin(notebook, call, &db);
+    struct on_stat stat;
+    int rc = on_index_find_now(notebook, call, want->path, &found->path, ret_file, &stat);
+    if (rc == NG_OK && ret_file->data != NULL) {
+        found->created_ms = on_index_created_ms(&stat);
+        found->modified_ms = stat.mtime_ns / 1000000;
+        return NG_OK;
+    }
+    rc = rc == NG_OK ? on_index_begin(notebook, call, &db) : rc;
     if (rc == NG_OK) {
         rc = on_index_find(notebook, call, db, want->path, &id, &found->path, ret_file);
     }

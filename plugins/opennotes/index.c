@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index.c - the open indexes, who brings one up to date for whom, and the connections that are
- * lent. */
+/* index.c - the open indexes, and the connections that are lent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,15 +16,7 @@
 #define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
 #define BUSY_MS 10000
 #define CANCEL_OPS                                                                             \
-    20000           /* of SQLite's machine, between looks at whether the call was cancelled */
-#define WAIT_MS 100 /* between looks at whether the caller still waits */
-
-struct on_indexes {
-    pthread_mutex_t lock;
-    struct on_index *first;
-    uint64_t clock;
-    char *folder;
-};
+    20000 /* of SQLite's machine, between looks at whether the call was cancelled */
 
 /* ---- the open ones ---- */
 
@@ -235,6 +226,8 @@ int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *
     (void)pthread_mutex_lock(&indexes->lock);
     index = find_open(indexes, path, &found); /* somebody was quicker */
     if (index == NULL) {
+        made->owner = indexes;
+        made->serial = ++indexes->clock;
         made->refs = 1;
         made->used = ++indexes->clock;
         made->next = indexes->first;
@@ -257,52 +250,11 @@ void on_index_close(struct on_indexes *indexes, struct on_index *index)
     }
 }
 
-/* ---- bringing one up to date ---- */
-
-static void wait_a_little(struct on_index *index)
+void on_index_hold(struct on_index *index)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WAIT_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&index->changed, &index->lock, &until);
-}
-
-/* A refresh serves all calls that came before it began; who comes later waits for the next. */
-static int be_fresh(struct on_index *index, struct ng_call *call)
-{
-    int rc = NG_OK;
-    (void)pthread_mutex_lock(&index->lock);
-    uint64_t mine = ++index->arrivals;
-    while (rc == NG_OK && index->covered < mine) {
-        if (index->refreshing) {
-            wait_a_little(index);
-            if (index->covered < mine && index->refreshing && call->host->cancelled(call)) {
-                rc = ng_fail(call, NG_ECANCELLED,
-                             "The call was cancelled while the notes were indexed.");
-            }
-            continue;
-        }
-        uint64_t cover = index->arrivals;
-        index->refreshing = true;
-        if (index->damaged) {
-            index->writer.damaged = true;
-            index->damaged = false;
-        }
-        (void)pthread_mutex_unlock(&index->lock);
-        rc = on_refresh(index, call);
-        (void)pthread_mutex_lock(&index->lock);
-        index->refreshing = false;
-        if (rc == NG_OK) {
-            index->covered = cover;
-        }
-        (void)pthread_cond_broadcast(&index->changed);
-    }
-    (void)pthread_mutex_unlock(&index->lock);
-    return rc;
+    (void)pthread_mutex_lock(&index->owner->lock);
+    index->refs++;
+    (void)pthread_mutex_unlock(&index->owner->lock);
 }
 
 /* ---- lending ---- */
@@ -399,7 +351,7 @@ static int is_cancelled(void *user)
 static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **ret_db,
                       bool *ret_damaged)
 {
-    int rc = be_fresh(index, call);
+    int rc = on_wait_fresh(index, call);
     struct on_reader *reader = rc == NG_OK ? take_reader(index) : NULL;
     *ret_damaged = false;
     if (rc == NG_OK && reader == NULL) {

@@ -33,6 +33,10 @@
 #include <sqlite3.h>
 
 #include "notebook.h"
+#include "tree.h"
+
+/* Of one note, what is read for the index; the rest of a larger file is not searched. */
+#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 
 /*
  * Makes the index true to the files as they are now and lends a read-only connection inside a
@@ -56,6 +60,15 @@ int on_index_root(const struct on_notebook *notebook);
 int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
                   struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
                   struct ng_str *ret_file);
+/* The same without the index, where the file alone tells: of a path in ASCII with no links on
+ * its way. *ret_file is {NULL, 0} where the index has to tell. */
+int on_index_find_now(const struct on_notebook *notebook, struct ng_call *call,
+                      struct ng_str given, struct ng_str *ret_path, struct ng_str *ret_file,
+                      struct on_stat *ret_stat);
+/* When a note was made where its front matter does not say so. */
+int64_t on_index_created_ms(const struct on_stat *stat);
+/* A name in ASCII has one form in Unicode: no other note has it. */
+bool on_index_is_plain(struct ng_str path);
 /* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
  * none. */
 int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,

@@ -206,6 +206,82 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
     return found == SQLITE_ROW ? rc : on_index_fail(notebook, call, db);
 }
 
+bool on_index_is_plain(struct ng_str path)
+{
+    for (size_t i = 0; i < path.len; i++) {
+        if ((unsigned char)path.data[i] >= 0x80) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t on_index_created_ms(const struct on_stat *stat)
+{
+    int64_t birth = stat->birth_ns / 1000000;
+    int64_t mtime = stat->mtime_ns / 1000000;
+    return birth > 0 && birth < mtime ? birth : mtime;
+}
+
+/* No part of it is left out of notebooks by its name. */
+static bool is_shown(struct ng_str path)
+{
+    bool begins = true;
+    for (size_t i = 0; i < path.len; i++) {
+        if (begins && path.data[i] == '.') {
+            return false;
+        }
+        begins = path.data[i] == '/';
+    }
+    return on_tree_is_note(path);
+}
+
+/* Is the open file where its path says, with no link on the way? */
+static bool is_in_place(const struct on_index *index, int fd, struct ng_str path)
+{
+    char *real = on_tree_path_of(fd);
+    size_t len = strlen(index->path);
+    bool is = real != NULL && strncmp(real, index->path, len) == 0 && real[len] == '/' &&
+              on_is(path, real + len + 1);
+    free(real);
+    return is;
+}
+
+/* Nothing of the notes is known yet. */
+static bool is_unmade(struct on_index *index)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    bool unmade = index->covered == 0;
+    (void)pthread_mutex_unlock(&index->lock);
+    return unmade;
+}
+
+int on_index_find_now(const struct on_notebook *notebook, struct ng_call *call,
+                      struct ng_str given, struct ng_str *ret_path, struct ng_str *ret_file,
+                      struct on_stat *ret_stat)
+{
+    struct on_index *index = notebook->index;
+    bool loose = false;
+    *ret_file = on_str(NULL, 0);
+    int rc = on_index_path(call, given, ret_path);
+    if (rc != NG_OK || !on_index_is_plain(*ret_path) || !is_shown(*ret_path)) {
+        return rc;
+    }
+    int fd = on_tree_open(index->root_fd, ret_path->data, O_PATH);
+    if (fd == -ENOENT && is_unmade(index)) {
+        return fail_path(call, ON_ENOTE, "Note not found: ", *ret_path, "");
+    }
+    if (fd < 0) {
+        return NG_OK;
+    }
+    if (on_tree_stat_of(fd, ret_stat, &loose) == NG_OK && is_in_place(index, fd, *ret_path) &&
+        !on_index_is_closed(index, call, *ret_path, fd)) {
+        *ret_file = *ret_path;
+    }
+    (void)close(fd);
+    return NG_OK;
+}
+
 /* One trigram as a string of the query language. */
 static void add_gram(struct on_buf *query, struct ng_str gram)
 {

@@ -14,12 +14,12 @@
 struct work {
     struct on_index *index;
     struct ng_call *call;
-    struct on_paths changed; /* files to read */
-    int64_t *dropped;        /* rows of files that went */
-    size_t dropped_count, dropped_cap;
+    struct on_changes changes;
     bool batch; /* a transaction is open */
     size_t batch_notes, batch_bytes;
     int rc;
+    int64_t began_ms; /* time that the call had */
+    size_t before;    /* notes that were true already */
 };
 
 /* ---- lists of paths ---- */
@@ -72,24 +72,10 @@ static void sort_paths(struct on_paths *paths)
     paths->count = count;
 }
 
-static int drop_later(struct work *work, int64_t id)
-{
-    if (work->dropped_count == work->dropped_cap) {
-        size_t cap = work->dropped_cap > 0 ? work->dropped_cap * 2 : 64;
-        int64_t *dropped = realloc(work->dropped, cap * sizeof(*dropped));
-        if (dropped == NULL) {
-            return on_fail_memory(work->call);
-        }
-        work->dropped = dropped;
-        work->dropped_cap = cap;
-    }
-    work->dropped[work->dropped_count++] = id;
-    return NG_OK;
-}
-
 static int change_later(struct work *work, struct ng_str file)
 {
-    return on_paths_add(&work->changed, file) == NG_OK ? NG_OK : on_fail_memory(work->call);
+    return on_paths_add(&work->changes.changed, file) == NG_OK ? NG_OK
+                                                               : on_fail_memory(work->call);
 }
 
 /* ---- what changed, by walking ---- */
@@ -111,6 +97,7 @@ static void walk_folder(void *user, int fd, struct ng_str path)
 static bool walk_stop(void *user)
 {
     struct work *work = user;
+    on_wait_tick(work->index, work->call, 0, 0);
     return work->call->host->cancelled(work->call);
 }
 
@@ -135,13 +122,22 @@ static int compare_all(struct work *work, const struct on_tree *tree, sqlite3_st
             on_write_known(rows, &known);
             row = sqlite3_step(rows);
         }
+        const struct on_tree_file *file = order < 0 ? NULL : &tree->files[at++];
         if (order < 0) {
-            rc = drop_later(work, known.id);
+            rc = on_changes_gone(&work->changes, &known);
+        } else if (order > 0) {
+            rc = on_changes_new(&work->changes, file->file, &file->stat);
+        } else if (is_same(&known, &file->stat)) {
+            work->before++;
         } else {
-            const struct on_tree_file *file = &tree->files[at++];
-            rc = order > 0 || !is_same(&known, &file->stat) ? change_later(work, file->file)
-                                                            : NG_OK;
+            rc = on_paths_add(&work->changes.changed, file->file);
         }
+    }
+    if (rc == NG_OK) {
+        rc = on_changes_match(&work->changes);
+    }
+    if (rc != NG_OK) {
+        return on_fail_memory(work->call);
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
         rc = on_schema_fail(work->index, work->call, "read");
@@ -210,10 +206,10 @@ static int find_all(struct work *work)
 static int told_file(void *user, struct ng_str path)
 {
     struct work *work = user;
-    if (work->changed.count >= ON_INDEX_DIRTY_MAX) {
+    if (work->changes.changed.count >= ON_INDEX_DIRTY_MAX) {
         return 1;
     }
-    return on_paths_add(&work->changed, path) == NG_OK ? 0 : 1;
+    return on_paths_add(&work->changes.changed, path) == NG_OK ? 0 : 1;
 }
 
 static int find_loose(struct work *work)
@@ -256,7 +252,7 @@ static int find_changes(struct work *work)
     /* Drained also where all is looked at: what the walk sees need not be told again. */
     enum on_watch_news news = on_watch_drain(&index->watch, index->root_fd, told_file, work);
     if (index->scan || news == ON_WATCH_ALL || index->loose.count > ON_INDEX_LOOSE_MAX) {
-        on_paths_done(&work->changed);
+        on_changes_done(&work->changes);
         index->scan = true;
         int rc = find_all(work);
         tell_watch(index, work->call);
@@ -309,38 +305,61 @@ static void drop_batch(struct work *work)
     work->batch = false;
 }
 
-static int check_cancelled(struct work *work)
+/* Of what it began, something is done: else a call of little time would never come to an end.
+ */
+static int check_over(struct work *work, size_t done)
 {
-    if (!work->call->host->cancelled(work->call)) {
+    bool cancelled = work->call->host->cancelled(work->call);
+    if (!cancelled && (done == 0 || !on_wait_is_over(work->call, work->began_ms))) {
         return NG_OK;
     }
     int rc = end_batch(work); /* what is done need not be done again */
     return rc != NG_OK ? rc
-                       : ng_fail(work->call, NG_ECANCELLED,
-                                 "The call was cancelled while notes were indexed.");
+                       : ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
+                                 "The call's time was up while notes were indexed.");
+}
+
+static size_t count_of(const struct work *work)
+{
+    return work->changes.changed.count + work->changes.move_count;
 }
 
 static void show_progress(struct work *work, size_t done)
 {
     const struct ng_host *host = work->call->host;
-    size_t total = work->changed.count;
+    size_t total = count_of(work);
     if (total >= PROGRESS_NOTES && (done % PROGRESS_NOTES == 0 || done == total)) {
         host->progress(work->call, (double)done, (double)total,
                        host->format(work->call, "Indexing notes: %zu of %zu", done, total));
     }
 }
 
+/* The number `at` of what moved, then of what changed. */
+static int apply_one(struct work *work, size_t at, struct on_arena *arena)
+{
+    const struct on_changes *changes = &work->changes;
+    if (at < changes->move_count) {
+        const struct on_move *move = &changes->moves[at];
+        return on_write_move(work->index, work->call, move->id, move->file, arena,
+                             &work->batch_bytes);
+    }
+    return on_write_note(work->index, work->call,
+                         changes->changed.items[at - changes->move_count], arena,
+                         &work->batch_bytes);
+}
+
 static int apply_changes(struct work *work, struct on_arena *arena)
 {
+    size_t total = count_of(work);
     int rc = NG_OK;
-    for (size_t i = 0; i < work->changed.count && rc == NG_OK; i++) {
-        rc = check_cancelled(work);
+    for (size_t i = 0; i < total && rc == NG_OK; i++) {
+        on_wait_tick(work->index, work->call, work->before + i, work->before + total);
+        rc = check_over(work, i);
         if (rc == NG_OK) {
             rc = begin_batch(work);
         }
         if (rc == NG_OK) {
-            rc = on_write_note(work->index, work->call, work->changed.items[i], arena,
-                               &work->batch_bytes);
+            rc = apply_one(work, i, arena);
             on_arena_reset(arena);
         }
         work->batch_notes++;
@@ -359,10 +378,10 @@ static int apply(struct work *work)
 {
     struct on_arena arena;
     int rc = NG_OK;
-    for (size_t i = 0; i < work->dropped_count && rc == NG_OK; i++) {
+    for (size_t i = 0; i < work->changes.gone_count && rc == NG_OK; i++) {
         rc = begin_batch(work);
         if (rc == NG_OK) {
-            rc = on_write_drop(work->index, work->call, work->dropped[i]);
+            rc = on_write_drop(work->index, work->call, work->changes.gone[i].id);
         }
     }
     on_arena_init(&arena, NOTE_ARENA_MAX);
@@ -398,28 +417,38 @@ static int ready_file(struct on_index *index, struct ng_call *call)
     return rc;
 }
 
+/* What is left of the old index would cost more to change than to make anew. */
+static void begin_anew(struct on_index *index)
+{
+    on_schema_close(&index->writer);
+    on_schema_remove(index);
+}
+
 int on_refresh(struct on_index *index, struct ng_call *call)
 {
+    int64_t began_ms = call->host->remaining_ms(call);
+    bool anew = false;
     int rc = NG_OK;
-    /* A second time where the first finds the file damaged. */
-    for (int try = 0; try < 2; try++) {
-        struct work work = {.index = index, .call = call};
+    /* Again where the file is found damaged, and where it is made anew. */
+    for (int try = 0; try < 3; try++) {
+        struct work work = {.index = index, .call = call, .began_ms = began_ms};
         rc = ready_file(index, call);
         if (rc == NG_OK) {
             rc = find_changes(&work);
         }
-        if (rc == NG_OK) {
-            sort_paths(&work.changed);
+        bool again =
+            rc == NG_OK && !anew &&
+            on_changes_are_most(index, call, &work.changes, work.before + count_of(&work));
+        if (again) {
+            begin_anew(index);
+            anew = true;
+        } else if (rc == NG_OK) {
+            sort_paths(&work.changes.changed);
             rc = apply(&work);
         }
-        on_paths_done(&work.changed);
-        free(work.dropped);
-        if (rc == NG_OK) {
-            index->scan = index->watch.fd < 0;
-        } else {
-            index->scan = true;
-        }
-        if (rc == NG_OK || !index->writer.damaged) {
+        on_changes_done(&work.changes);
+        index->scan = rc != NG_OK || again || index->watch.fd < 0;
+        if (!again && (rc == NG_OK || !index->writer.damaged)) {
             break;
         }
     }

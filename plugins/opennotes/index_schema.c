@@ -90,7 +90,13 @@ static const char *const statement_sql[ON_STATEMENTS] = {
         " WHERE path=?2 AND file IS NULL",
     [ON_FIND_PATH] = "SELECT id FROM notes WHERE path=?1",
     [ON_TOUCH_NOTE] = "UPDATE notes SET size=?2,mtime_ns=?3,ctime_ns=?4,inode=?5,device=?6,"
-                      "checked_ns=?7 WHERE id=?1",
+                      "checked_ns=?7,created=?8,modified=?9 WHERE id=?1",
+    [ON_MOVE_AWAY] = "UPDATE notes SET path=char(1)||id WHERE id=?1",
+    [ON_MOVE_NOTE] = "UPDATE notes SET path=?2,file=?3,path_fold=?4 WHERE id=?1",
+    [ON_FIND_ROW] = "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
+                    "ifnull(title,'') FROM notes WHERE id=?1",
+    [ON_FIND_LINKS] = "SELECT rowid,kind,target FROM links WHERE note=?1 AND kind<>'auto'",
+    [ON_MOVE_LINK] = "UPDATE links SET key=?2 WHERE rowid=?1 AND key IS NOT ?2",
 };
 
 int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,

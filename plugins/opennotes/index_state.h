@@ -9,8 +9,6 @@
 #include "tree.h"
 #include "tree_watch.h"
 
-/* Of one note, what is read for the index; the rest of a larger file is not searched. */
-#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 /* Rows of one note in each of the tables fields, headings, links. */
 #define ON_INDEX_ROWS_MAX 20000
 #define ON_INDEX_READERS_MAX 8 /* idle connections kept */
@@ -52,6 +50,11 @@ enum on_statement {
     ON_FIND_FILE,
     ON_FIND_PATH,
     ON_TOUCH_NOTE,
+    ON_MOVE_AWAY,
+    ON_MOVE_NOTE,
+    ON_FIND_ROW,
+    ON_FIND_LINKS,
+    ON_MOVE_LINK,
     ON_STATEMENTS
 };
 
@@ -78,22 +81,35 @@ struct on_paths {
     size_t count, cap;
 };
 
+struct on_indexes {
+    pthread_mutex_t lock;
+    struct on_index *first;
+    uint64_t clock;
+    char *folder;
+    struct on_wait *calls; /* that may wait for an index */
+};
+
 /* The index of one folder, shared by all who use it. */
 struct on_index {
     struct on_index *next; /* in the list of struct on_indexes */
-    unsigned refs;         /* under the lock of the list */
-    uint64_t used;         /* when last, by the list's clock */
-    char *path;            /* of the folder of notes */
-    char *file;            /* of the SQLite file */
+    struct on_indexes *owner;
+    uint64_t serial; /* no two have the same */
+    unsigned refs;   /* under the lock of the list */
+    uint64_t used;   /* when last, by the list's clock */
+    char *path;      /* of the folder of notes */
+    char *file;      /* of the SQLite file */
     int root_fd;
     int64_t inode, device; /* of the folder */
 
     pthread_mutex_t lock; /* of what follows; never held across I/O */
     pthread_cond_t changed;
     bool refreshing;
-    uint64_t arrivals; /* calls that came */
-    uint64_t covered;  /* calls whose refresh is done */
-    bool damaged;      /* a reader found it so */
+    uint64_t arrivals;       /* calls that came */
+    uint64_t covered;        /* calls whose refresh is done */
+    struct on_wait *waiting; /* calls that gave their workers back */
+    size_t done, total;      /* notes of the present refresh */
+    int64_t ticked_ns;       /* when those who wait were looked at */
+    bool damaged;            /* a reader found it so */
     struct on_reader *idle, *lent;
     size_t idle_count;
     uint64_t generation; /* of the file: connections to an older one are not lent again */
@@ -134,6 +150,20 @@ int on_paths_add(struct on_paths *paths, struct ng_str path);
 
 /* The file is a new one: connections to the former are given up. */
 void on_index_renewed(struct on_index *index);
+/* One more user; given back by on_index_close(). */
+void on_index_hold(struct on_index *index);
+
+/* ---- index_wait.c */
+
+/* Makes the index true, or has another call that is at it do so. ON_WAITS: return it from the
+ * tool, which runs again when that is done. */
+int on_wait_fresh(struct on_index *index, struct ng_call *call);
+/* From the refresh: how far it is, for those who wait. Those whose time is up are answered. */
+void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total);
+/* Goes on with the refresh when the call is over. */
+int on_wait_background(struct on_index *index, struct ng_call *call);
+/* Must this call's refresh end, so that what waits for its answer gets one in time? */
+bool on_wait_is_over(struct ng_call *call, int64_t began_ms);
 
 /* ---- index_write.c: one note in a transaction */
 
@@ -149,12 +179,55 @@ struct on_known {
  * read. file: as on disk, with a NUL behind it. */
 int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct on_arena *arena, size_t *bytes);
+/* The row of a file that went is that of this one, if the bytes are the same. */
+int on_write_move(struct on_index *index, struct ng_call *call, int64_t id, struct ng_str file,
+                  struct on_arena *arena, size_t *bytes);
+/* Are the file's bytes others than those in the index? */
+bool on_write_differs(struct on_index *index, struct ng_call *call, struct ng_str file);
 int on_write_drop(struct on_index *index, struct ng_call *call, int64_t id);
 int on_write_find(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct on_known *ret);
 /* From a row of id, size, mtime_ns, ctime_ns, inode, device, checked_ns, revision. */
 void on_write_known(sqlite3_stmt *statement, struct on_known *ret);
 int64_t on_write_now_ns(void);
+
+/* ---- index_changes.c: what is to be done */
+
+struct on_gone {
+    int64_t id; /* its row */
+    struct on_stat stat;
+};
+
+struct on_new {
+    size_t at; /* in `changed` */
+    struct on_stat stat;
+};
+
+struct on_move {
+    int64_t id;
+    struct ng_str file;
+};
+
+/* All in the memory of their owner. */
+struct on_changes {
+    struct on_paths changed; /* files to read */
+    struct on_gone *gone;    /* rows of files that went */
+    size_t gone_count, gone_cap;
+    struct on_new *fresh; /* files without a row */
+    size_t fresh_count, fresh_cap;
+    struct on_move *moves; /* files that were under another path */
+    size_t move_count;
+};
+
+int on_changes_gone(struct on_changes *changes, const struct on_known *known);
+int on_changes_new(struct on_changes *changes, struct ng_str file, const struct on_stat *stat);
+/* Pairs what went with what came: the same file under another name. */
+int on_changes_match(struct on_changes *changes);
+void on_changes_done(struct on_changes *changes);
+/* Are the bytes of so many notes others that making the file anew costs less? A few are read.
+ */
+bool on_changes_are_most(struct on_index *index, struct ng_call *call,
+                         const struct on_changes *changes, size_t files);
 
 /* ---- index_link.c */
 

@@ -197,14 +197,22 @@ static struct ng_str without_nul(struct on_arena *arena, struct ng_str text)
     return on_str(copy, copy != NULL ? text.len : 0);
 }
 
+/* When it was made and changed: into two columns. */
+static void bind_times(sqlite3_stmt *statement, int column, const struct source *source,
+                       const struct on_note *note)
+{
+    int64_t mtime = source->stat.mtime_ns / 1000000;
+    int64_t created = on_index_created_ms(&source->stat);
+    (void)sqlite3_bind_int64(statement, column, note->has_created ? note->created_ms : created);
+    (void)sqlite3_bind_int64(statement, column + 1,
+                             note->has_modified ? note->modified_ms : mtime);
+}
+
 static int put_note(struct on_row_source *to, const struct source *source,
                     const struct on_note *note)
 {
     sqlite3_stmt *statement = statement_of(to->index, ON_PUT_NOTE);
     const struct on_stat *stat = &source->stat;
-    int64_t mtime = stat->mtime_ns / 1000000;
-    int64_t birth = stat->birth_ns / 1000000;
-    int64_t created = birth > 0 && birth < mtime ? birth : mtime;
     struct ng_str error = note->front_error;
     struct on_buf front;
     on_buf_init(&front, (size_t)ON_FRONT_EXPANDED_MAX * 8);
@@ -223,8 +231,7 @@ static int put_note(struct on_row_source *to, const struct source *source,
     bind(statement, 5, to->title_fold);
     struct ng_str path_fold = on_fold(to->arena, to->path);
     bind(statement, 6, path_fold);
-    (void)sqlite3_bind_int64(statement, 7, note->has_created ? note->created_ms : created);
-    (void)sqlite3_bind_int64(statement, 8, note->has_modified ? note->modified_ms : mtime);
+    bind_times(statement, 7, source, note);
     (void)sqlite3_bind_int64(statement, 9, stat->size);
     (void)sqlite3_bind_int64(statement, 10, (int64_t)note->words);
     bind(statement, 11,
@@ -327,7 +334,7 @@ static int store(struct on_index *index, struct ng_call *call, struct on_arena *
 
 /* The bytes are the known ones: only times and inode are taken over. */
 static int touch(struct on_index *index, struct ng_call *call, int64_t id,
-                 const struct source *source)
+                 const struct source *source, const struct on_note *note)
 {
     sqlite3_stmt *statement = statement_of(index, ON_TOUCH_NOTE);
     (void)sqlite3_bind_int64(statement, 1, id);
@@ -337,7 +344,31 @@ static int touch(struct on_index *index, struct ng_call *call, int64_t id,
     (void)sqlite3_bind_int64(statement, 5, source->stat.inode);
     (void)sqlite3_bind_int64(statement, 6, source->stat.device);
     (void)sqlite3_bind_int64(statement, 7, source->checked_ns);
+    bind_times(statement, 8, source, note);
     return step(index, call, ON_TOUCH_NOTE);
+}
+
+static bool is_known(const struct on_known *known, const struct source *source)
+{
+    return known->id > 0 && source->revision[0] != '\0' &&
+           strcmp(known->revision, source->revision) == 0;
+}
+
+static void drop_source(struct source *source, size_t *bytes)
+{
+    *bytes += source->bytes.len;
+    free((void *)(uintptr_t)source->bytes.data);
+}
+
+/* Of an index with the same bytes: not parsed but for what its times may come from. */
+static int touch_known(struct on_index *index, struct ng_call *call, struct on_arena *arena,
+                       const struct on_known *known, const struct source *source)
+{
+    struct on_note note;
+    if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
+        return on_fail_memory(call);
+    }
+    return touch(index, call, known->id, source, &note);
 }
 
 int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str file,
@@ -353,17 +384,127 @@ int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str fi
     if (rc == NG_ENOTFOUND) {
         return known.id > 0 ? on_write_drop(index, call, known.id) : NG_OK;
     }
-    if (rc == NG_OK && known.id > 0 && source.revision[0] != '\0' &&
-        strcmp(known.revision, source.revision) == 0 &&
-        known.stat.mtime_ns == source.stat.mtime_ns && known.stat.inode == source.stat.inode) {
-        rc = touch(index, call, known.id, &source);
+    if (rc == NG_OK && is_known(&known, &source)) {
+        rc = touch_known(index, call, arena, &known, &source);
     } else if (rc == NG_OK) {
         rc = known.id > 0 ? on_write_drop(index, call, known.id) : NG_OK;
         if (rc == NG_OK) {
             rc = store(index, call, arena, &source);
         }
     }
-    *bytes += source.bytes.len;
-    free((void *)(uintptr_t)source.bytes.data);
+    drop_source(&source, bytes);
+    return rc;
+}
+
+bool on_write_differs(struct on_index *index, struct ng_call *call, struct ng_str file)
+{
+    struct source source = {.file = file};
+    struct on_known known;
+    size_t bytes = 0;
+    if (on_write_find(index, call, file, &known) != NG_OK || known.id == 0 ||
+        read_source(index, call, &source) != NG_OK) {
+        return false;
+    }
+    bool differs = !is_known(&known, &source);
+    drop_source(&source, &bytes);
+    return differs;
+}
+
+/* ---- under another path ---- */
+
+/* What its links mean depends on where it is. */
+static int move_links(const struct on_row_source *to)
+{
+    sqlite3_stmt *rows = statement_of(to->index, ON_FIND_LINKS);
+    int rc = NG_OK;
+    int row = SQLITE_DONE;
+    (void)sqlite3_bind_int64(rows, 1, to->id);
+    while (rc == NG_OK && (row = sqlite3_step(rows)) == SQLITE_ROW) {
+        sqlite3_stmt *update = statement_of(to->index, ON_MOVE_LINK);
+        bool wiki = on_is(on_column(rows, 1), "wiki");
+        struct ng_str target = on_arena_copy(to->arena, on_column(rows, 2));
+        (void)sqlite3_bind_int64(update, 1, sqlite3_column_int64(rows, 0));
+        bind(update, 2, on_link_key(to->arena, to->path, wiki, target));
+        rc = step(to->index, to->call, ON_MOVE_LINK);
+    }
+    if (rc == NG_OK && row != SQLITE_DONE) {
+        rc = on_schema_fail(to->index, to->call, "read");
+    }
+    (void)sqlite3_reset(rows);
+    (void)sqlite3_clear_bindings(rows);
+    return rc;
+}
+
+static int move_row(const struct on_row_source *to, const struct source *source,
+                    const struct on_note *note)
+{
+    sqlite3_stmt *statement = statement_of(to->index, ON_MOVE_NOTE);
+    struct ng_str path_fold = on_fold(to->arena, to->path);
+    if (path_fold.data == NULL) {
+        return on_fail_memory(to->call);
+    }
+    (void)sqlite3_bind_int64(statement, 1, to->id);
+    bind(statement, 2, to->path);
+    if (!on_equal(to->path, source->file)) {
+        (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
+                                  SQLITE_STATIC);
+    }
+    bind(statement, 4, path_fold);
+    int rc = step(to->index, to->call, ON_MOVE_NOTE);
+    if (rc == NG_OK) {
+        (void)sqlite3_bind_int64(statement_of(to->index, ON_DROP_NAMES), 1, to->id);
+        rc = step(to->index, to->call, ON_DROP_NAMES);
+    }
+    rc = rc == NG_OK ? on_rows_names(to, note) : rc;
+    rc = rc == NG_OK ? move_links(to) : rc;
+    return rc == NG_OK ? touch(to->index, to->call, to->id, source, note) : rc;
+}
+
+/* The searched title is the file's name where front matter has none: then a new name is a new
+ * note. *ret_moved: all is done. */
+static int move(struct on_index *index, struct ng_call *call, struct on_arena *arena,
+                const struct on_known *known, const struct source *source, struct ng_str title,
+                bool *ret_moved)
+{
+    struct on_row_source to = {.index = index, .call = call, .arena = arena, .id = known->id};
+    struct on_note note;
+    if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
+        return on_fail_memory(call);
+    }
+    note.title = without_nul(arena, note.title);
+    (void)sqlite3_bind_int64(statement_of(index, ON_MOVE_AWAY), 1, known->id);
+    int rc = step(index, call, ON_MOVE_AWAY);
+    rc = rc == NG_OK ? free_path(&to, source->file, &to.path) : rc;
+    *ret_moved =
+        rc == NG_OK && on_equal(without_nul(arena, on_note_title(&note, to.path)), title);
+    return *ret_moved ? move_row(&to, source, &note) : rc;
+}
+
+int on_write_move(struct on_index *index, struct ng_call *call, int64_t id, struct ng_str file,
+                  struct on_arena *arena, size_t *bytes)
+{
+    struct source source = {.file = file};
+    struct on_known known = {.id = 0};
+    sqlite3_stmt *row = statement_of(index, ON_FIND_ROW);
+    struct ng_str title = on_str("", 0);
+    bool moved = false;
+    (void)sqlite3_bind_int64(row, 1, id);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        on_write_known(row, &known);
+        title = on_arena_copy(arena, on_column(row, 8));
+    }
+    (void)sqlite3_reset(row);
+    int rc = read_source(index, call, &source);
+    if (rc == NG_ENOTFOUND) {
+        return on_write_drop(index, call, id);
+    }
+    if (rc == NG_OK && is_known(&known, &source)) {
+        rc = move(index, call, arena, &known, &source, title, &moved);
+    }
+    if (rc == NG_OK && !moved) {
+        rc = on_write_drop(index, call, id);
+        rc = rc == NG_OK ? store(index, call, arena, &source) : rc;
+    }
+    drop_source(&source, bytes);
     return rc;
 }

@@ -15,4 +15,14 @@
     "'suffix' THEN 1"                                                                          \
     " WHEN 'title' THEN 2 ELSE 3 END, length(m.path), m.path LIMIT 1)"
 
+/*
+ * For views over all links: the target of each key once. It depends on the key and on being a
+ * wiki link alone, and many links have the same. Join `resolved r` ON ON_IS_RESOLVED.
+ */
+#define ON_RESOLVED                                                                            \
+    "WITH resolved AS MATERIALIZED (SELECT l.key AS key, l.kind AS kind, " ON_LINK_TARGET(     \
+        "m.id") " AS id FROM (SELECT DISTINCT key, iif(kind = 'wiki', 'wiki', 'path') AS "     \
+                "kind FROM links WHERE key IS NOT NULL) l) "
+#define ON_IS_RESOLVED "r.key = l.key AND r.kind = iif(l.kind = 'wiki', 'wiki', 'path')"
+
 #endif

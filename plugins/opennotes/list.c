@@ -119,6 +119,12 @@ int on_list_run(void *user, struct ng_call *call, struct ng_str args)
         return ng_fail(call, NG_EINVAL, "`pattern` has %zu bytes, it may have %d.", pattern.len,
                        PATTERN_MAX);
     }
+    if (on_glob_is_wide(pattern)) {
+        return ng_fail(call, NG_EINVAL,
+                       "`pattern` stands for more than %d patterns; it has too "
+                       "many braces.",
+                       ON_GLOB_WAYS_MAX);
+    }
     if (pattern.len > 0 && on_glob_leaves(pattern)) {
         return on_index_fail_traversal(call, pattern);
     }

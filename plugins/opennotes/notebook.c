@@ -92,6 +92,8 @@ static int register_all(struct on_notebooks *notebooks, struct ng_call *call,
     return rc;
 }
 
+static int index_registered(struct ng_call *call, void *user);
+
 int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                       const struct ng_str *registered, size_t count)
 {
@@ -106,7 +108,14 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                        strerrordesc_np(errno));
     }
     on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
-    return register_all(notebooks, call, registered, count);
+    notebooks->discovery = on_discovery_open(call);
+    int rc = notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
+                                          : on_fail_memory(call);
+    if (rc == NG_OK && notebooks->count > 0) {
+        /* Where it cannot be, the first call makes the indexes. */
+        (void)call->host->background(call, index_registered, self);
+    }
+    return rc;
 }
 
 void on_notebooks_close(struct on_notebooks *notebooks)
@@ -115,6 +124,7 @@ void on_notebooks_close(struct on_notebooks *notebooks)
         return;
     }
     on_indexes_close(notebooks->indexes);
+    on_discovery_close(notebooks->discovery);
     for (size_t i = 0; notebooks->items != NULL && i < notebooks->count; i++) {
         free(notebooks->items[i].space);
         free(notebooks->items[i].path);
@@ -123,9 +133,14 @@ void on_notebooks_close(struct on_notebooks *notebooks)
     free(notebooks);
 }
 
+struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks)
+{
+    return notebooks->indexes;
+}
+
 /* ---- one notebook ---- */
 
-static bool may_see(struct ng_call *call, struct ng_str space)
+bool on_may_see(struct ng_call *call, struct ng_str space)
 {
     const struct ng_caller *caller = call->caller;
     bool seen = caller->all_spaces;
@@ -185,6 +200,23 @@ void on_notebook_done(struct on_notebook *notebook)
     }
 }
 
+/* The indexes of the registered ones, before somebody asks for them. */
+static int index_registered(struct ng_call *call, void *user)
+{
+    struct opennotes *self = user;
+    const struct on_notebooks *all = self->notebooks;
+    for (size_t i = 0; i < all->count && !call->host->cancelled(call); i++) {
+        struct on_notebook *notebook = NULL;
+        if (describe(self, call, ng_str_of(all->items[i].path), ON_REGISTERED, &notebook) ==
+                NG_OK &&
+            on_notebook_open(notebook, call) == NG_OK) {
+            (void)on_wait_fresh(notebook->index, call);
+            on_notebook_done(notebook);
+        }
+    }
+    return NG_OK; /* what is wrong with one is told to who calls for it */
+}
+
 /* ---- all of them ---- */
 
 struct list {
@@ -214,7 +246,11 @@ static int add(struct list *list, struct ng_str path, enum on_source source)
     if ((rc == NG_OK || rc == ON_ECONFIG) && !is_listed(list, notebook->folder)) {
         list->items[list->count++] = notebook;
     }
-    return rc == ON_ECONFIG ? NG_OK : rc;
+    if (rc == ON_ECONFIG) {
+        list->call->host->hint(list->call, "%s", ""); /* how to mend it is not asked */
+        rc = NG_OK;
+    }
+    return rc;
 }
 
 static int add_registered_ones(struct list *list)
@@ -227,7 +263,7 @@ static int add_registered_ones(struct list *list)
             struct ng_str space = ng_str_of(all->items[i].space);
             bool first =
                 list->call->caller->space_named && on_equal(space, list->call->caller->space);
-            if (first == (named == 1) && may_see(list->call, space)) {
+            if (first == (named == 1) && on_may_see(list->call, space)) {
                 rc = add(list, ng_str_of(all->items[i].path), ON_REGISTERED);
             }
         }
@@ -282,6 +318,18 @@ static void hint_choices(struct ng_call *call, struct on_notebook *const *items,
     on_buf_done(&text);
 }
 
+/* Those whose configuration can be used, to the front. */
+static size_t take_usable(struct on_notebook **items, size_t count)
+{
+    size_t usable = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!items[i]->unusable) {
+            items[usable++] = items[i];
+        }
+    }
+    return usable;
+}
+
 static int fail_none(struct opennotes *self, struct ng_call *call, struct ng_str named)
 {
     struct on_notebook **items = NULL;
@@ -290,6 +338,7 @@ static int fail_none(struct opennotes *self, struct ng_call *call, struct ng_str
     if (rc != NG_OK) {
         return rc;
     }
+    count = take_usable(items, count);
     if (named.data == NULL) {
         (void)ng_fail(call, ON_ENOTEBOOK,
                       count > 1
@@ -320,8 +369,9 @@ int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_
     if (rc == NG_OK) {
         rc = on_notebook_list(self, call, &items, &count);
     }
-    if (rc == NG_OK && count == 1) {
-        *ret = items[0];
+    size_t usable = rc == NG_OK && count > 1 ? take_usable(items, count) : count;
+    if (rc == NG_OK && usable == 1) {
+        *ret = items[0]; /* or the only one, whose fault is the answer then */
     }
     return rc;
 }

@@ -30,6 +30,7 @@ struct on_notebook {
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
     bool unusable;                 /* its configuration is; only listed */
+    struct ng_str fault;           /* why */
     struct on_index *index;        /* open from pick to done; else NULL */
 };
 
@@ -50,6 +51,11 @@ int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_s
 /* The one that calls without `notebook` mean, not open; *ret is NULL where there is none. */
 int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_notebook **ret);
 
+/* Is there a notebook for this caller? The plugin's configured(). */
+bool on_configured(void *self, struct ng_call *call);
+/* May the caller see the files of this space? */
+bool on_may_see(struct ng_call *call, struct ng_str space);
+
 /* Writes the member "notebook": {name, path}. */
 void on_notebook_write(const struct on_notebook *notebook, struct on_buf *json);
 const char *on_source_name(enum on_source source);
@@ -58,5 +64,6 @@ const char *on_source_name(enum on_source source);
 int on_notebooks_open(struct opennotes *self, struct ng_call *call,
                       const struct ng_str *registered, size_t count);
 void on_notebooks_close(struct on_notebooks *notebooks);
+struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks);
 
 #endif

@@ -10,8 +10,10 @@
 
 #define NAME_BYTES_MAX 1000
 
-static int fail_config(struct ng_call *call, struct ng_str folder, const char *what)
+static int fail_config(struct on_notebook *notebook, struct ng_call *call, const char *what)
 {
+    struct ng_str folder = notebook->folder;
+    notebook->fault = ng_str_of(what);
     (void)ng_fail(call, ON_ECONFIG, "%.*s/%s cannot be used: %s.", (int)folder.len, folder.data,
                   ON_CONFIG_NAME, what);
     call->host->hint(call,
@@ -20,8 +22,10 @@ static int fail_config(struct ng_call *call, struct ng_str folder, const char *w
 }
 
 /* Git keeps no empty folders: a fresh clone may have none. */
-static int fail_root(struct ng_call *call, struct ng_str folder, struct ng_str root)
+static int fail_root(struct on_notebook *notebook, struct ng_call *call, struct ng_str root)
 {
+    struct ng_str folder = notebook->folder;
+    notebook->fault = ng_str_of("its `root` is not there");
     (void)ng_fail(call, ON_ECONFIG,
                   "%.*s/%s cannot be used: its `root`, the folder %.*s/%.*s, "
                   "is not there.",
@@ -42,8 +46,10 @@ static struct ng_str name_of(struct ng_str path)
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
-static int read_text(struct ng_call *call, int fd, struct ng_str folder, struct ng_str *ret)
+static int read_text(struct on_notebook *notebook, struct ng_call *call, int fd,
+                     struct ng_str *ret)
 {
+    struct ng_str folder = notebook->folder;
     struct on_stat stat;
     bool loose = false;
     struct ng_str bytes = {NULL, 0};
@@ -57,7 +63,7 @@ static int read_text(struct ng_call *call, int fd, struct ng_str folder, struct 
                        (int)folder.len, folder.data, ON_CONFIG_NAME, strerrordesc_np(-file));
     }
     if (file < 0) {
-        return fail_config(call, folder, strerrordesc_np(-file));
+        return fail_config(notebook, call, strerrordesc_np(-file));
     }
     int rc = on_tree_stat_of(file, &stat, &loose);
     if (rc == NG_OK) {
@@ -65,11 +71,11 @@ static int read_text(struct ng_call *call, int fd, struct ng_str folder, struct 
     }
     (void)close(file);
     if (rc != NG_OK) {
-        return fail_config(call, folder, "it is no regular file, or cannot be read");
+        return fail_config(notebook, call, "it is no regular file, or cannot be read");
     }
     if (bytes.len > ON_CONFIG_MAX) {
         free((void *)(uintptr_t)bytes.data);
-        return fail_config(call, folder, "it is larger than 1 MiB");
+        return fail_config(notebook, call, "it is larger than 1 MiB");
     }
     *ret = on_call_copy(call, bytes);
     free((void *)(uintptr_t)bytes.data);
@@ -84,18 +90,18 @@ static int parse(struct on_notebook *notebook, struct ng_call *call)
         text = on_str(text.data + 3, text.len - 3);
     }
     if (host->json_parse(call, text, &notebook->config) != NG_OK) {
-        return fail_config(call, notebook->folder, "it is not JSON");
+        return fail_config(notebook, call, "it is not JSON");
     }
     if (host->json_type(notebook->config) != NG_TYPE_OBJECT) {
-        return fail_config(call, notebook->folder, "it is JSON, but no object");
+        return fail_config(notebook, call, "it is JSON, but no object");
     }
     const struct ng_value *name = host->json_get(notebook->config, "name");
     const struct ng_value *root = host->json_get(notebook->config, "root");
     if (name != NULL && host->json_type(name) != NG_TYPE_STRING) {
-        return fail_config(call, notebook->folder, "`name` is no text");
+        return fail_config(notebook, call, "`name` is no text");
     }
     if (root != NULL && host->json_type(root) != NG_TYPE_STRING) {
-        return fail_config(call, notebook->folder, "`root` is no text");
+        return fail_config(notebook, call, "`root` is no text");
     }
     return NG_OK;
 }
@@ -124,18 +130,18 @@ static int find_root(struct on_notebook *notebook, struct ng_call *call, int fd,
         return NG_OK;
     }
     if (root.data[0] == '/' || climbs(root) || memchr(root.data, '\0', root.len) != NULL) {
-        return fail_config(call, notebook->folder, "`root` leaves its folder");
+        return fail_config(notebook, call, "`root` leaves its folder");
     }
     int notes = on_tree_open(fd, root.data, O_PATH | O_DIRECTORY);
     if (notes == -EXDEV || notes == -ELOOP) {
-        return fail_config(call, notebook->folder, "`root` leaves its folder");
+        return fail_config(notebook, call, "`root` leaves its folder");
     }
     char *path = notes >= 0 ? on_tree_path_of(notes) : NULL;
     if (notes >= 0) {
         (void)close(notes);
     }
     if (path == NULL) {
-        return fail_root(call, notebook->folder, root);
+        return fail_root(notebook, call, root);
     }
     notebook->path = on_call_copy(call, ng_str_of(path));
     free(path);
@@ -149,7 +155,7 @@ int on_config_read(struct on_notebook *notebook, struct ng_call *call, int fd,
     notebook->folder = folder;
     notebook->path = folder;
     notebook->name = name_of(folder);
-    int rc = read_text(call, fd, folder, &notebook->config_text);
+    int rc = read_text(notebook, call, fd, &notebook->config_text);
     if (rc != NG_OK || notebook->config_text.data == NULL) {
         return rc;
     }

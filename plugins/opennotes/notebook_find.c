@@ -17,6 +17,8 @@ struct search {
     struct on_folders *found;
     struct on_folders folders; /* to be looked at, relative to the root */
     struct ng_str root, space;
+    bool one;         /* ends with the first that is found */
+    int64_t until_ms; /* 0: as long as it takes */
 };
 
 struct ng_str on_call_copy(struct ng_call *call, struct ng_str text)
@@ -143,6 +145,18 @@ static int look(struct search *search, int root_fd, struct ng_str path)
     return rc;
 }
 
+/* NG_OK: on with the next folder. */
+static int may_go_on(const struct search *search)
+{
+    struct ng_call *call = search->call;
+    if (call->host->cancelled(call)) {
+        return ng_fail(call, NG_ECANCELLED,
+                       "The call was cancelled while notebooks were looked for.");
+    }
+    return search->until_ms != 0 && call->host->now_ms() > search->until_ms ? NG_ETIMEOUT
+                                                                            : NG_OK;
+}
+
 static int look_below(struct search *search, struct ng_str root, struct ng_str space)
 {
     int fd = on_tree_open_folder(root.data);
@@ -153,14 +167,27 @@ static int look_below(struct search *search, struct ng_str root, struct ng_str s
     search->space = space;
     search->folders = (struct on_folders){.count = 0};
     int rc = on_find_add(&search->folders, search->call, on_str("", 0), space);
+    size_t before = search->found->count;
     for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
-        rc = search->call->host->cancelled(search->call)
-                 ? ng_fail(search->call, NG_ECANCELLED,
-                           "The call was cancelled while notebooks were looked for.")
-                 : look(search, fd, search->folders.items[i]);
+        rc = may_go_on(search);
+        rc = rc == NG_OK ? look(search, fd, search->folders.items[i]) : rc;
+        if (search->one && search->found->count > before) {
+            break;
+        }
     }
     (void)close(fd);
     return rc;
+}
+
+int on_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
+                  struct on_folders *ret)
+{
+    struct search search = {.call = call, .found = ret, .one = true, .until_ms = until_ms};
+    struct ng_file file = {.size = sizeof(file)};
+    if (call->host->file_stat(call, root, &file) != NG_OK || file.type != NG_FILE_DIRECTORY) {
+        return NG_OK;
+    }
+    return look_below(&search, on_call_copy(call, file.real), on_call_copy(call, file.space));
 }
 
 int on_find_folders(struct ng_call *call, struct on_folders *ret)

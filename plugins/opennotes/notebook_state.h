@@ -20,6 +20,7 @@ struct on_notebooks {
     struct on_registered *items;
     size_t count;
     struct on_indexes *indexes;
+    struct on_discovery *discovery;
 };
 
 /* A growing list in call memory. */
@@ -41,8 +42,18 @@ int on_config_read(struct on_notebook *notebook, struct ng_call *call, int fd,
 /* Folders with .opennotes.json below the caller's roots, in the order of the roots and of
  * paths. */
 int on_find_folders(struct ng_call *call, struct on_folders *ret);
+/* The first one below a root; none: *ret stays as it is. NG_ETIMEOUT: the clock is past
+ * until_ms (0: no limit) and not all was looked at. */
+int on_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
+                  struct on_folders *ret);
 int on_find_add(struct on_folders *folders, struct ng_call *call, struct ng_str path,
                 struct ng_str space);
 struct ng_str on_call_copy(struct ng_call *call, struct ng_str text);
+
+/* ---- notebook_discovery.c: below which roots there are notebooks, as of the last look */
+
+/* From start(): looks at all roots, for a bounded time. NULL: out of memory. */
+struct on_discovery *on_discovery_open(struct ng_call *call);
+void on_discovery_close(struct on_discovery *discovery);
 
 #endif

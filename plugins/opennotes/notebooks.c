@@ -20,7 +20,8 @@ const char on_notebooks_params[] =
     "name\"},"                                                                                 \
     "\"path\":{\"type\":\"string\",\"description\":\"Absolute path to notebook\"},"            \
     "\"source\":{\"type\":\"string\",\"enum\":[\"registered\",\"ancestor\",\"explicit\"]},"    \
-    "\"noteCount\":{\"type\":\"integer\"}},\"required\":[\"name\",\"path\",\"source\"]"
+    "\"noteCount\":{\"type\":\"integer\"},\"error\":{\"type\":\"string\"}},\"required\":["     \
+    "\"name\",\"path\",\"source\"]"
 
 const char on_notebooks_result[] =
     "{\"type\":\"object\",\"required\":[\"notebooks\",\"current\"],\"properties\":{"
@@ -32,7 +33,8 @@ const char on_notebooks_result[] =
  * was not made yet. */
 static int64_t count_notes(const struct on_notebook *notebook)
 {
-    struct on_tree_walk walk = {.root_fd = on_tree_open_folder(notebook->path.data)};
+    struct on_tree_walk walk = {
+        .root_fd = notebook->unusable ? -1 : on_tree_open_folder(notebook->path.data)};
     struct on_tree tree;
     int64_t count = -1;
     if (walk.root_fd >= 0 && on_tree_read(&walk, &tree) == NG_OK) {
@@ -54,7 +56,10 @@ static void write_info(struct on_buf *json, const struct on_notebook *notebook, 
     on_json_text(json, notebook->path);
     on_json_name_c(json, "source");
     on_json_text(json, ng_str_of(on_source_name(notebook->source)));
-    if (notes >= 0) {
+    if (notebook->unusable) {
+        on_json_name_c(json, "error");
+        on_json_text(json, notebook->fault);
+    } else if (notes >= 0) {
         on_json_name_c(json, "noteCount");
         on_json_int(json, notes);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index_wait.h"
 #include "notebook.h"
 #include "resources.h"
 #include "sql.h"
@@ -95,6 +96,26 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 /* ---- what the plugin declares ---- */
 
+/* The tool `name`, which gives its worker back while it waits for an index. */
+#define WAITING(name)                                                                          \
+    static int name##_waiting(void *user, struct ng_call *call, struct ng_str args)            \
+    {                                                                                          \
+        const struct opennotes *self = user;                                                   \
+        (void)args;                                                                            \
+        return on_wait_run(on_notebooks_indexes(self->notebooks), user, call,                  \
+                           on_##name##_run);                                                   \
+    }
+
+WAITING(search)
+WAITING(list)
+WAITING(get)
+WAITING(create)
+WAITING(edit)
+WAITING(daily)
+WAITING(views)
+WAITING(links)
+WAITING(tags)
+
 static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_search",
@@ -102,7 +123,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_search_summary,
         .params = on_search_params,
         .result = on_search_result,
-        .run = on_search_run,
+        .run = search_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -112,7 +133,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_list_summary,
         .params = on_list_params,
         .result = on_list_result,
-        .run = on_list_run,
+        .run = list_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -122,7 +143,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_get_summary,
         .params = on_get_params,
         .result = on_get_result,
-        .run = on_get_run,
+        .run = get_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -132,7 +153,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_create_summary,
         .params = on_create_params,
         .result = on_create_result,
-        .run = on_create_run,
+        .run = create_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
     },
@@ -142,7 +163,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_edit_summary,
         .params = on_edit_params,
         .result = on_edit_result,
-        .run = on_edit_run,
+        .run = edit_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_DESTRUCTIVE,
@@ -153,7 +174,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_daily_summary,
         .params = on_daily_params,
         .result = on_daily_result,
-        .run = on_daily_run,
+        .run = daily_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
     },
@@ -163,7 +184,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_views_summary,
         .params = on_views_params,
         .result = on_views_result,
-        .run = on_views_run,
+        .run = views_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -173,7 +194,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_links_summary,
         .params = on_links_params,
         .result = on_links_result,
-        .run = on_links_run,
+        .run = links_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -183,7 +204,7 @@ static const struct ng_tool opennotes_tools[] = {
         .summary = on_tags_summary,
         .params = on_tags_params,
         .result = on_tags_result,
-        .run = on_tags_run,
+        .run = tags_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -264,6 +285,12 @@ static const struct ng_code opennotes_codes[] = {
     {"NOT_TEXT", 422, "the note is not UTF-8 text"},
 };
 
+static struct ng_str opennotes_working(void *user, struct ng_call *call)
+{
+    const struct opennotes *self = user;
+    return on_wait_tell(on_notebooks_indexes(self->notebooks), call);
+}
+
 /* Of the events of notes that tools write; the notes themselves are files. */
 static const struct ng_collection opennotes_collections[] = {
     {
@@ -303,6 +330,8 @@ static const struct ng_plugin opennotes = {
     .resource_count = NG_COUNT(opennotes_resources),
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
+    .working = opennotes_working,
+    .configured = on_configured,
 };
 
 NG_EXPORT_PLUGIN(opennotes);

@@ -148,6 +148,7 @@ int on_resource_read(void *self, struct ng_call *call, struct ng_str space, stru
                      uint64_t revision)
 {
     struct shelf shelf;
+    struct on_stat stat;
     sqlite3 *db = NULL;
     int64_t row = 0;
     struct ng_str path = {NULL, 0};
@@ -168,9 +169,11 @@ int on_resource_read(void *self, struct ng_call *call, struct ng_str space, stru
     struct on_notebook *notebook = shelf.items[at];
     rc = on_notebook_open(notebook, call);
     if (rc == NG_OK) {
-        rc = on_index_begin(notebook, call, &db);
+        rc = on_index_find_now(notebook, call, below(notebook, id), &path, &file, &stat);
     }
-    if (rc == NG_OK) {
+    bool ask = rc == NG_OK && file.data == NULL;
+    rc = ask ? on_index_begin(notebook, call, &db) : rc;
+    if (rc == NG_OK && ask) {
         rc = on_index_find(notebook, call, db, below(notebook, id), &row, &path, &file);
     }
     on_index_end(notebook, db);

@@ -270,11 +270,14 @@ struct function {
 int on_sql_functions(struct on_sql_guard *guard)
 {
     static const struct function functions[] = {
-        {"instr", 2, sql_instr},  {"replace", 3, sql_replace}, {"like", 2, on_sql_like},
-        {"like", 3, on_sql_like}, {"glob", 2, on_sql_glob},    {"lower", 1, sql_lower},
-        {"upper", 1, sql_upper},  {"trim", 1, sql_trim},       {"trim", 2, sql_trim},
-        {"ltrim", 1, sql_ltrim},  {"ltrim", 2, sql_ltrim},     {"rtrim", 1, sql_rtrim},
-        {"rtrim", 2, sql_rtrim},  {"md_stats", 1, sql_stats},
+        {"instr", 2, sql_instr},       {"replace", 3, sql_replace},
+        {"like", 2, on_sql_like},      {"like", 3, on_sql_like},
+        {"glob", 2, on_sql_glob},      {"lower", 1, sql_lower},
+        {"upper", 1, sql_upper},       {"trim", 1, sql_trim},
+        {"trim", 2, sql_trim},         {"ltrim", 1, sql_ltrim},
+        {"ltrim", 2, sql_ltrim},       {"rtrim", 1, sql_rtrim},
+        {"rtrim", 2, sql_rtrim},       {"md_stats", 1, sql_stats},
+        {"printf", -1, on_sql_printf}, {"format", -1, on_sql_printf},
     };
     int rc = SQLITE_OK;
     for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {

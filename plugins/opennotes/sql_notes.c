@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index.h"
 #include "sql_parts.h"
 
 #define EVERY_NOTE "**"
@@ -171,7 +172,7 @@ static int take_glob(struct notes_cursor *cursor, sqlite3_value *value)
     struct on_arena arena;
     sqlite3_free(cursor->glob);
     cursor->glob = NULL;
-    if (glob.data == NULL || !on_utf8_valid(glob) || glob.len > 4096) {
+    if (glob.data == NULL || !on_utf8_valid(glob) || glob.len > 4096 || on_glob_is_wide(glob)) {
         cursor->base.pVtab->zErrMsg =
             sqlite3_mprintf("read_markdown() takes one glob, as in read_markdown('**/*.md')");
         return SQLITE_ERROR;
@@ -238,6 +239,9 @@ static int notes_eof(sqlite3_vtab_cursor *base)
 
 /* ---- columns ---- */
 
+/* Where a text was cut, at its end: a query that measures or prints it sees so. */
+#define CUT_MARK "\n[cut: the note is longer than SQL reads]\n"
+
 /* A text of the index; values over the limit are cut, so that one huge note fails no query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
@@ -252,6 +256,29 @@ static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int col
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+/* The indexed part of a note, which may be less than there is. */
+static int give_content(struct notes_cursor *cursor, sqlite3_context *context, bool whole)
+{
+    struct ng_str text = on_column(cursor->content, 0);
+    size_t most = ON_SQL_VALUE_MAX - sizeof(CUT_MARK);
+    if (whole && text.len <= most) {
+        sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+        return SQLITE_OK;
+    }
+    text = on_utf8_cut(text, most);
+    char *cut = sqlite3_malloc64(text.len + sizeof(CUT_MARK));
+    if (cut == NULL) {
+        return SQLITE_NOMEM;
+    }
+    if (text.len > 0) {
+        memcpy(cut, text.data, text.len);
+    }
+    memcpy(cut + text.len, CUT_MARK, sizeof(CUT_MARK));
+    sqlite3_result_text64(context, cut, text.len + sizeof(CUT_MARK) - 1, sqlite3_free,
+                          SQLITE_UTF8);
+    return SQLITE_OK;
+}
+
 /* The first column of a statement about the present note. */
 static int give_of_note(struct notes_cursor *cursor, sqlite3_context *context,
                         sqlite3_stmt **statement, const char *sql)
@@ -262,10 +289,17 @@ static int give_of_note(struct notes_cursor *cursor, sqlite3_context *context,
     }
     (void)sqlite3_bind_int64(*statement, 1, sqlite3_column_int64(cursor->notes, 0));
     int rc = sqlite3_step(*statement);
-    if (rc == SQLITE_ROW) {
+    int given = SQLITE_OK;
+    if (rc == SQLITE_ROW && statement == &cursor->content) {
+        int64_t size = sqlite3_column_int64(cursor->notes, 6);
+        given = give_content(cursor, context, size <= (int64_t)ON_INDEX_NOTE_MAX);
+    } else if (rc == SQLITE_ROW) {
         give_text(context, *statement, 0);
     }
     (void)sqlite3_reset(*statement);
+    if (given != SQLITE_OK) {
+        return given;
+    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
 }
 

@@ -54,11 +54,13 @@ void on_sql_guard_stop(struct on_sql_guard *guard, enum on_sql_stop stop, const 
 /* Registers guard->vfs; the connection that is opened with it can open nothing by name. */
 int on_sql_temp_register(struct on_sql_guard *guard);
 
-/* ---- sql_functions.c, sql_match.c: own versions of functions that could run for minutes */
+/* ---- sql_functions.c, sql_match.c, sql_format.c: own versions of functions that could run for
+ * minutes */
 
 int on_sql_functions(struct on_sql_guard *guard);
 void on_sql_like(sqlite3_context *context, int count, sqlite3_value **values);
 void on_sql_glob(sqlite3_context *context, int count, sqlite3_value **values);
+void on_sql_printf(sqlite3_context *context, int count, sqlite3_value **values);
 /* A value as text. {NULL, 0}: NULL. */
 struct ng_str on_sql_text(sqlite3_value *value);
 

@@ -8,17 +8,82 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dispatch.h"
+
 /* ---- notebooks ---- */
 
 static void no_notebook(void **state)
 {
     struct test *test = *state;
     harness_open(&test->harness, NULL);
-    fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "opennotes.notebooks");
+    fails(test, "list", "{}", "NOT_CONFIGURED", "opennotes.notebooks");
+    fails(test, "notebooks", "{}", "NOT_CONFIGURED", "opennotes.notebooks");
     fails(test, "list", "{\"notebook\":\"/no/such\"}", "NOTEBOOK_NOT_FOUND", "");
     fails(test, "get", "{\"path\":\"a.md\",\"notebook\":\"nothing\"}", "NOTEBOOK_NOT_FOUND",
           "");
-    has(test, "notebooks", "{}", "{\"current\":null,\"notebooks\":[]}");
+}
+
+static bool is_listed(struct test *test, const char *space)
+{
+    struct call *caller = call_new(test->harness.gateway);
+    assert_non_null(caller);
+    assert_int_equal(call_set_caller(caller, ng_str_of("ann"), ng_str_of(space), NG_ROLE_WRITER,
+                                     NG_MODE_AGENT, true),
+                     NG_OK);
+    const struct tool *tool =
+        registry_find(test->harness.gateway->registry, ng_str_of("opennotes_list"));
+    assert_non_null(tool);
+    bool listed = dispatch_allows(caller, tool);
+    assert_null(caller->work.message.data);
+    call_unref(caller);
+    return listed;
+}
+
+static void on_lists_changed(struct gateway *gateway, unsigned lists, void *user)
+{
+    (void)gateway;
+    atomic_fetch_or((atomic_uint *)user, lists);
+}
+
+/* The tools are listed while there is a notebook, and clients hear when that changes. */
+static void tools_come_with_a_notebook(void **state)
+{
+    struct test *test = *state;
+    static atomic_uint lists; /* looks may end after the test */
+    char path[400];
+    put(test, "@/root/plain/p.md", "p");
+    open_with(test, "roots=@/root");
+    test->harness.gateway->lists_user = &lists;
+    test->harness.gateway->lists_changed = on_lists_changed;
+    assert_false(is_listed(test, NULL));
+    put(test, "@/root/deep/one/.opennotes.json", "{}");
+    for (int i = 0; i < 6000 && (!is_listed(test, NULL) || atomic_load(&lists) == 0); i++) {
+        (void)usleep(10000);
+    }
+    assert_true(is_listed(test, NULL));
+    assert_int_equal(atomic_load(&lists), NG_LIST_TOOLS | NG_LIST_RESOURCES);
+    (void)snprintf(path, sizeof(path), "%s/root/deep/one/.opennotes.json", test->dir);
+    assert_int_equal(unlink(path), 0);
+    for (int i = 0; i < 6000 && is_listed(test, NULL); i++) {
+        (void)usleep(10000);
+    }
+    assert_false(is_listed(test, NULL));
+    /* A call looks for itself. */
+    fails(test, "list", "{}", "NOT_CONFIGURED", "opennotes.notebooks");
+    put(test, "@/root/two/.opennotes.json", "{}");
+    has(test, "list", "{}", "\"total\":0");
+    assert_true(is_listed(test, NULL));
+}
+
+/* Where it is registered, in a space that not every caller sees. */
+static void tools_by_space(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/nb/a.md", "a");
+    open_with(test, "opennotes.notebooks=team:@/nb");
+    assert_false(is_listed(test, NULL));
+    assert_true(is_listed(test, "team"));
+    fails(test, "list", "{}", "NOT_CONFIGURED", "opennotes.notebooks");
 }
 
 static void registered_ones(void **state)
@@ -102,6 +167,37 @@ static void bad_configurations(void **state)
     fails(test, "get", "{\"path\":\"gone\"}", "NOTE_NOT_FOUND", "");
 }
 
+/* One notebook that cannot be used takes none away: it is listed with its fault. */
+static void broken_beside_good(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/root/a/.opennotes.json", "{not json");
+    put(test, "@/root/good/.opennotes.json", "{\"name\":\"Good\"}");
+    put(test, "@/root/good/x.md", "x");
+    put(test, "@/root/z/.opennotes.json", "{\"root\":\"../out\"}");
+    open_with(test, "roots=@/root");
+    has(test, "list", "{}", "\"path\":\"x.md\"");
+    has(test, "notebooks", "{}", "\"current\":{\"name\":\"Good\"");
+    has(test, "notebooks", "{}",
+        "{\"name\":\"a\",\"path\":\"@/root/a\",\"source\":\"ancestor\",\"error\":\"it is not "
+        "JSON\"}");
+    has(test, "notebooks", "{}", "\"error\":\"`root` leaves its folder\"");
+    fails(test, "list", "{\"notebook\":\"a\"}", "NOTEBOOK_CONFIG_ERROR", "it is not JSON");
+    struct answer answer = call(test, "daily", "{\"date\":\"notaday\"}");
+    assert_null(strstr(answer.hint, "JSON object"));
+    answer_free(&answer);
+    put(test, "@/root/more/.opennotes.json", "{}");
+    fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "@/root/good, @/root/more");
+    fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "there are 2");
+    answer = call(test, "list", "{\"pattern\":\"{x,y}.md\",\"notebook\":\"Good\"}");
+    assert_non_null(strstr(answer.text, "\"total\":1"));
+    answer_free(&answer);
+    fails(
+        test, "list",
+        "{\"notebook\":\"Good\",\"pattern\":\"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}\"}",
+        "INVALID_PARAMS", "more than 256 patterns");
+}
+
 /* ---- lists ---- */
 
 static void sorting_and_patterns(void **state)
@@ -162,6 +258,7 @@ static void getting(void **state)
         "null]}\r\n---\r\n"
         "# One\r\n\r\ntext\r\n\r\n## Two\r\n\r\nmore\r\n\r\n# Three\r\nend");
     open_with(test, REGISTERED);
+    has(test, "list", "{}", "a.md"); /* names near a wrong one are in the index */
     has(test, "get", "{\"path\":\"a.md\"}",
         "\"frontmatter\":{\"title\":\"T\",\"tag\":\"one\",\"tags\":[\"two\",\"one\"],"
         "\"nested\":{\"deep\":[1,null]}},\"content\":\"# One\\r\\n");
@@ -270,9 +367,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_notebook, setup, teardown),
+        cmocka_unit_test_setup_teardown(tools_come_with_a_notebook, setup, teardown),
+        cmocka_unit_test_setup_teardown(tools_by_space, setup, teardown),
         cmocka_unit_test_setup_teardown(registered_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(discovered_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_configurations, setup, teardown),
+        cmocka_unit_test_setup_teardown(broken_beside_good, setup, teardown),
         cmocka_unit_test_setup_teardown(sorting_and_patterns, setup, teardown),
         cmocka_unit_test_setup_teardown(getting, setup, teardown),
         cmocka_unit_test_setup_teardown(large_notes, setup, teardown),

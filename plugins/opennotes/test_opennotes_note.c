@@ -204,6 +204,15 @@ static void globs(void **state)
         {"a**b", "a/x/b", true},
         {"[", "[", true},
         {"**/*.md", "a/B.MD", true},
+        {"{a,b}.md", "b.md", true},
+        {"{a,b}.md", "c.md", false},
+        {"{projects,daily/{2025,2026}}/**/*.{md,markdown}", "daily/2026/x.MD", true},
+        {"{projects,daily/{2025,2026}}/**/*.{md,markdown}", "daily/2024/x.md", false},
+        {"x{,y}.md", "x.md", true},
+        {"x{,y}.md", "xy.md", true},
+        {"{a}.md", "{a}.md", true},
+        {"\\{a,b}.md", "{a,b}.md", true},
+        {"{a,b.md", "{a,b.md", true},
         {"*.md", ".MD", false},
         {"a.md", "a.MD", false},
         {"*x.md", "x.MD", false},
@@ -211,6 +220,8 @@ static void globs(void **state)
         {"**/**/**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/y", false},
     };
     (void)state;
+    assert_false(on_glob_is_wide(ng_str_of("{a,b}{c,d}")));
+    assert_true(on_glob_is_wide(ng_str_of("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}")));
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         if (on_glob(ng_str_of(cases[i].pattern), ng_str_of(cases[i].path)) != cases[i].match) {
             fail_msg("%s and %s", cases[i].pattern, cases[i].path);

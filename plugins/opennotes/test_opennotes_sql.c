@@ -222,12 +222,56 @@ static void test_tokens(void **state)
     }
 }
 
+/* What own printf() gives is what SQLite's gives. */
+static void test_printf(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const calls[] = {
+        "printf('%d|%5d|%-5d|%05d|%+d|% d|%,d', 42, 42, 42, 42, 42, 42, 1234567)",
+        "printf('%x|%X|%#x|%o|%lld|%u|%i|%r', 255, 255, 255, 8, 5, -1, 7, 22)",
+        "printf('%.3f|%10.2f|%e|%g|%G|%!.15g|%+.1f', 1.5, 2.25, 3e10, 0.1, 1e20, 0.1, 2)",
+        "printf('%s|%10s|%-10s|%.2s|%!5.2s|%s', 'abc', 'abc', 'abc', 'abc', "
+        "'\xc3\xa9\xc3\xa9\xc3\xa9', NULL)",
+        "printf('%q|%Q|%Q|%w|%q', 'it''s', 'it''s', NULL, 'a\"b', NULL)",
+        "printf('%c|%5c|%.3c|%-4c|%.2c', 'xyz', 'x', 'x', 'x', '\xc3\xa9')",
+        "printf('%*d|%-*d|%*d|%.*f|%.*c', 5, 1, 5, 1, -5, 1, 2, 1.0, 3, 'x')",
+        "printf('%d|%s|%f|%c|%Q')",
+        "printf('100%%|%z|%p', 'z', 255)",
+        "printf('a%')",
+        "printf('%y|after', 1)",
+        "printf('%d|%s', '12abc', 1.5)",
+        "printf('')",
+        "printf(NULL)",
+        "printf('%n%d', 3)",
+        "format('%s', x'6162')",
+        "printf('%d', 9223372036854775807)",
+    };
+    sqlite3 *plain = NULL;
+    assert_int_equal(sqlite3_open(":memory:", &plain), SQLITE_OK);
+    for (size_t i = 0; i < NG_COUNT(calls); i++) {
+        char sql[512];
+        char rows[512];
+        sqlite3_stmt *statement = NULL;
+        (void)snprintf(sql, sizeof(sql), "SELECT json_group_array(json_object('v', %s))",
+                       calls[i]);
+        assert_int_equal(sqlite3_prepare_v2(plain, sql, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        (void)snprintf(rows, sizeof(rows), "%s",
+                       (const char *)sqlite3_column_text(statement, 0));
+        (void)sqlite3_finalize(statement);
+        (void)snprintf(sql, sizeof(sql), "SELECT %s AS v", calls[i]);
+        expect_rows(f, sql, rows);
+    }
+    (void)sqlite3_close(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_notes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_markdown_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_printf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_params, setup, teardown),
         cmocka_unit_test_setup_teardown(test_paging, setup, teardown),

@@ -251,6 +251,15 @@ static void test_rows_and_bytes(void **state)
     expect_fail(f, "SELECT hex(zeroblob(16000000))", ON_ESQL, "too big");
     expect_fail(f, "SELECT replace(hex(zeroblob(8000)), '0', printf('%.9999c', 'x'))", ON_ESQL,
                 "too big");
+    /* One call would append gigabytes, character by character, and nothing would stop it. */
+    expect_fail(f,
+                "SELECT printf('%.*c%.*c%.*c%.*c', 2000000000, 'x', 2000000000, 'x', "
+                "2000000000, 'x', 2000000000, 'x')",
+                ON_ESQL, "too big");
+    expect_fail(f, "SELECT format('%2000000000d', 1)", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%.99999999999999999999f', 1)", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%-*s', -9223372036854775807 - 1, 'x')", ON_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%.9000000c%.9000000c', 'x', 'y')", ON_ESQL, "too big");
     /* Sorting 3 * 10^3 values of 10 kB takes 30 MB of temporary storage. */
     expect_stop(f,
                 COUNT_UP("3000") "SELECT count(*) FROM (SELECT i, randomblob(10000) b FROM n "
@@ -324,6 +333,19 @@ static void test_endless(void **state)
         assert_non_null(strstr(outcome.message, "timed out after 0.3s"));
         done(&outcome);
     }
+}
+
+/* Of a note that is larger than what is indexed, SQL says that it reads a part. */
+static void test_cut_content(void **state)
+{
+    struct fixture *f = *state;
+    add_big_note(f);
+    expect_rows(f, "SELECT content LIKE '%a' w FROM read_markdown('big.md')", "[{\"w\":1}]");
+    assert_int_equal(sqlite3_exec(f->index, "UPDATE notes SET size = 64000000 WHERE id = 9",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    expect_rows(f, "SELECT substr(content, -43) w FROM read_markdown('big.md')",
+                "[{\"w\":\"a\\n[cut: the note is longer than SQL reads]\\n\"}]");
 }
 
 /* Statements that SQLite would copy into each other before it runs them. */
@@ -434,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_endless, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bombs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut_content, setup, teardown),
         cmocka_unit_test_setup_teardown(test_deep, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,8 +128,11 @@ size_t on_words(struct ng_str text);
 
 /* Does a whole path match? '*' and '?' stop at '/', '**' crosses it (and "**" + "/" may be
  * nothing), [a-z] and [!a-z] are sets, '\' takes the special meaning away; a last "*.md" also
- * means *.MD. By characters; give both in NFC. */
+ * means *.MD; {a,b} stands for each of its parts. By characters; give both in NFC. */
 bool on_glob(struct ng_str pattern, struct ng_str path);
+/* Does it stand for more than ON_GLOB_WAYS_MAX patterns? What is beyond matches nothing. */
+#define ON_GLOB_WAYS_MAX 256
+bool on_glob_is_wide(struct ng_str pattern);
 
 /* Does it begin at the root of the system, or go above its own with ".."? */
 bool on_glob_leaves(struct ng_str pattern);

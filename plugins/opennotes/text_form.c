@@ -285,7 +285,54 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
     }
 }
 
-bool on_glob(struct ng_str pattern, struct ng_str path)
+/* ---- {a,b} */
+
+struct group {
+    size_t open, close; /* of the braces */
+};
+
+/* The first pair of braces that holds a comma; without one they are characters. */
+static bool find_group(struct ng_str pattern, struct group *ret)
+{
+    for (size_t open = 0; open < pattern.len; open++) {
+        size_t depth = 0;
+        bool comma = false;
+        if (pattern.data[open] == '\\') {
+            open++;
+            continue;
+        }
+        for (size_t i = open; pattern.data[open] == '{' && i < pattern.len; i++) {
+            char c = pattern.data[i];
+            i += c == '\\' ? 1 : 0;
+            depth += c == '{' ? 1 : 0;
+            comma = comma || (c == ',' && depth == 1);
+            if (c == '}' && --depth == 0) {
+                *ret = (struct group){open, i};
+                break;
+            }
+        }
+        if (comma && depth == 0 && ret->open == open) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The end of the alternative that begins at `from`. */
+static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
+{
+    size_t depth = 0;
+    size_t i = from;
+    for (; i < close && (depth > 0 || pattern.data[i] != ','); i++) {
+        char c = pattern.data[i];
+        i += c == '\\' ? 1 : 0;
+        depth += c == '{' ? 1 : 0;
+        depth -= c == '}' && depth > 0 ? 1 : 0;
+    }
+    return i < close ? i : close;
+}
+
+static bool match_one(struct ng_str pattern, struct ng_str path)
 {
     /* What ends in .MD is a note too, and "*.md" means all notes. */
     if (on_ends(pattern, "*.md") && path.len > 3 &&
@@ -294,6 +341,44 @@ bool on_glob(struct ng_str pattern, struct ng_str path)
         path.len -= 3;
     }
     return glob_match(pattern, path);
+}
+
+/* Each pattern that this one stands for, until one matches or too many were tried. */
+static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
+{
+    struct group group = {SIZE_MAX, 0};
+    bool match = false;
+    if (*ways > ON_GLOB_WAYS_MAX) {
+        return false;
+    }
+    if (!find_group(pattern, &group)) {
+        (*ways)++;
+        return match_one(pattern, path);
+    }
+    for (size_t from = group.open + 1; !match && from <= group.close;) {
+        size_t end = end_of_way(pattern, from, group.close);
+        struct on_buf way;
+        on_buf_init(&way, pattern.len + 1);
+        on_buf_add(&way, on_str(pattern.data, group.open));
+        on_buf_add(&way, on_str(pattern.data + from, end - from));
+        on_buf_add(&way, on_str(pattern.data + group.close + 1, pattern.len - group.close - 1));
+        match = way.rc == NG_OK && match_ways(on_buf_str(&way), path, ways);
+        on_buf_done(&way);
+        from = end + 1;
+    }
+    return match;
+}
+
+bool on_glob(struct ng_str pattern, struct ng_str path)
+{
+    size_t ways = 0;
+    return match_ways(pattern, path, &ways);
+}
+
+bool on_glob_is_wide(struct ng_str pattern)
+{
+    size_t ways = 0;
+    return !match_ways(pattern, on_str("", 0), &ways) && ways > ON_GLOB_WAYS_MAX;
 }
 
 bool on_glob_leaves(struct ng_str pattern)

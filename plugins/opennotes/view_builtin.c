@@ -187,13 +187,12 @@ static int run_kanban(struct on_view *view)
 
 /* ---- the graph */
 
+#define INNER_LINKS                                                                            \
+    " FROM links l JOIN resolved r ON " ON_IS_RESOLVED                                         \
+    " WHERE r.id IS NOT NULL AND r.id <> l.note)"
 #define NO_INCOMING                                                                            \
-    "n.id NOT IN (SELECT t.id FROM (SELECT l.note AS note, " ON_LINK_TARGET(                   \
-        "m.id") " AS id FROM links l WHERE l.key IS NOT NULL) t"                               \
-                " WHERE t.id IS NOT NULL AND t.id <> t.note)"
-#define NO_OUTGOING                                                                            \
-    " AND NOT EXISTS (SELECT 1 FROM links l WHERE l.note = n.id AND l.key IS NOT NULL"         \
-    " AND " ON_LINK_TARGET("m.id") " <> n.id)"
+    ON_RESOLVED "SELECT n.id FROM notes n WHERE n.id NOT IN (SELECT r.id" INNER_LINKS
+#define NO_OUTGOING " AND n.id NOT IN (SELECT l.note" INNER_LINKS
 #define NO_TAGS " AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.note = n.id)"
 #define ORDER " ORDER BY created DESC, path"
 
@@ -201,14 +200,13 @@ static int run_orphans(struct on_view *view)
 {
     struct ng_str definition = on_view_param(view, "definition");
     if (on_is(definition, "no-incoming")) {
-        return run_sql(view, "SELECT n.id FROM notes n WHERE " NO_INCOMING ORDER);
+        return run_sql(view, NO_INCOMING ORDER);
     }
     if (on_is(definition, "no-links")) {
-        return run_sql(view, "SELECT n.id FROM notes n WHERE " NO_INCOMING NO_OUTGOING ORDER);
+        return run_sql(view, NO_INCOMING NO_OUTGOING ORDER);
     }
     if (on_is(definition, "isolated")) {
-        return run_sql(view,
-                       "SELECT n.id FROM notes n WHERE " NO_INCOMING NO_OUTGOING NO_TAGS ORDER);
+        return run_sql(view, NO_INCOMING NO_OUTGOING NO_TAGS ORDER);
     }
     return ng_fail(view->call, ON_EVIEWPARAMS,
                    "The view 'orphans': parameter 'definition' is 'no-incoming', 'no-links' or "
@@ -269,9 +267,10 @@ static int run_broken_links(struct on_view *view)
 {
     int root = on_index_root(view->notebook);
     sqlite3_stmt *row = on_view_prepare(
-        view, "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
-              " JOIN notes s ON s.id = l.note WHERE l.key IS NOT NULL"
-              " AND " ON_LINK_TARGET("m.id") " IS NULL ORDER BY s.path, l.line, l.rowid");
+        view, ON_RESOLVED
+        "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
+        " JOIN notes s ON s.id = l.note JOIN resolved r ON " ON_IS_RESOLVED
+        " WHERE r.id IS NULL ORDER BY s.path, l.line, l.rowid");
     if (row == NULL) {
         return NG_EINTERNAL;
     }

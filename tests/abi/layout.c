@@ -431,7 +431,9 @@ AT(ng_plugin, health, 136);
 AT(ng_plugin, name_prefix, 144);
 AT(ng_plugin, invalid_input, 152);
 AT(ng_plugin, uses, 160);
-SIZE(ng_plugin, 168);
+AT(ng_plugin, working, 168);
+AT(ng_plugin, configured, 176);
+SIZE(ng_plugin, 184);
 PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */
@@ -576,7 +578,8 @@ AT(ng_timeline, space, 8);
 AT(ng_timeline, date, 24);
 AT(ng_timeline, agent, 40);
 AT(ng_timeline, limit, 56);
-SIZE(ng_timeline, 64);
+AT(ng_timeline, offset, 64);
+SIZE(ng_timeline, 72);
 PAD(ng_timeline, limit, 4);
 
 AT(ng_journal, size, 0);
@@ -599,7 +602,10 @@ AT(ng_journal, checkpoint_list, 128);
 AT(ng_journal, health, 136);
 AT(ng_journal, flush, 144);
 AT(ng_journal, restore_over, 152);
-SIZE(ng_journal, 160);
+AT(ng_journal, restore_aside, 160);
+AT(ng_journal, checkpoint_delete, 168);
+AT(ng_journal, trim, 176);
+SIZE(ng_journal, 184);
 
 /* ---- values that modules were compiled with ---- */
 
@@ -713,6 +719,7 @@ VALUE(NG_EQUERYTIMEOUT, -23);
 VALUE(NG_EWOULDBLOCK, -24);
 VALUE(NG_EINPUT, -25);
 VALUE(NG_ERUN, -26);
+VALUE(NG_ENOTCONFIGURED, -27);
 VALUE(NG_OK, 0);
 VALUE(NG_PENDING, 1);
 VALUE(NG_EPLUGIN, -1000);

@@ -538,5 +538,5 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_recall_ranks),
     };
     return cmocka_run_group_tests_name(name, tests, NULL, NULL) +
-           journal_upkeep_contract(name, start);
+           journal_upkeep_contract(name, start) + journal_aside_contract(name, start);
 }

@@ -31,5 +31,6 @@ void suite_recall(struct suite *suite, struct ng_recall *recall, struct collecte
     }
 
 int journal_upkeep_contract(const char *name, struct suite_start *start);
+int journal_aside_contract(const char *name, struct suite_start *start);
 
 #endif

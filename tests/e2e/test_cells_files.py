@@ -528,8 +528,9 @@ def write_until_dead(url, name, agent, kept):
 
 def test_kills_leave_the_old_or_the_new_file(tmp_path):
     data = tmp_path / "data"
+    data.mkdir(mode=0o700)
     path = data / "files" / "n.ipynb"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir()
     model = {"cells": [{"id": f"c{i}", **new_cell("code", "none")} for i in range(3)], "metadata": {"mine": ODD},
              "nbformat": 4, "nbformat_minor": 5}
     path.write_text(jupyter(model, None))

@@ -153,7 +153,7 @@ def test_bad_names(gateway, headers):
 def test_foreign_hosts(gateway, host):
     host = host.format(port=gateway.port)
     refused(gateway.client.get("/v1/tools", headers={"Host": host}), 403, "FORBIDDEN")
-    refused(gateway.client.get("/healthz", headers={"Host": host}), 403, "FORBIDDEN")
+    refused(gateway.client.get("/metrics", headers={"Host": host}), 403, "FORBIDDEN")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:{port}", "127.0.0.1", "127.0.0.1:{port}",
@@ -193,6 +193,50 @@ def test_allowed_names(start):
     assert preflight.headers["access-control-allow-origin"] == "https://app.example"
     assert "POST" in preflight.headers["access-control-allow-methods"]
     assert "X-Notegate-Space" in preflight.headers["access-control-allow-headers"]
+
+
+def test_allowed_patterns(start):
+    gateway = start(sets=["allowed_hosts=*.gate.example,10.0.0.0/8,fd00::/8",
+                          "allowed_origins=https://*.app.example"])
+    get = gateway.client.get
+    for host in ("a.gate.example", "a.b.gate.example:1", "10.9.8.7:8420", "[fd00::7]"):
+        assert get("/v1/tools", headers={"Host": host}).status_code == 200, host
+    for host in ("gate.example", "agate.example", "11.0.0.1", "10.0.0.1.evil.example", "[fe80::1]"):
+        refused(get("/v1/tools", headers={"Host": host}), 403, "FORBIDDEN")
+    assert get("/v1/tools", headers={"Origin": "https://a.app.example"}).status_code == 200
+    refused(get("/v1/tools", headers={"Origin": "https://app.example"}), 403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize("entry", ["allowed_hosts=*", "allowed_hosts=a.*.b", "allowed_hosts=10.0.0.5/8",
+                                   "allowed_origins=*", "allowed_origins=https://app.example/"])
+def test_names_that_cannot_match_are_refused(tmp_path, entry):
+    key, value = entry.split("=", 1)
+    for command in ("serve", "check"):
+        done = subprocess.run([binary(), command, "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0",
+                               "--set", entry], capture_output=True, text=True, timeout=120, env=environment(), check=False)
+        assert done.returncode != 0
+        assert f'{key} has "{value}"' in done.stdout + done.stderr, command
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_answer_any_host(start, path):
+    gateway = start(sets=["auth=on"])
+    for host in ("10.244.1.7:8420", "pod.example", "[fd00::7]:8420"):
+        assert gateway.client.get(path, headers={"Host": host}).status_code == 200, host
+        refused(gateway.client.get("/metrics", headers={"Host": host}), 403, "FORBIDDEN")
+        # Nothing else changes: which paths there are is not told to who asks by a wrong name.
+        refused(gateway.client.get("/nothing", headers={"Host": host}), 403, "FORBIDDEN")
+        refused(gateway.client.post(path, headers={"Host": host}), 403, "FORBIDDEN")
+
+
+def test_discovery_finds_nothing_without_a_key(start):
+    gateway = start(sets=["auth=on"])
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+                 "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"):
+        refused(gateway.client.get(path), 404, "NOT_FOUND")
+        refused(gateway.client.get(path, headers={"Authorization": "Bearer ng_wrong"}), 404, "NOT_FOUND")
+    for path in ("/.well-known", "/well-known/x", "/register"):
+        refused(gateway.client.get(path), 401, "UNAUTHENTICATED")
 
 
 PAGE = "https://inspector.example"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Keys: what each role and mode may, what is no key, spaces and lists, keys over REST, addresses that need one."""
 
+import json
+import os
 import re
 import subprocess
 
@@ -300,6 +302,29 @@ def test_events_of_keys_are_for_admins_and_hold_no_secret(start):
 # ---- a public address
 
 
+def test_a_call_to_try_is_for_people(tmp_path):
+    """At a terminal, by the name that clients use. A log has lines of its own form only."""
+    data_dir = tmp_path / "data"
+    add(data_dir, "ada")
+    hosts = "allowed_hosts=10.0.0.0/8,*.example.com,notes.example.com"
+    ours, theirs = os.openpty()
+    command = [binary(), "serve", "--data-dir", str(data_dir), "--listen", "0.0.0.0:0", "--set", hosts, "--set", PLUGINS]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment())
+    os.close(theirs)
+    said = b""
+    try:
+        while b"$NOTEGATE_KEY" not in said:
+            said += os.read(ours, 4096)
+    finally:
+        process.terminate()
+        process.communicate(timeout=120)
+        os.close(ours)
+    assert b"try: curl -s http://notes.example.com:" in said
+    gateway = Gateway(data_dir, sets=[PLUGINS, hosts], listen="0.0.0.0:0")
+    gateway.stop()
+    assert gateway.errors and all(json.loads(line)["message"] for line in gateway.errors)
+
+
 def test_a_public_address_needs_a_key_for_good(tmp_path):
     data_dir = tmp_path / "data"
     refused_start = subprocess.run([binary(), "serve", "--data-dir", str(data_dir), "--listen", "0.0.0.0:0"],
@@ -315,8 +340,6 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
         add(tmp_path / "other", "ada")
         checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
         assert checked.returncode == 0 and "0.0.0.0:0; warning: " in checked.stdout and "TLS" in checked.stdout
-        eventually(lambda: gateway.logged(f"try: curl -s http://notes.example.com:{gateway.port}/", "$NOTEGATE_KEY"),
-                   what="a call to try, by the name that clients use")
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
         assert notegate(data_dir, "key", "revoke", "ada").returncode == 0
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 401

@@ -383,7 +383,7 @@ def test_journal_away(start, servers):
         ask(gateway, "memory_log", {"content": f"while it was away {number}"})
     for tool, arguments in [("memory_recall", {"query": "away"}), ("memory_timeline", {}), ("memory_summary", {}),
                             ("checkpoint_snapshot", {}), ("checkpoint_list", {}),
-                            ("checkpoint_restore", {"checkpoint_id": "x"})]:
+                            ("checkpoint_restore", {"checkpoint_id": "x"}), ("checkpoint_delete", {"checkpoint_id": "x"})]:
         answer = gateway.call(tool, arguments)
         assert answer.status_code == 503, f"{tool}: {answer.text}"
         assert answer.json()["code"] == "BACKEND_UNAVAILABLE"

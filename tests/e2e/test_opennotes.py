@@ -276,6 +276,31 @@ def test_progress_and_kills_while_an_index_is_made(tmp_path, notes):
         assert gateway.stop() == 0
 
 
+def test_an_index_that_is_made_is_told(tmp_path, notes):
+    """It is begun at the start, and `/readyz` says how far it is; notes are served by their paths meanwhile."""
+    (notes / "first.md").write_text("# First\n")
+    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
+    gateway = Gateway(tmp_path / "data", sets=sets)
+    assert len(everything(gateway)) == 1
+    assert gateway.stop() == 0
+    for number in range(BUILD_NOTES):
+        (notes / f"n{number}.md").write_text(f"word{number % 50} " * 200)
+    [file] = (tmp_path / "data" / "opennotes").glob("*.db")
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as index:
+        index.execute("BEGIN IMMEDIATE")  # it waits before the first note
+        gateway = Gateway(tmp_path / "data", sets=sets)
+        try:
+            eventually(lambda: "working" in gateway.client.get("/readyz").json(), 60, "the index")
+            ready = gateway.client.get("/readyz").json()
+            assert ready == {"status": "ready", "working": [f"1 of {BUILD_NOTES + 1} notes in {notes} are indexed"]}
+            assert ask(gateway, "get", path="n7.md")["note"]["title"] == "n7"
+            index.execute("ROLLBACK")
+            assert len(everything(gateway)) == BUILD_NOTES + 1
+            eventually(lambda: gateway.client.get("/readyz").json() == {"status": "ready"}, 60, "the end")
+        finally:
+            assert gateway.stop() == 0
+
+
 def test_indexes_of_notebooks_that_are_gone(tmp_path):
     """They go after a month, at a start; those of notebooks that are there stay."""
     folders = [tmp_path / name for name in ("here", "gone", "just gone")]

@@ -52,11 +52,12 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
     changes = made.reload(limits__body=100, limits__depth=5, limits__queue=7, limits__connections=50,
                           limits__streams=3, limits__buffered="1MiB", limits__result="2MiB",
                           limits__call_timeout="9s", limits__workers=3, limits__stream_backlog=99,
-                          mcp__session_timeout="5min", history__keep="1d", shutdown_timeout="3s", timezone="UTC",
+                          mcp__session_timeout="5min", history__keep="1d", journal__keep="9d", shutdown_timeout="3s", timezone="UTC",
                           auth="on")
     holds = {key for key, change in changes.items() if change["holds"]}
     assert holds == {"limits.body", "limits.depth", "limits.queue", "limits.connections", "limits.streams",
                      "limits.buffered", "limits.result", "limits.call_timeout", "mcp.session_timeout", "history.keep",
+                     "journal.keep",
                      "shutdown_timeout"}
     assert set(changes) - holds == {"limits.workers", "limits.stream_backlog", "auth"}
     assert all("restart" in changes[key]["message"] for key in set(changes) - holds)
@@ -82,6 +83,14 @@ def test_hosts_and_origins(configured):
     assert client.get("/v1/tools", headers=asked).status_code == 200
     made.reload()
     assert client.get("/v1/tools", headers=asked).status_code == 403
+
+
+def test_names_that_cannot_match_change_nothing(configured):
+    made = configured(allowed_hosts=["gateway.example"])
+    made.path.write_text('allowed_hosts: ["*"]\n')
+    answer = made.gateway.client.post("/v1/reload")
+    assert answer.status_code == 400 and 'allowed_hosts has "*"' in answer.json()["message"]
+    assert made.gateway.client.get("/v1/tools", headers={"Host": "gateway.example"}).status_code == 200
 
 
 def test_a_bad_configuration_changes_nothing(configured):

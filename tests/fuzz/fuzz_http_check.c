@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "http_check.h"
+#include "http_names.h"
 #include "str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -81,6 +82,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (http_parse_authority(text, &authority)) {
         check(authority.host.len > 0 && authority.port <= 65535);
     }
+    struct http_names patterns = {
+        .hosts = &text, .host_count = 1, .origins = &text, .origin_count = 1};
+    (void)http_host_allowed(&patterns, ng_str_of("a.example"), ng_str_of(""));
+    (void)http_host_allowed(&patterns, ng_str_of("[fd00::1]:8420"), ng_str_of(""));
+    (void)http_origin_allowed(&patterns, ng_str_of("https://a.example"), ng_str_of("a"));
     (void)http_host_allowed(&names, text, ng_str_of(""));
     (void)http_origin_allowed(&names, text, ng_str_of("localhost:8420"));
     free(copy);

@@ -146,6 +146,7 @@ static void test_defaults(void **state)
     assert_int_equal(config_int(config, "limits.call_timeout"), 120000);
     assert_int_equal(config_int(config, "limits.result"), 8 * 1024 * 1024);
     assert_int_equal(config_int(config, "history.keep"), INT64_C(90) * 86400 * 1000);
+    assert_int_equal(config_int(config, "journal.keep"), 0);
     assert_int_equal(config_int(config, "shutdown_timeout"), 10000);
     assert_int_equal(config_int(config, "mcp.session_timeout"), 3600000);
     assert_int_equal(config_int(config, "limits.workers") % 4, 0);

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "http_check.h"
+#include "http_names.h"
 #include "str.h"
 
 static struct http_target target;
@@ -169,6 +171,136 @@ static void test_names(void **state)
     assert_false(http_origin_allowed(&names, ng_str_of("http://app.example"), host));
 }
 
+/* Which Host each entry of allowed_hosts lets in. */
+static void test_host_patterns(void **state)
+{
+    static const struct {
+        const char *allowed, *host;
+        bool matches;
+    } cases[] = {
+        {"*.example.com", "a.example.com", true},
+        {"*.example.com", "A.b.Example.COM:8420", true},
+        {"*.example.com", "example.com", false},
+        {"*.example.com", ".example.com", false},
+        {"*.example.com", "aexample.com", false},
+        {"*.example.com", "a.example.com.evil", false},
+        {"*.example.com:99", "a.example.com:99", true},
+        {"*.example.com:99", "a.example.com", false},
+        {"10.0.0.0/8", "10.1.2.3:8420", true},
+        {"10.0.0.0/8", "11.1.2.3", false},
+        {"10.0.0.0/8", "10.evil.example", false},
+        {"10.0.0.0/8", "10.1.2.3.evil.example", false},
+        {"192.168.4.0/22", "192.168.7.255", true},
+        {"192.168.4.0/22", "192.168.8.0", false},
+        {"0.0.0.0/0", "203.0.113.9", true},
+        {"0.0.0.0/0", "evil.example", false},
+        {"10.0.0.0/8", "[::1:a00:1]", false},
+        {"fd00::/8", "[fd12::3]:8420", true},
+        {"[fd00::]/8", "[fd12::3]", true},
+        {"fd00::/8", "[fe80::3]", false},
+        {"fd00::5", "[fd00:0::5]:1", true},
+        {"[fd00::5]:8420", "[fd00::5]:8420", true},
+        {"[fd00::5]:8420", "[fd00::5]:1", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct ng_str allowed = ng_str_of(cases[i].allowed);
+        struct http_names names = {.listen_port = 8420, .hosts = &allowed, .host_count = 1};
+        bool got = http_host_allowed(&names, ng_str_of(cases[i].host), ng_str_of(""));
+        if (got != cases[i].matches) {
+            fail_msg("%s, allowed %s: %d", cases[i].host, cases[i].allowed, got);
+        }
+    }
+}
+
+static void test_origin_patterns(void **state)
+{
+    static const struct ng_str allowed = {"https://*.example.com:99", 24};
+    struct http_names names = {.listen_port = 8420, .origins = &allowed, .origin_count = 1};
+    struct ng_str host = ng_str_of("localhost:8420");
+    (void)state;
+    assert_true(http_origin_allowed(&names, ng_str_of("https://a.b.example.com:99"), host));
+    static const char *const others[] = {
+        "https://a.example.com",      "http://a.example.com:99", "https://example.com:99",
+        "https://*.example.com.e:99", "https://aexample.com:99", "https://a.example.com:99/x",
+        "://a.example.com:99",
+    };
+    for (size_t i = 0; i < NG_COUNT(others); i++) {
+        assert_false(http_origin_allowed(&names, ng_str_of(others[i]), host));
+    }
+}
+
+/* What `key` may hold: NG_OK, or NG_EINVAL with the entry in the sentence. */
+static void expect_entry(const char *key, const char *entry, int wanted)
+{
+    static const struct ng_option options[] = {
+        {.name = "allowed_hosts", .type = NG_OPTION_LIST, .help = "Hosts."},
+        {.name = "allowed_origins", .type = NG_OPTION_LIST, .help = "Origins."},
+    };
+    char set[128];
+    const char *const sets[] = {set};
+    struct config_input input = {.no_file = true, .sets = sets, .set_count = 1};
+    struct config *config = NULL;
+    struct buf error;
+    buf_init(&error, 4096);
+    (void)snprintf(set, sizeof(set), "%s=%s", key, entry);
+    assert_int_equal(config_load(&input, &config, &error), NG_OK);
+    assert_int_equal(
+        config_declare(config, "", options, NG_COUNT(options), sizeof(options[0]), &error),
+        NG_OK);
+    int rc = http_names_check(config, &error);
+    if (rc != wanted) {
+        fail_msg("%s: %d, %s", set, rc, buf_cstr(&error));
+    }
+    assert_true(wanted == NG_OK ? error.len == 0 : strstr(buf_cstr(&error), entry) != NULL);
+    buf_done(&error);
+    config_free(config);
+}
+
+static void test_names_check(void **state)
+{
+    static const char *const hosts[] = {
+        "notes.example.com", "notes.example.com:8420",
+        "*.example.com",     "*.svc:80",
+        "10.0.0.5",          "10.0.0.0/8",
+        "0.0.0.0/0",         "fd00::/8",
+        "fd00::5",           "[fd00::5]:1",
+    };
+    static const char *const bad_hosts[] = {
+        "*",          "a.*.b",       "*a.example", "*.*.example", "10.0.0.0/33", "10.0.0.0/",
+        "10.0.0.5/8", "10.0.0.0/+8", "10.0.0/8",   "fd00::/129",  "*.",          "*.[::1]",
+        "a b",        "name:port",   "http://x",   "x/y",         ".example",    "*:8420",
+    };
+    static const char *const origins[] = {
+        "https://app.example",  "http://localhost:6274", "https://*.example.com", "null",
+        "vscode-webview://abc",
+    };
+    static const char *const bad_origins[] = {
+        "*",
+        "https://*",
+        "https://a.*.b",
+        "app.example",
+        "https://app.example/",
+        "https://x/y",
+        "http://10.0.0.0/8",
+        "*://x",
+        "http://x:y",
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(hosts); i++) {
+        expect_entry("allowed_hosts", hosts[i], NG_OK);
+    }
+    for (size_t i = 0; i < NG_COUNT(bad_hosts); i++) {
+        expect_entry("allowed_hosts", bad_hosts[i], NG_EINVAL);
+    }
+    for (size_t i = 0; i < NG_COUNT(origins); i++) {
+        expect_entry("allowed_origins", origins[i], NG_OK);
+    }
+    for (size_t i = 0; i < NG_COUNT(bad_origins); i++) {
+        expect_entry("allowed_origins", bad_origins[i], NG_EINVAL);
+    }
+}
+
 static void test_small_values(void **state)
 {
     (void)state;
@@ -188,10 +320,11 @@ static void test_small_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_target),       cmocka_unit_test(test_query),
-        cmocka_unit_test(test_framing),      cmocka_unit_test(test_proxies),
-        cmocka_unit_test(test_content_type), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_small_values),
+        cmocka_unit_test(test_target),        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_framing),       cmocka_unit_test(test_proxies),
+        cmocka_unit_test(test_content_type),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_host_patterns), cmocka_unit_test(test_origin_patterns),
+        cmocka_unit_test(test_names_check),   cmocka_unit_test(test_small_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,9 @@
       "gateway runs the tool again on a worker")                                               \
     X(NG_EINPUT, -25, "INPUT_REQUIRED", 500,                                                   \
       "not an answer: the user was asked; return it, and the tool runs again with the answer") \
-    X(NG_ERUN, -26, "RUN_FORBIDDEN", 403, "the caller has no right to run code")
+    X(NG_ERUN, -26, "RUN_FORBIDDEN", 403, "the caller has no right to run code")               \
+    X(NG_ENOTCONFIGURED, -27, "NOT_CONFIGURED", 404,                                           \
+      "the plugin has nothing to work on until a key of the configuration is set")
 
 enum ng_error {
     NG_OK = 0,

@@ -74,6 +74,8 @@ struct ng_timeline {
     struct ng_str date;  /* YYYY-MM-DD in the gateway's zone; absent: today */
     struct ng_str agent; /* absent: all */
     uint32_t limit;
+    uint64_t offset; /* so many of the newest are passed over; a module that was built without
+                        it passes over none */
 };
 
 /* All functions may block and come from workers, from many threads at once. Read by its size:
@@ -133,6 +135,24 @@ struct ng_journal {
      * in it, references that moved on, another summary. Nothing is delivered meanwhile. */
     int (*restore_over)(void *journal, struct ng_call *call, struct ng_str space,
                         struct ng_str json, struct ng_str base);
+
+    /* Of modules, too, and optional again. */
+
+    /* As restore, in one step, but nothing of what was there is read: however large it is, it
+     * stays as it lies, kept under `id` beside the journal. json: a dump, or {"format":
+     * "notegate-journal-kept-1", "id": text}, a copy of what was kept under that id.
+     * NG_ENOTFOUND: nothing is. NG_OK without a change where `id` is kept already: it was done
+     * before. NULL: not offered. */
+    int (*restore_aside)(void *journal, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, struct ng_str json);
+    /* Removes a checkpoint, and what restore_aside kept under its id. NG_ENOTFOUND. NULL: not
+     * offered. */
+    int (*checkpoint_delete)(void *journal, struct ng_call *call, struct ng_str space,
+                             struct ng_str id);
+    /* Removes entries of a space that are older than `before_ms`: lines of days that ended
+     * before, memories, references. Neither the summary nor what is in a checkpoint or kept
+     * beside. NULL: not offered. */
+    int (*trim)(void *journal, struct ng_call *call, struct ng_str space, int64_t before_ms);
 };
 
 #define NG_EXPORT_JOURNAL(backend)                                                             \

@@ -502,6 +502,16 @@ struct ng_plugin {
     /* Names of collections of other plugins, separated by spaces, whose documents it changes as
      * well; NULL: it changes documents of its own collections only. */
     const char *uses;
+    /* What it is making in the background, in one sentence in the call's memory, while it
+     * serves: /readyz shows it. {NULL, 0}: nothing. */
+    struct ng_str (*working)(void *self, struct ng_call *call);
+    /* Is there anything for its tools to work on, for this caller? NULL: yes. False: its tools,
+     * prompts and resources are in no list, and a call of one of its tools fails with
+     * NG_ENOTCONFIGURED. In a call (call->tool is not empty) it may block where may_block()
+     * says so, and says what is missing with ng_fail() and the key to set with host->hint().
+     * For a list it runs on any thread and must not block; host->background() can look, and
+     * tells lists_changed(). */
+    bool (*configured)(void *self, struct ng_call *call);
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * aside.c - what lies beside the journal: what a restore has kept of it, however large, under
+ * keys of its own; checkpoints and old entries that go.
+ *
+ * What is kept is renamed, not read. Its keys are those of the journal behind
+ * "journal:kept:ID:"; "made" among them says that it is whole.
+ */
+#include "redis.h"
+#include "snapshot.h"
+
+#define ASIDE_MADE "made"
+/* Behind the prefix: a copy of another kept one, which is about to take the journal's place. */
+#define ASIDE_NEXT "next:"
+/* Keys that one run of a script removes: while it runs, Redis serves nobody else. */
+#define ASIDE_PAGE "1000"
+/* A server that is busy with the step answers when that is done. */
+#define ASIDE_TRIES 16
+
+/* Calls `each` with the names of all keys that make the journal behind a prefix. */
+#define ASIDE_WALK                                                                             \
+    "local function walk(base, each)\n"                                                        \
+    "  for _, date in ipairs(redis.call('ZRANGE', base .. 'journal:days', 0, -1)) do\n"        \
+    "    each('daily:' .. date)\n"                                                             \
+    "  end\n"                                                                                  \
+    "  local at = 0\n"                                                                         \
+    "  repeat\n"                                                                               \
+    "    local names = redis.call('ZRANGE', base .. 'journal:recent', at, at + 999)\n"         \
+    "    for _, name in ipairs(names) do each(name) end\n"                                     \
+    "    at = at + 1000\n"                                                                     \
+    "  until #names == 0\n"                                                                    \
+    "  each('journal:days')\n"                                                                 \
+    "  each('journal:recent')\n"                                                               \
+    "  each('summary')\n"                                                                      \
+    "end\n"
+
+/*
+ * KEYS: the mark of what is kept. ARGV: what the journal's keys begin with, what those of the
+ * kept one do, what those of the one that takes its place do or "". The types are looked at
+ * first: after the first write nothing may fail any more.
+ */
+static const char aside_script[] = ASIDE_WALK
+    "local live, kept, from = ARGV[1], ARGV[2], ARGV[3]\n"
+    "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
+    "for _, name in ipairs({'journal:days', 'journal:recent'}) do\n"
+    "  local kind = redis.call('TYPE', live .. name).ok\n"
+    "  if kind ~= 'none' and kind ~= 'zset' then\n"
+    "    return redis.error_reply('WRONGTYPE ' .. live .. name .. ' is a ' .. kind)\n"
+    "  end\n"
+    "end\n"
+    "walk(live, function(name) redis.pcall('RENAME', live .. name, kept .. name) end)\n"
+    "if from ~= '' then\n"
+    "  walk(from, function(name) redis.pcall('RENAME', from .. name, live .. name) end)\n"
+    "end\n"
+    "redis.call('SET', KEYS[1], '1')\n"
+    "return 1\n";
+
+/*
+ * KEYS: the mark of what will be kept. ARGV: what the keys of a kept journal begin with, what
+ * those of its copy do, how many hashes are copied, most of a run. Answers how many it copied,
+ * -1: the step that needs them was done before.
+ */
+static const char copy_script[] =
+    "local from, to, at = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
+    "local function copy(name)\n"
+    "  local value = redis.call('DUMP', from .. name)\n"
+    "  if value then redis.call('RESTORE', to .. name, 0, value, 'REPLACE') end\n"
+    "end\n"
+    "if redis.call('EXISTS', KEYS[1]) == 1 then return -1 end\n"
+    "if redis.call('EXISTS', from .. 'made') == 0 then\n"
+    "  return redis.error_reply('NOTKEPT nothing is')\n"
+    "end\n"
+    "if at == 0 then\n"
+    "  copy('journal:recent')\n"
+    "  copy('journal:days')\n"
+    "  copy('summary')\n"
+    "  for _, date in ipairs(redis.call('ZRANGE', from .. 'journal:days', 0, -1)) do\n"
+    "    copy('daily:' .. date)\n"
+    "  end\n"
+    "end\n"
+    "local names = redis.call('ZRANGE', from .. 'journal:recent', at, at + ARGV[4] - 1)\n"
+    "for _, name in ipairs(names) do copy(name) end\n"
+    "return #names\n";
+
+/* KEYS: days, recent. ARGV: what all keys begin with, the first day that stays or "", the
+ * first time that stays or "+inf", most keys of a run. Answers how many it removed. */
+static const char trim_script[] =
+    "for _, date in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do\n"
+    "  if ARGV[2] == '' or date < ARGV[2] then\n"
+    "    redis.call('UNLINK', ARGV[1] .. 'daily:' .. date)\n"
+    "    redis.call('ZREM', KEYS[1], date)\n"
+    "  end\n"
+    "end\n"
+    "local names = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[3], 'LIMIT', 0,\n"
+    "  ARGV[4])\n"
+    "for _, name in ipairs(names) do\n"
+    "  redis.call('UNLINK', ARGV[1] .. name)\n"
+    "  redis.call('ZREM', KEYS[2], name)\n"
+    "end\n"
+    "return #names\n";
+
+static struct ng_str aside_prefix(struct redis *redis, struct ng_call *call,
+                                  struct ng_str space, struct ng_str id)
+{
+    struct ng_str tail =
+        call->host->format(call, "%.*s:", (int)id.len, id.data == NULL ? "" : id.data);
+    return tail.data == NULL ? tail : redis_key(redis, call, space, REDIS_KEPT, tail);
+}
+
+static struct ng_str aside_mark(struct ng_call *call, struct ng_str prefix)
+{
+    return prefix.data == NULL
+               ? prefix
+               : call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
+}
+
+int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
+                     struct ng_str id, bool with_copy, struct aside *ret)
+{
+    struct ng_str none = {NULL, 0};
+    ret->live = redis_key(redis, call, space, "", none);
+    ret->kept = aside_prefix(redis, call, space, id);
+    ret->from = ASK_WORD("");
+    if (ret->kept.data != NULL && with_copy) {
+        ret->from =
+            call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
+    }
+    ret->mark = aside_mark(call, ret->kept);
+    return ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
+                   ret->mark.data == NULL
+               ? redis_no_memory(call)
+               : NG_OK;
+}
+
+void redis_aside_ask(struct ask *ask, const struct aside *aside)
+{
+    ASK(ask, ASK_WORD("EVAL"), ASK_WORD(aside_script), ASK_WORD("1"), aside->mark, aside->live,
+        aside->kept, aside->from);
+}
+
+/* ---- restoring what is kept ---- */
+
+/* A copy of what is kept under `from`, a page at a time: what is kept stays as it is. */
+static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str kept,
+                      const struct aside *aside, struct ng_str from)
+{
+    long long count = 1;
+    int rc = NG_OK;
+    for (int64_t at = 0; rc == NG_OK && count > 0; at += count) {
+        struct ask ask;
+        ask_init(&ask, redis->link, call);
+        ASK(&ask, ASK_WORD("EVAL"), ASK_WORD(copy_script), ASK_WORD("1"), aside->mark, kept,
+            aside->from, redis_number(call, at), ASK_WORD(ASIDE_PAGE));
+        rc = ask_run(&ask);
+        const redisReply *reply = rc == NG_OK ? ask_reply(&ask, 0) : NULL;
+        if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
+            rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
+                         from.data);
+        } else if (reply != NULL && reply->type != REDIS_REPLY_INTEGER) {
+            rc = link_fail_reply(redis->link, call, reply);
+        } else if (reply != NULL) {
+            count = reply->integer;
+        }
+        ask_done(&ask);
+        if (rc == NG_OK && call->host->cancelled(call)) {
+            rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
+        }
+    }
+    return rc;
+}
+
+/* One step: the present is renamed, and the copy to its place. */
+static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str space,
+                      const struct aside *aside, struct ng_str from)
+{
+    struct ng_str kept = aside_prefix(redis, call, space, from);
+    struct ask ask;
+    int rc =
+        kept.data == NULL ? redis_no_memory(call) : aside_copy(redis, call, kept, aside, from);
+    ask_init(&ask, redis->link, call);
+    if (rc == NG_OK) {
+        redis_aside_ask(&ask, aside);
+        rc = ask_run_all(&ask);
+    }
+    ask_done(&ask);
+    return rc;
+}
+
+int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space,
+                        struct ng_str id, struct ng_str json)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *body = NULL;
+    struct ng_str from = {NULL, 0};
+    struct aside aside;
+    /* One that is kept is named in a few words, which a dump never is. */
+    if (json.len < REDIS_KEPT_JSON_MAX && host->json_parse(call, json, &body) == NG_OK &&
+        redis_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
+        from = host->json_text(host->json_get(body, "id"));
+    }
+    int rc = redis_aside_open(journal, call, space, id, from.len > 0, &aside);
+    for (int i = 0; rc == NG_OK && i < ASIDE_TRIES; i++) {
+        rc = from.len > 0 ? aside_back(journal, call, space, &aside, from)
+                          : redis_restore_beside(journal, call, space, json, &aside);
+        bool again = (rc == NG_ETIMEOUT || rc == NG_EUNAVAILABLE) && i + 1 < ASIDE_TRIES &&
+                     !host->cancelled(call);
+        if (!again) {
+            break;
+        }
+        rc = NG_OK;
+    }
+    return rc;
+}
+
+/* ---- what goes ---- */
+
+/* Removes entries behind a prefix, a page at a time. */
+static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str prefix,
+                      struct ng_str day, struct ng_str until)
+{
+    struct ng_str days =
+        call->host->format(call, "%.*s" REDIS_DAYS, (int)prefix.len, prefix.data);
+    struct ng_str recent =
+        call->host->format(call, "%.*s" REDIS_RECENT, (int)prefix.len, prefix.data);
+    bool more = true;
+    int rc = days.data == NULL || recent.data == NULL ? redis_no_memory(call) : NG_OK;
+    while (rc == NG_OK && more) {
+        struct ask ask;
+        ask_init(&ask, redis->link, call);
+        ASK(&ask, ASK_WORD("EVAL"), ASK_WORD(trim_script), ASK_WORD("2"), days, recent, prefix,
+            day, until, ASK_WORD(ASIDE_PAGE));
+        rc = ask_run_all(&ask);
+        more = rc == NG_OK && ask_reply(&ask, 0)->type == REDIS_REPLY_INTEGER &&
+               ask_reply(&ask, 0)->integer > 0;
+        ask_done(&ask);
+        if (rc == NG_OK && call->host->cancelled(call)) {
+            rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
+        }
+    }
+    return rc;
+}
+
+int redis_trim(void *journal, struct ng_call *call, struct ng_str space, int64_t before_ms)
+{
+    struct ng_str none = {NULL, 0};
+    struct ng_str prefix = redis_key(journal, call, space, "", none);
+    struct ng_str day = call->host->day(call, before_ms);
+    struct ng_str until = redis_number(call, before_ms - 1);
+    return prefix.data == NULL || day.data == NULL || until.data == NULL
+               ? redis_no_memory(call)
+               : trim_pages(journal, call, prefix, day, until);
+}
+
+int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str space,
+                            struct ng_str id)
+{
+    struct redis *redis = journal;
+    struct ng_str none = {NULL, 0};
+    struct aside aside;
+    struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
+    struct ng_str order = redis_key(redis, call, space, REDIS_CHECKPOINTS, none);
+    struct ng_str heads = redis_key(redis, call, space, REDIS_HEADS, none);
+    int rc = redis_aside_open(redis, call, space, id, true, &aside);
+    struct ng_str summary = {NULL, 0};
+    if (rc == NG_OK) {
+        summary = call->host->format(call, "%.*s" REDIS_SUMMARY, (int)aside.kept.len,
+                                     aside.kept.data);
+    }
+    if (rc != NG_OK || key.data == NULL || order.data == NULL || heads.data == NULL ||
+        summary.data == NULL) {
+        return redis_no_memory(call);
+    }
+    struct ask ask;
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("EXISTS"), key);
+    rc = ask_run_all(&ask);
+    bool is_there = rc == NG_OK && ask_reply(&ask, 0)->integer == 1;
+    ask_done(&ask);
+    if (rc == NG_OK && !is_there) {
+        return ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
+                       id.data);
+    }
+    /* What is kept goes before the checkpoint: one that was cut off is deleted once more. */
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("DEL"), aside.mark, summary);
+    rc = rc != NG_OK ? rc : ask_run_all(&ask);
+    ask_done(&ask);
+    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, ASK_WORD(""), ASK_WORD("+inf"));
+    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, ASK_WORD(""), ASK_WORD("+inf"));
+    ask_init(&ask, redis->link, call);
+    ASK(&ask, ASK_WORD("HDEL"), heads, id);
+    ASK(&ask, ASK_WORD("ZREM"), order, id);
+    ASK(&ask, ASK_WORD("UNLINK"), key);
+    rc = rc != NG_OK ? rc : ask_run_all(&ask);
+    ask_done(&ask);
+    return rc;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* index_wait.c - one refresh for all calls that need it. The call that finds none under way
+ * makes it, on its worker; the others take a deferral, give their workers back, and run again
+ * when it is done. A call whose time is up in the middle leaves the rest to them, or to the
+ * background. */
+#include "index_wait.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "index_open.h"
+
+#define WAIT_MS 100 /* between looks at whether a call that keeps its worker still waits */
+#define TICK_NS ((int64_t)100 * 1000000)
+#define MARGIN_MS                                                                              \
+    ((int64_t)2000)            /* before its deadline, a call is told how far the index is     \
+                                */
+#define MARGIN_PART 4          /* but that part of its time at most */
+#define TELL_MIN ((size_t)100) /* a refresh of fewer notes is over before it is read of */
+
+/* A call that may wait, in its own memory. */
+struct on_wait {
+    struct on_wait *next;         /* of all */
+    struct on_wait *next_waiting; /* of the same index */
+    struct on_indexes *indexes;
+    struct ng_call *call;
+    void *self;
+    on_tool_fn *run;
+    struct on_index *index; /* held while the tool has to run again */
+    uint64_t serial, ticket;
+    struct ng_deferred *deferred;
+    int64_t began_ms; /* time that it had */
+};
+
+struct job {
+    struct on_index *index;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool on_wait_is_over(struct ng_call *call, int64_t began_ms)
+{
+    int64_t margin = began_ms / MARGIN_PART < MARGIN_MS ? began_ms / MARGIN_PART : MARGIN_MS;
+    return call->host->cancelled(call) || call->host->remaining_ms(call) < margin;
+}
+
+static int fail_over(struct on_index *index, struct ng_call *call, size_t done, size_t total)
+{
+    if (call->host->cancelled(call)) {
+        return ng_fail(call, NG_ECANCELLED,
+                       "The call was cancelled while the notes were indexed.");
+    }
+    call->host->hint(call, "The index goes on being made; ask again in a while. Notes can be "
+                           "read, made and edited by their paths meanwhile.");
+    return total == 0 ? ng_fail(call, NG_ETIMEOUT,
+                                "The notes in %s are still being looked for, to index them.",
+                                index->path)
+                      : ng_fail(call, NG_ETIMEOUT,
+                                "The notes in %s are still being indexed: %zu of %zu are.",
+                                index->path, done, total);
+}
+
+/* ---- calls that may wait ---- */
+
+static void forget(struct on_wait *wait)
+{
+    (void)pthread_mutex_lock(&wait->indexes->lock);
+    for (struct on_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
+        if (*at == wait) {
+            *at = wait->next;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&wait->indexes->lock);
+}
+
+static struct on_wait *find(struct on_indexes *indexes, const struct ng_call *call)
+{
+    (void)pthread_mutex_lock(&indexes->lock);
+    struct on_wait *wait = indexes->calls;
+    while (wait != NULL && wait->call != call) {
+        wait = wait->next;
+    }
+    (void)pthread_mutex_unlock(&indexes->lock);
+    return wait;
+}
+
+static void let_go(struct on_wait *wait)
+{
+    struct on_index *index = wait->index;
+    wait->index = NULL;
+    on_index_close(wait->indexes, index);
+}
+
+/* Is the refresh it waits for still to be done by another? Then it has its deferral, and may be
+ * running again already. */
+static bool leave(struct on_wait *wait)
+{
+    struct on_index *index = wait->index;
+    (void)pthread_mutex_lock(&index->lock);
+    bool waits = index->refreshing && index->covered < wait->ticket;
+    if (waits) {
+        wait->deferred = wait->call->host->defer(wait->call);
+        wait->next_waiting = index->waiting;
+        index->waiting = wait;
+    }
+    (void)pthread_mutex_unlock(&index->lock);
+    return waits;
+}
+
+static int run_tool(struct ng_call *call, void *user)
+{
+    struct on_wait *wait = user;
+    for (;;) {
+        int rc = wait->run(wait->self, call, ng_str_of("{}"));
+        if (rc != ON_WAITS) {
+            forget(wait);
+            return rc;
+        }
+        if (leave(wait)) {
+            return NG_PENDING;
+        }
+        let_go(wait);
+    }
+}
+
+int on_wait_run(struct on_indexes *indexes, void *self, struct ng_call *call, on_tool_fn *run)
+{
+    struct on_wait *wait = ng_alloc(call, sizeof(*wait));
+    if (wait == NULL) {
+        return on_fail_memory(call);
+    }
+    *wait = (struct on_wait){.indexes = indexes, .call = call, .self = self, .run = run};
+    wait->began_ms = call->host->remaining_ms(call);
+    (void)pthread_mutex_lock(&indexes->lock);
+    wait->next = indexes->calls;
+    indexes->calls = wait;
+    (void)pthread_mutex_unlock(&indexes->lock);
+    return run_tool(call, wait);
+}
+
+static struct on_wait *take_waiting(struct on_index *index)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    struct on_wait *first = index->waiting;
+    index->waiting = NULL;
+    (void)pthread_mutex_unlock(&index->lock);
+    return first;
+}
+
+/* The call may be gone afterwards. */
+static void end_wait(struct on_wait *wait, int rc)
+{
+    struct ng_call *call = wait->call;
+    struct ng_deferred *deferred = wait->deferred;
+    let_go(wait);
+    forget(wait);
+    call->host->finish(deferred, rc);
+}
+
+static void resume(struct on_wait *wait)
+{
+    struct ng_call *call = wait->call;
+    const struct ng_host *host = call->host;
+    struct ng_deferred *deferred = wait->deferred;
+    wait->deferred = NULL;
+    let_go(wait);
+    (void)host->continue_on_worker(call, run_tool, wait);
+    host->finish(deferred, NG_OK);
+}
+
+static void resume_all(struct on_index *index)
+{
+    struct on_wait *wait = take_waiting(index);
+    while (wait != NULL) {
+        struct on_wait *next = wait->next_waiting;
+        resume(wait);
+        wait = next;
+    }
+}
+
+static bool is_time(struct on_index *index, size_t done, size_t total)
+{
+    int64_t now = now_ns();
+    (void)pthread_mutex_lock(&index->lock);
+    index->done = done;
+    index->total = total;
+    bool is = now - index->ticked_ns >= TICK_NS;
+    index->ticked_ns = is ? now : index->ticked_ns;
+    (void)pthread_mutex_unlock(&index->lock);
+    return is;
+}
+
+void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total)
+{
+    if (!is_time(index, done, total)) {
+        return;
+    }
+    struct on_wait *stay = NULL;
+    struct on_wait *last = NULL;
+    struct on_wait *wait = take_waiting(index);
+    while (wait != NULL) {
+        struct on_wait *next = wait->next_waiting;
+        if (on_wait_is_over(wait->call, wait->began_ms)) {
+            end_wait(wait, fail_over(index, wait->call, done, total));
+        } else {
+            if (done > 0) {
+                call->host->progress(
+                    wait->call, (double)done, (double)total,
+                    call->host->format(wait->call, "Indexing notes: %zu of %zu", done, total));
+            }
+            wait->next_waiting = stay;
+            stay = wait;
+            last = last == NULL ? wait : last;
+        }
+        wait = next;
+    }
+    if (stay != NULL) {
+        (void)pthread_mutex_lock(&index->lock);
+        last->next_waiting = index->waiting;
+        index->waiting = stay;
+        (void)pthread_mutex_unlock(&index->lock);
+    }
+}
+
+/* ---- the refresh ---- */
+
+static void wait_a_little(struct on_index *index)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(&index->changed, &index->lock, &until);
+}
+
+static int go_on(struct ng_call *call, void *user)
+{
+    struct job *job = user;
+    struct on_index *index = job->index;
+    int rc = on_wait_fresh(index, call);
+    on_index_close(index->owner, index);
+    free(job);
+    return rc == NG_ETIMEOUT || rc == NG_ECANCELLED ? NG_OK : rc;
+}
+
+int on_wait_background(struct on_index *index, struct ng_call *call)
+{
+    struct job *job = malloc(sizeof(*job));
+    if (job == NULL) {
+        return on_fail_memory(call);
+    }
+    job->index = index;
+    on_index_hold(index);
+    int rc = call->host->background(call, go_on, job);
+    if (rc != NG_OK) {
+        on_index_close(index->owner, index);
+        free(job);
+    }
+    return rc;
+}
+
+/* Under the index's lock, which is open meanwhile. */
+static int refresh(struct on_index *index, struct ng_call *call)
+{
+    uint64_t cover = index->arrivals;
+    index->refreshing = true;
+    index->done = index->total = 0;
+    if (index->damaged) {
+        index->writer.damaged = true;
+        index->damaged = false;
+    }
+    (void)pthread_mutex_unlock(&index->lock);
+    int rc = on_refresh(index, call);
+    (void)pthread_mutex_lock(&index->lock);
+    index->refreshing = false;
+    if (rc == NG_OK) {
+        index->covered = cover;
+    }
+    bool left = index->waiting == NULL && (rc == NG_ECANCELLED || rc == NG_ETIMEOUT);
+    size_t done = index->done;
+    size_t total = index->total;
+    (void)pthread_cond_broadcast(&index->changed);
+    (void)pthread_mutex_unlock(&index->lock);
+    resume_all(index);
+    if (left) {
+        (void)on_wait_background(index, call);
+    }
+    if (rc == NG_ETIMEOUT) {
+        rc = fail_over(index, call, done, total);
+    }
+    (void)pthread_mutex_lock(&index->lock);
+    return rc;
+}
+
+int on_wait_fresh(struct on_index *index, struct ng_call *call)
+{
+    struct on_wait *wait = find(index->owner, call);
+    int rc = NG_OK;
+    (void)pthread_mutex_lock(&index->lock);
+    bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
+    uint64_t mine = again ? wait->ticket : ++index->arrivals;
+    while (rc == NG_OK && index->covered < mine) {
+        if (!index->refreshing) {
+            rc = refresh(index, call);
+        } else if (wait != NULL) {
+            wait->index = index;
+            wait->serial = index->serial;
+            wait->ticket = mine;
+            rc = ON_WAITS;
+        } else {
+            wait_a_little(index);
+            if (index->covered < mine && index->refreshing && call->host->cancelled(call)) {
+                rc = ng_fail(call, NG_ECANCELLED,
+                             "The call was cancelled while the notes were indexed.");
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&index->lock);
+    if (rc == ON_WAITS) {
+        on_index_hold(index);
+    } else if (wait != NULL) {
+        wait->ticket = 0;
+    }
+    return rc;
+}
+
+static struct ng_str tell_one(struct on_index *index, struct ng_call *call,
+                              struct ng_str before)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    size_t done = index->done;
+    size_t total = index->total;
+    bool looks = index->refreshing && total == 0 && index->covered == 0;
+    bool indexes = index->refreshing && total >= TELL_MIN;
+    (void)pthread_mutex_unlock(&index->lock);
+    if (!looks && !indexes) {
+        return before;
+    }
+    const char *comma = before.len > 0 ? ", " : "";
+    return looks ? call->host->format(call, "%.*s%sthe notes in %s are being looked for",
+                                      (int)before.len, before.data, comma, index->path)
+                 : call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed",
+                                      (int)before.len, before.data, comma, done, total,
+                                      index->path);
+}
+
+struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call)
+{
+    struct ng_str text = {"", 0};
+    (void)pthread_mutex_lock(&indexes->lock);
+    for (struct on_index *index = indexes->first; index != NULL; index = index->next) {
+        text = tell_one(index, call, text);
+    }
+    (void)pthread_mutex_unlock(&indexes->lock);
+    return text;
+}
