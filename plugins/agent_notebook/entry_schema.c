@@ -220,12 +220,12 @@ const char entry_list_result[] = RESULT
                                                                              "\"score\":{"
                                                                              "\"type\":"
                                                                              "\"number\"}}}}"
-                                                                             "," INTEGER("tota"
-                                                                                         "l") "," INTEGER(
-                                                                                 "offse"
-                                                                                 "t") "," BOOLEAN("has_more") "," STRING("engin"
-                                                                                                                         "e") "}"
-                                                                                                                              "}";
+                                                                             "," INTEGER(
+                                                                                 "tota"
+                                                                                 "l") "," INTEGER("offse"
+                                                                                                  "t") "," BOOLEAN("has_more") "," STRING("engin"
+                                                                                                                                          "e") "}"
+                                                                                                                                               "}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";

@@ -570,7 +570,8 @@ AT(ng_recall, tags, 56);
 AT(ng_recall, tag_count, 64);
 AT(ng_recall, since_ms, 72);
 AT(ng_recall, limit, 80);
-SIZE(ng_recall, 88);
+AT(ng_recall, min_score, 88);
+SIZE(ng_recall, 96);
 PAD(ng_recall, limit, 4);
 
 AT(ng_timeline, size, 0);
