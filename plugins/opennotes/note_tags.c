@@ -34,10 +34,13 @@ static int add_tag(void *user, const struct on_inline_tag *tag)
     if (fold.data == NULL) {
         return NG_EINTERNAL;
     }
-    if (on_tag_set_add(&tags->set, fold)) {
-        tags->items[tags->count++] = tag->name;
+    if (!on_tag_set_add(&tags->set, fold)) {
+        return 0;
     }
-    return 0;
+    /* The parser's memory goes with it. */
+    struct ng_str name = on_arena_copy(tags->arena, tag->name);
+    tags->items[tags->count++] = name;
+    return name.data != NULL ? 0 : NG_EINTERNAL;
 }
 
 bool on_note_tags(struct on_arena *arena, struct on_note *note)
