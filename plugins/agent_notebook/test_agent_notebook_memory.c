@@ -83,10 +83,12 @@ static void test_recall_filters(void **state)
         2);
     assert_int_equal(number(ask(bench, "memory_recall", "{\"query\":\"zebra\"}"), "count"), 0);
     assert_int_equal(
-        number(ask(bench, "memory_recall", "{\"query\":\"apple\",\"min_score\":0.6}"), "count"),
+        number(ask(bench, "memory_recall", "{\"query\":\"apples\",\"min_score\":0.6}"),
+               "count"),
         0);
     assert_int_equal(
-        number(ask(bench, "memory_recall", "{\"query\":\"apple\",\"min_score\":0.5}"), "count"),
+        number(ask(bench, "memory_recall", "{\"query\":\"apples\",\"min_score\":0.5}"),
+               "count"),
         2);
 }
 
