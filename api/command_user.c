@@ -30,6 +30,11 @@ static int user_make_data_dir(const char *data_dir, const struct passwd *user)
 {
     char *path = strdup(data_dir);
     int rc = path == NULL ? -1 : 0;
+    size_t len = path == NULL ? 0 : strlen(path);
+    while (len > 1 && path[len - 1] == '/') {
+        path[--len] = '\0';
+    }
+    mode_t mask = umask(S_IWGRP | S_IWOTH);
     for (char *at = path; rc == 0 && (at = strchr(at + 1, '/')) != NULL;) {
         *at = '\0';
         rc = mkdir(path, USER_PARENT_MODE) != 0 && errno != EEXIST ? -1 : 0;
@@ -38,6 +43,7 @@ static int user_make_data_dir(const char *data_dir, const struct passwd *user)
     if (rc == 0 && mkdir(data_dir, S_IRWXU) != 0) {
         rc = errno == EEXIST ? 1 : -1; /* what is there keeps its owner */
     }
+    (void)umask(mask);
     int fd = rc != 0 ? -1 : open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (rc == 0 && (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) != 0)) {
         rc = -1;

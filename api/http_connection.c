@@ -139,8 +139,10 @@ static void identify_started(struct http_connection *connection)
                       : auth_started_process(peer.pid, connection->since_ticks);
     } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
         return;
-    } else if (connection->at_peer.inode != 0 &&
-               (connection->at_peer.uid == geteuid() || geteuid() == 0)) {
+    } else if (connection->at_peer.inode == 0) {
+        /* The socket is closed already: its holder may have been a program of ours. */
+        started = auth_started_socket(0, geteuid(), &connection->server->recent_peers);
+    } else if (connection->at_peer.uid == geteuid() || geteuid() == 0) {
         /* A program of ours cannot become another user unless we are root. */
         started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
                                       &connection->server->recent_peers);

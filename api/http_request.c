@@ -221,6 +221,17 @@ static int check_names(struct http_request *request)
     return NG_EFORBIDDEN;
 }
 
+/* A probe may name any host; but a page of another site that reaches it by such a name, through
+ * the browser of the gateway's own user, is told no more than a stranger. */
+static bool is_foreign_probe(const struct http_request *request)
+{
+    const struct http_names *names = atomic_load(&request->server->names);
+    const struct http_headers *headers = &request->headers;
+    return request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0 &&
+           headers->authorization.data == NULL && !request->connection->auth.is_socket &&
+           !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text));
+}
+
 /* The connection counts for the agent whose key came on it. */
 static void count_connection(struct http_request *request)
 {
@@ -346,7 +357,7 @@ void http_request_headers(struct http_request *request, const char *method)
     }
     if (request->fault.rc == NG_OK) {
         routes_find(request);
-        if (check_names(request) == NG_OK) {
+        if (check_names(request) == NG_OK && !is_foreign_probe(request)) {
             (void)check_caller(request);
         }
     }

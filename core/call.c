@@ -171,7 +171,7 @@ int call_count_bytes(struct call *call, size_t bytes)
 
 void call_hold(struct call *call)
 {
-    call->waits = true;
+    atomic_store_explicit(&call->waits, true, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */

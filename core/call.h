@@ -148,7 +148,7 @@ struct call {
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
-    bool waits;                    /* a commit or deferral was begun: NG_PENDING has an end */
+    atomic_bool waits;             /* a commit or deferral was begun: NG_PENDING has an end */
     bool must_reply;               /* it is the run of a tool, whose success has an answer */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */

@@ -283,7 +283,8 @@ static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
         call->work.rc = rc;
-    } else if (!call->waits && call_plugin(call) != NULL) {
+    } else if (!atomic_load_explicit(&call->waits, memory_order_relaxed) &&
+               call_plugin(call) != NULL) {
         call_fail(
             call, NG_EINTERNAL,
             "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "

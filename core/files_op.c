@@ -402,10 +402,8 @@ static int op_record(struct file_op *op, const char *revision)
 /* Was it saved where its path leads? A root's folder may have been replaced meanwhile. */
 static bool op_is_in_place(const struct file_op *op)
 {
-    const struct file_root *root = op->place.root;
-    const struct file_root *to = op->target.roots != NULL ? op->target.root : NULL;
-    return (root == NULL || files_root_is_current(root)) &&
-           (to == NULL || to == root || files_root_is_current(to));
+    const struct file_root *root = op->target.roots != NULL ? op->target.root : op->place.root;
+    return root == NULL || files_root_is_current(root);
 }
 
 /* The file is changed: a full queue or want of memory must not make that a failure. */

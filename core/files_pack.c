@@ -15,6 +15,8 @@
 /* Bytes of one piece; a multiple of 3, so that base64 needs no filling. */
 #define PACK_PIECE_BYTES ((size_t)192 * 1024)
 /* Folders in folders; deeper ones are left out by name. */
+/* Roots that are opened again before a backup, because their folders were replaced. */
+#define PACK_ROOT_TRIES 512
 #define PACK_DEPTH_MAX 256
 #define PACK_UTF8_MAX 4
 
@@ -233,6 +235,30 @@ static int pack_roots(struct pack *pack, const struct file_roots *roots, bool na
     return rc;
 }
 
+/* The roots as their names lead now: one whose folder was replaced is opened again. */
+static int pack_current_roots(struct files *files, struct call *call, struct file_roots **ret)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    int rc = NG_OK;
+    unsigned tries = 0;
+    for (size_t i = 0; rc == NG_OK && i < roots->count;) {
+        const struct file_root *root = &roots->items[i];
+        if (root->owner != NULL || files_root_is_current(root)) {
+            i++;
+            continue;
+        }
+        rc = ++tries > PACK_ROOT_TRIES
+                 ? call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+                             root->path)
+                 : files_roots_again(files, call, roots, root);
+        files_roots_unref(roots);
+        roots = files_roots_ref(files);
+        i = 0;
+    }
+    *ret = roots;
+    return rc;
+}
+
 int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *user)
 {
     struct stat info;
@@ -248,8 +274,9 @@ int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *
         pack.hole_device = info.st_dev;
     }
     buf_init(&pack.path, (size_t)FILES_PATH_MAX * PACK_DEPTH_MAX);
-    struct file_roots *roots = files_roots_ref(files);
-    int rc = pack_roots(&pack, roots, true);
+    struct file_roots *roots = NULL;
+    int rc = pack_current_roots(files, call, &roots);
+    rc = rc == NG_OK ? pack_roots(&pack, roots, true) : rc;
     rc = rc == NG_OK ? pack_roots(&pack, roots, false) : rc;
     files_roots_unref(roots);
     buf_done(&pack.path);

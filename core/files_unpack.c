@@ -231,7 +231,7 @@ static int unpack_folder(struct unpack *unpack, const struct archive_file *file,
     struct stat info;
     int root = unpack->roots[unpack->root].fd;
     int there = files_open_beneath(root, buf_cstr(&unpack->path), O_PATH | O_CLOEXEC);
-    int number = errno;
+    int number = there < 0 ? errno : ENOTDIR;
     bool folder = there >= 0 && fstat(there, &info) == 0 && S_ISDIR(info.st_mode);
     unpack_close(&there);
     if (folder || (!unpack->write && number == ENOENT)) {

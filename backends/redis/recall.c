@@ -112,10 +112,11 @@ static int recall_rows(struct ng_call *call, const redisReply *found,
                        const struct ng_recall *recall, ng_entry_row_fn *row, void *user)
 {
     struct recall_hit *hits = ng_alloc(call, (found->elements / 2 + 1) * sizeof(*hits));
-    struct wanted wanted;
+    struct wanted wanted = {0};
     size_t count = 0;
     int rc = hits == NULL ? redis_no_memory(call) : wanted_parse(call, recall->text, &wanted);
     if (rc != NG_OK) {
+        wanted_done(&wanted);
         return rc;
     }
     for (size_t i = 2; i < found->elements && rc != NG_EINTERNAL; i += 2) {

@@ -245,7 +245,7 @@ int conn_error(struct conn *conn, const char *doing, char *error, size_t error_m
         (void)snprintf(error, error_max,
                        "%s failed: no room is left for %.300s (%s); free space there, at least "
                        "%" PRIu64 " KiB, writes go on by themselves then",
-                       doing, conn->db->path, text, need / 1024);
+                       doing, conn->db->path, sqlite3_errstr(rc), need / 1024);
     } else {
         (void)snprintf(error, error_max, "%s failed: %s: %s (%d); %s", doing, conn->db->path,
                        text, rc, way_out(rc));

@@ -6,7 +6,7 @@
 
 #include "markdown_parts.h"
 
-#define KINDS 13 /* '*' and '_' by length modulo 3 and whether they open, '~' */
+#define KINDS 14 /* by what may pair: the mark, its length, and whether the run opens */
 
 static int32_t char_before(struct ng_str text, size_t at)
 {
@@ -83,7 +83,8 @@ static void take_out(struct on_delimiters *all, size_t i)
 static size_t kind_of(const struct on_delimiter *item)
 {
     size_t base = item->c == '*' ? 0 : 6;
-    return item->c == '~' ? 12 : base + (item->opens ? 3 : 0) + item->whole % 3;
+    /* Only runs of one or two '~' open or close, and do not pair with each other. */
+    return item->c == '~' ? 11 + item->len % 3 : base + (item->opens ? 3 : 0) + item->whole % 3;
 }
 
 static bool pairs(const struct on_delimiter *opener, const struct on_delimiter *closer)
@@ -138,13 +139,13 @@ void on_emphasis_pair(struct on_scan *scan, size_t bottom)
         const struct on_delimiter *item = &all->items[closer];
         size_t newer = item->newer;
         if (item->closes) {
+            /* By order: the run at the bottom may have been taken out. SIZE_MAX + 1 is 0. */
             size_t opener = item->older;
-            while (opener != SIZE_MAX && opener != bottoms[kind_of(item)] && opener != bottom &&
-                   !pairs(&all->items[opener], item)) {
+            size_t low = bottoms[kind_of(item)] + 1;
+            while (opener + 1 > low && !pairs(&all->items[opener], item)) {
                 opener = all->items[opener].older;
             }
-            bool found =
-                opener != SIZE_MAX && opener != bottoms[kind_of(item)] && opener != bottom;
+            bool found = opener + 1 > low;
             if (found) {
                 use_pair(scan, opener, closer);
                 newer = all->items[closer].len > 0 ? closer : all->items[closer].newer;

@@ -215,7 +215,10 @@ static bool add(struct on_blocks_refs *refs, const struct cmark_reference *refer
     if (*place == NULL || reference->entry.age < entry->age) {
         entry->label = label;
         entry->age = reference->entry.age;
-        entry->target = on_str((const char *)reference->url.data, (size_t)reference->url.len);
+        bool empty = reference->url.data == NULL; /* `[a]: <>` */
+        entry->target =
+            empty ? on_str("", 0)
+                  : on_str((const char *)reference->url.data, (size_t)reference->url.len);
         *place = entry;
     }
     return true;

@@ -442,7 +442,9 @@ static void read_escape(struct on_scan *scan)
 
 static void read_line_end(struct on_scan *scan)
 {
-    while (scan->plain.rc == NG_OK && scan->plain.len > 0 &&
+    /* Not the end of a link's text. */
+    size_t least = scan->link_count > 0 ? scan->links[scan->link_count - 1].text_end : 0;
+    while (scan->plain.rc == NG_OK && scan->plain.len > least &&
            scan->plain.data[scan->plain.len - 1] == ' ') {
         scan->plain.len--;
     }

@@ -132,6 +132,8 @@ size_t on_words(struct ng_str text);
 bool on_glob(struct ng_str pattern, struct ng_str path);
 /* Does it stand for more than ON_GLOB_WAYS_MAX patterns? What is beyond matches nothing. */
 #define ON_GLOB_WAYS_MAX 256
+/* Bytes of a pattern; a longer one matches nothing and is wide. */
+#define ON_GLOB_BYTES_MAX ((size_t)4096)
 bool on_glob_is_wide(struct ng_str pattern);
 
 /* Does it begin at the root of the system, or go above its own with ".."? */

@@ -372,13 +372,14 @@ static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
 bool on_glob(struct ng_str pattern, struct ng_str path)
 {
     size_t ways = 0;
-    return match_ways(pattern, path, &ways);
+    return pattern.len <= ON_GLOB_BYTES_MAX && match_ways(pattern, path, &ways);
 }
 
 bool on_glob_is_wide(struct ng_str pattern)
 {
     size_t ways = 0;
-    return !match_ways(pattern, on_str("", 0), &ways) && ways > ON_GLOB_WAYS_MAX;
+    return pattern.len > ON_GLOB_BYTES_MAX ||
+           (!match_ways(pattern, on_str("", 0), &ways) && ways > ON_GLOB_WAYS_MAX);
 }
 
 bool on_glob_leaves(struct ng_str pattern)

@@ -54,7 +54,7 @@ def use(name, url, key, home):
 def faults(told):
     """What is wrong with an answer of use(); empty: nothing."""
     found = []
-    if not {"notebook", "opennotes_list"} <= set(told["tools"]):  # names that no framework rewrites
+    if not {"notebook", "memory_recall"} <= set(told["tools"]):  # names that no framework rewrites
         found.append(f"tools: {told['tools']}")
     if "written by a framework" not in told["answer"]:
         found.append(f"answer: {told['answer']}")

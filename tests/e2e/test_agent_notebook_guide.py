@@ -66,7 +66,7 @@ def test_on_one_machine(start, tmp_path):
     assert "content" not in searched["results"][0]
     if "backlog" in recalled:  # a slow machine
         recalled = ask(gateway, "memory_recall", {"query": "printer"})
-    assert recalled["results"][0]["memory_id"] == logged["memory_id"]
+    assert logged["memory_id"] in [row.get("memory_id") for row in recalled["results"]]
     assert summary["status"] == "set"
     assert diff["notebooks"]["moved"] == [] and restored["status"] == "restored"
 

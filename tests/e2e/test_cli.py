@@ -199,7 +199,7 @@ def test_serve_starts_and_stops(data):
         assert (data / "notegate.sock").stat().st_mode & 0o777 == 0o600
         code, errors = gateway.stop()
         assert code == 0
-        assert "curl" in errors
+        assert "curl" not in errors  # a call to try is for people
     with Gateway(data) as gateway:
         assert gateway.stop(signal.SIGINT)[0] == 0
 

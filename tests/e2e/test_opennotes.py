@@ -309,15 +309,16 @@ def test_indexes_of_notebooks_that_are_gone(tmp_path):
         folder.mkdir()
         (folder / "a.md").write_text("x")
     sets = [f"opennotes.notebooks={','.join(map(str, folders))}", "plugins=opennotes"]
-    gateway, files = Gateway(tmp_path / "data", sets=sets), {}
+    files = {}
     place = tmp_path / "data" / "opennotes"
-    try:
-        for folder in folders:
-            before = set(place.glob("*.db"))
+    for folder in folders:  # each alone, as the indexes are made from the start
+        before = set(place.glob("*.db"))
+        gateway = Gateway(tmp_path / "data", sets=[f"opennotes.notebooks={folder}", "plugins=opennotes"])
+        try:
             assert ask(gateway, "list", notebook=str(folder))["pagination"]["total"] == 1
             files[folder.name] = (set(place.glob("*.db")) - before).pop()
-    finally:
-        assert gateway.stop() == 0
+        finally:
+            assert gateway.stop() == 0
     (place / "damaged.db").write_bytes(b"garbage")
     for name in ("gone", "just gone"):
         shutil.rmtree(tmp_path / name)

@@ -208,7 +208,7 @@ def test_readers_and_strangers_may_not_write(start, vault):
                             ("edit", {"path": "Meeting 1.md", "operation": "append", "content": "x"})):
         assert gateway.call(f"opennotes_{tool}", arguments, reader).status_code == 403
         answer = gateway.call(f"opennotes_{tool}", arguments, stranger)
-        assert answer.json()["code"] in ("NOTEBOOK_NOT_FOUND", "FORBIDDEN"), answer.text
+        assert answer.json()["code"] in ("NOTEBOOK_NOT_FOUND", "NOT_CONFIGURED", "FORBIDDEN"), answer.text
     assert git(vault, "status", "--porcelain") == ""
 
 
