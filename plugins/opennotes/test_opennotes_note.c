@@ -221,6 +221,13 @@ static void globs(void **state)
     };
     (void)state;
     assert_false(on_glob_is_wide(ng_str_of("{a,b}{c,d}")));
+    /* Too long to be expanded: it is wide, and matches nothing. */
+    static char groups[30000];
+    for (size_t i = 0; i + 5 <= sizeof(groups); i += 5) {
+        memcpy(groups + i, "{a,b}", 5);
+    }
+    assert_true(on_glob_is_wide(on_str(groups, sizeof(groups))));
+    assert_false(on_glob(on_str(groups, sizeof(groups)), ng_str_of("a")));
     assert_true(on_glob_is_wide(ng_str_of("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}")));
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         if (on_glob(ng_str_of(cases[i].pattern), ng_str_of(cases[i].path)) != cases[i].match) {
