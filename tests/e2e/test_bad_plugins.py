@@ -2,7 +2,6 @@
 """A plugin that crashes, exits, blocks or prints: it is named, contained, and left out at last."""
 
 import json
-import os
 import subprocess
 import threading
 
@@ -10,9 +9,6 @@ import httpx
 import pytest
 from conftest import ANSWER_SECONDS, Gateway, binary, environment, eventually
 from odd import build_plugin
-
-sanitized = pytest.mark.skipif(os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"),
-                               reason="a sanitizer has handlers of fatal signals of its own")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +45,7 @@ def logged(gateway, where):
     return [json.loads(line) for line in gateway.errors if line.startswith("{") and f'"where":"{where}"' in line]
 
 
-@sanitized
+@pytest.mark.plain_build
 @pytest.mark.parametrize("tool, status, cause, named", [
     ("bad_crashes", -11, "SIGSEGV", True), ("bad_crashes_later", -6, "SIGABRT", False), ("bad_exits", 70, "exit()", True)])
 def test_a_crash_is_told_with_module_tool_and_agent(start, module, tool, status, cause, named):
@@ -60,7 +56,7 @@ def test_a_crash_is_told_with_module_tool_and_agent(start, module, tool, status,
     assert (line["tool"], line["agent"]) == ((tool, "ada") if named else ("", ""))
 
 
-@sanitized
+@pytest.mark.plain_build
 def test_a_plugin_that_crashed_three_times_is_left_out(start, tmp_path):
     for _ in range(3):
         gateway = start("log.format=json", "bad_plugin.start_until=/")
