@@ -44,11 +44,12 @@ struct pool {
     struct metrics *metrics;
     unsigned queued, queue_max;
     unsigned workers, workers_max;
-    unsigned joined;    /* of the workers, by pool_stop */
-    unsigned idle;      /* workers that wait */
-    unsigned signalled; /* of these, how many were woken and have not come round yet */
-    unsigned share;     /* workers that one lane, or one group, may have */
-    atomic_uint waking; /* threads that wake one, behind the lock */
+    unsigned joined;      /* of the workers, by pool_stop */
+    unsigned idle;        /* workers that wait */
+    unsigned signalled;   /* of these, how many were woken and have not come round yet */
+    unsigned group_share; /* workers that one group may have */
+    unsigned share;       /* workers that one lane may have */
+    atomic_uint waking;   /* threads that wake one, behind the lock */
     bool stopping;
     pthread_t *threads;
 };
@@ -68,11 +69,11 @@ static struct lane_group *lane_group(const struct pool *pool, struct lane *lane,
 static bool group_has_room(const struct pool *pool, struct lane *lane,
                            const struct pool_group *group)
 {
-    if (group == NULL || group->running >= pool->share) {
+    if (group == NULL || group->running >= pool->group_share) {
         return group == NULL;
     }
     const struct lane_group *own = lane == NULL ? NULL : lane_group(pool, lane, group);
-    return own == NULL || own->running + 1 < pool->share;
+    return own == NULL || own->running + 1 < pool->group_share;
 }
 
 /* lane: NULL for what is resumed. Adds or takes back a task that runs. */
@@ -221,7 +222,7 @@ static void pool_group_has_room(struct pool *pool)
 static void pool_end_task(struct pool *pool, struct lane *lane, struct pool_group *group,
                           bool *ret_signal)
 {
-    bool was_full = group != NULL && group->running == pool->share;
+    bool was_full = group != NULL && group->running == pool->group_share;
     group_count(pool, lane, group, false);
     if (lane != NULL) {
         lane->running--;
@@ -289,6 +290,9 @@ int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct p
     }
     pool->queue_max = queue;
     pool->share = pool->workers_max / 2 == 0 ? 1 : pool->workers_max / 2;
+    /* With few workers fairness to agents comes first: two of them are not to wait for each
+     * other because they use the same plugin. */
+    pool->group_share = pool->share < 2 ? 2 : pool->share;
     pool->metrics = metrics;
     pool->ring_last = &pool->ring_first;
     pool->resumed_last = &pool->resumed;

@@ -4,10 +4,10 @@
  *
  * Tasks wait in one lane per agent; lanes take turns, and one lane has at most half of the
  * workers (at least one) and half of the queue, so that one busy agent does not make another
- * wait or be refused. A task may also name a group, of which at most half of the workers run at
- * once: the plugin whose code it runs, so that a plugin that blocks leaves workers to others.
- * The last of a group's workers is not for a lane that has all the others: the plugin of a busy
- * agent answers other agents, too.
+ * wait or be refused. A task may also name a group, of which at most half of the workers (at
+ * least two) run at once: the plugin whose code it runs, so that a plugin that blocks leaves
+ * workers to others. The last of a group's workers is not for a lane that has all the others:
+ * the plugin of a busy agent answers other agents, too.
  */
 #ifndef NOTEGATE_CORE_POOL_H
 #define NOTEGATE_CORE_POOL_H
