@@ -22,7 +22,7 @@ struct backup_check {
 /* NG_OK, or NG_EFAILED with errno. backup_check_end() once after NG_OK. */
 int backup_check_begin(struct backup_check *check);
 void backup_check_put(struct backup_check *check, struct ng_str bytes);
-/* That was all. NG_OK: it was a whole archive, with these counts; else `error` has a sentence
+/* Ends the check. NG_OK: it was a whole archive, with these counts; else `error` has a sentence
  * until backup_check_done(). */
 int backup_check_end(struct backup_check *check);
 void backup_check_done(struct backup_check *check);

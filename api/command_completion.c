@@ -8,7 +8,7 @@
 #include "command_options.h"
 #include "str.h"
 
-/* What an argument may be, by the word that stands for it in help. */
+/* The kind of an argument, by the word that stands for it in help. */
 static const struct completion_words {
     const char *argument, *words;
 } completion_words[] = {

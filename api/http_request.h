@@ -116,8 +116,8 @@ struct http_connection {
     long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
     bool half_closed, left;     /* the watch's */
     bool is_behind;             /* the watch's: closed, but what it began still runs */
-    /* Whose key came on it last, and who it counts for; written under the watch's lock. "":
-     * nobody's. */
+    /* The agent of the last key that came on it, for which it counts; written under the watch's
+     * lock. "": none. */
     char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     struct auth_connection auth;

@@ -69,7 +69,7 @@ void http_watch_add(struct http_watch *watch, struct http_connection *connection
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* What it left behind keeps its agent's place: else leaving would be a way to run more. */
+/* A call left behind keeps its agent's place: else leaving would be a way to run more. */
 void http_watch_remove(struct http_watch *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);

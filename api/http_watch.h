@@ -53,7 +53,7 @@ struct http_watch {
     bool stopping;
 };
 
-/* What a suspended connection waits for. */
+/* The event that a suspended connection waits for. */
 struct http_wait {
     struct call *call; /* cancelled when the client leaves; NULL: it cannot be */
     /* Instead: the client left, and what runs goes on without it. No lock is held, `call` is

@@ -423,7 +423,7 @@ static void destroy_job(void *object)
 }
 
 /* The client of a session's request left before anything was said. It may come back for the
- * session's stream, where questions go now; the answer is nobody's any more. */
+ * session's stream, where questions go now; the answer is dropped. */
 static void session_left(void *user)
 {
     struct mcp_http_job *http = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buffered.c - places.c for bytes. The metric also has the answers, which are nobody's. */
+/* buffered.c - places.c for bytes. The metric also counts answers, which have no agent. */
 #include "buffered.h"
 
 #include "gateway.h"

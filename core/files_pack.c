@@ -14,9 +14,9 @@
 
 /* Bytes of one piece; a multiple of 3, so that base64 needs no filling. */
 #define PACK_PIECE_BYTES ((size_t)192 * 1024)
-/* Folders in folders; deeper ones are left out by name. */
 /* Roots that are opened again before a backup, because their folders were replaced. */
 #define PACK_ROOT_TRIES 512
+/* Folders in folders; deeper ones are left out by name. */
 #define PACK_DEPTH_MAX 256
 #define PACK_UTF8_MAX 4
 

@@ -160,13 +160,8 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
             rc = journal_aside_locked(journal, call, space, id, json);
         }
         pthread_mutex_unlock(&journal->lock);
-    } else if (rc == NG_EJSON) {
-        rc = journal_damaged(call, "it is not JSON");
-    } else if (tree.starved) {
-        rc = call_no_memory(call);
     } else {
-        rc = call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
-                       text.len);
+        rc = journal_unparsed(call, rc, &tree, text.len);
     }
     arena_done(&tree);
     return rc;

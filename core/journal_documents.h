@@ -135,6 +135,8 @@ struct journal_batch {
 };
 
 int journal_damaged(struct call *call, const char *what);
+/* The failure of a text of so many bytes that json_parse() did not read into `tree`. */
+int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes);
 /* Removes what lies in no generation that is read or kept: what a restore that was cut off has
  * left, and what was read before. */
 int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,

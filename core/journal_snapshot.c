@@ -294,6 +294,16 @@ int journal_damaged(struct call *call, const char *what)
     return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s", what);
 }
 
+int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes)
+{
+    if (rc == NG_EJSON) {
+        return journal_damaged(call, "it is not JSON");
+    }
+    return tree->starved ? call_no_memory(call)
+                         : call_fail(call, NG_ETOOLARGE,
+                                     "the journal is too large to restore: %zu bytes", bytes);
+}
+
 /* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
 static int journal_restore_batch(struct journal_documents *journal, struct call *step,
                                  size_t part, const struct ng_key *place, uint64_t generation,
@@ -393,13 +403,8 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
     int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &dump, &error);
     if (rc == NG_OK) {
         rc = journal_restore_tree(user, call, space, dump);
-    } else if (rc == NG_EJSON) {
-        rc = journal_damaged(call, "it is not JSON");
-    } else if (tree.starved) {
-        rc = call_no_memory(call);
     } else {
-        rc = call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
-                       json.len);
+        rc = journal_unparsed(call, rc, &tree, json.len);
     }
     arena_done(&tree);
     return rc;
