@@ -7,28 +7,16 @@
 #include "http_server.h"
 #include "key_ops.h"
 #include "openapi_fixed.h"
+#include "openapi_operations.h"
 #include "openapi_schema.h"
 #include "routes.h"
 #include "str.h"
 #include "tool_formats.h"
 
-#define CALL_ERRORS                                                                            \
-    OPENAPI_READ_ERRORS "," OPENAPI_RESPONSE("409", "Conflict") "," OPENAPI_RESPONSE(          \
-        "413", "TooLarge") "," OPENAPI_RESPONSE("507", "StorageFull")
-
 static const char other_members[] =
-    ",'content':{'type':'array','description':'Parts that are not text.','items':" OPENAPI_REF(
-        "schemas/Content") "},'revision':{'anyOf':[{'type':'integer'},{'type':"
-                           "'string'}],'description':'The revision that was written or "
-                           "read.'}}}";
-
-/* Who is calling may be said by those who send no key. */
-static void print_parameters(struct buf *out, bool with_agent)
-{
-    openapi_put(out, with_agent ? "[" OPENAPI_REF("parameters/Agent") "," : "[");
-    openapi_put(out, OPENAPI_REF("parameters/Space") "," OPENAPI_REF(
-                         "parameters/Mode") "," OPENAPI_REF("parameters/IdempotencyKey") "]");
-}
+    ",'content':{'type':'array','description':'Parts that are not text.','items':{"
+    "'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{'type':'integer'},{"
+    "'type':'string'}],'description':'The revision that was written or read.'}}}";
 
 static void print_call(struct buf *out, const struct tool *tool, bool with_agent)
 {
@@ -38,7 +26,7 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
     (void)buf_add_c(out, ",\"description\":");
     (void)buf_add_json(out, ng_str_of(desc->summary));
     (void)buf_printf(out, ",\"tags\":[\"%s\"],\"parameters\":", tool->plugin->desc.name);
-    print_parameters(out, with_agent);
+    openapi_print_parameters(out, OPENAPI_CALL_PARAMETERS, with_agent);
     openapi_put(out,
                 ",'requestBody':{'required':true,'content':{'application/json':{'schema':");
     (void)buf_printf(out, "{\"$ref\":\"#/components/schemas/%s_arguments\"}", desc->name);
@@ -51,7 +39,9 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
         (void)buf_add_c(out, "{\"type\":\"string\"}");
     }
     openapi_put(out, other_members);
-    openapi_put(out, "}}}," CALL_ERRORS "}}");
+    (void)buf_add_c(out, "}}}");
+    openapi_print_refusals(out, OPENAPI_WRITES);
+    (void)buf_add_c(out, "}}");
 }
 
 /* The address of a tool answers GET too, and says so in Allow. No tool's name has a dot. */
@@ -65,7 +55,8 @@ static void print_tool(struct buf *out, const struct tool *tool, bool with_agent
                      "definition of %s\",\"description\":\"As GET /v1/tools has "
                      "it.\",\"tags\":[\"gateway\"]",
                      name, name);
-    openapi_put(out, OPENAPI_DEFINITION "}}");
+    openapi_print_definition(out);
+    (void)buf_add_c(out, "}}");
 }
 
 static void print_schemas(struct buf *out, const struct tool *tool)
@@ -103,23 +94,25 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
 {
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(gateway->registry, &tools);
-    bool admin = call == NULL || key_ops_allowed(call);
-    bool with_agent = !needs_key && (call == NULL || call->key == NULL);
-    openapi_put(out, OPENAPI_INFO);
+    struct openapi_reader reader = {
+        .admin = call == NULL || key_ops_allowed(call),
+        .agent = !needs_key && (call == NULL || call->key == NULL),
+    };
+    openapi_put(out, openapi_info);
     openapi_put(out, ",'servers':[{'url':'/','description':'This gateway.'}],'security':["
                      "{'key':[]}");
     openapi_put(out, needs_key ? "]," : ",{}],");
     print_tags(out, tools, count, call);
     openapi_put(out, ",'paths':{");
-    openapi_fixed_paths(out, admin, with_agent);
+    openapi_print_operations(out, &reader);
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             (void)buf_add_char(out, ',');
-            print_tool(out, tools[i], with_agent);
+            print_tool(out, tools[i], reader.agent);
         }
     }
     openapi_put(out, "},'components':");
-    openapi_fixed_components(out, admin, with_agent);
+    openapi_fixed_components(out, &reader);
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             print_schemas(out, tools[i]);

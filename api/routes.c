@@ -50,6 +50,12 @@ static const struct route table[] = {
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.css", docs_page_style, NULL},
 };
 
+const struct route *routes_all(size_t *ret_count)
+{
+    *ret_count = NG_COUNT(table);
+    return table;
+}
+
 static bool matches(const struct route *route, struct ng_str path, struct ng_str *ret_param)
 {
     struct ng_str pattern = ng_str_of(route->path);

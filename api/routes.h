@@ -29,6 +29,8 @@ struct route {
 void routes_find(struct http_request *request);
 /* "GET, HEAD, OPTIONS": what the path takes; "" where there is no such path. */
 const char *routes_allow(struct ng_str path);
+/* The table of all paths. */
+const struct route *routes_all(size_t *ret_count);
 
 /* The handlers, each in the file its name begins with. */
 int rest_tools_list(struct http_request *request);
