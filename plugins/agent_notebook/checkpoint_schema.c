@@ -4,7 +4,8 @@
 
 #define CHECKPOINT_HEAD                                                                        \
     "\"checkpoint_id\":{\"type\":\"string\"},\"label\":{\"type\":\"string\"},"                 \
-    "\"created_at\":{\"type\":\"string\"},\"created_by\":{\"type\":\"string\"},"               \
+    "\"created_at\":{\"type\":\"string\",\"format\":\"date-time\"},\"created_by\":{\"type\":"  \
+    "\"string\"},"                                                                             \
     "\"daily_entries\":{\"type\":\"integer\"},\"memories\":{\"type\":\"integer\"},"            \
     "\"has_summary\":{\"type\":\"boolean\"},\"kept_aside\":{\"type\":\"boolean\","             \
     "\"description\":\"The journal was too large to be part of it and is kept beside: it can " \
@@ -74,7 +75,7 @@ const char checkpoint_diff_result[] =
     "\"summary\",\"notebooks\"],\"properties\":{"
     "\"checkpoint_id\":{\"type\":\"string\"},\"against\":{\"type\":\"string\"},"
     "\"days\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"date\":{\"type\":\"string\"},\"added\":{\"type\":\"integer\"},"
+    "\"date\":{\"type\":\"string\",\"format\":\"date\"},\"added\":{\"type\":\"integer\"},"
     "\"removed\":{\"type\":\"integer\"}}}},"
     "\"memories\":{\"type\":\"object\",\"properties\":{\"added\":" CHECKPOINT_MEMORIES
     ",\"removed\":" CHECKPOINT_MEMORIES ",\"added_count\":{\"type\":\"integer\"},"

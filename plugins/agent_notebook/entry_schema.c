@@ -58,6 +58,10 @@
 
 #define RESULT "{\"type\":\"object\",\"required\":["
 #define STRING(name) "\"" name "\":{\"type\":\"string\"}"
+#define TIME(name) "\"" name "\":{\"type\":\"string\",\"format\":\"date-time\"}"
+#define METADATA                                                                               \
+    "\"metadata\":{\"type\":\"object\",\"properties\":{" TIME("created_at") "," TIME(          \
+        "updated_at") "}}"
 #define INTEGER(name) "\"" name "\":{\"type\":\"integer\"}"
 #define BOOLEAN(name) "\"" name "\":{\"type\":\"boolean\"}"
 
@@ -114,8 +118,7 @@ const char entry_read_params[] = OBJECT
 const char entry_read_result[] = RESULT
     "\"notebook_id\",\"collection\",\"title\",\"content\",\"metadata\"],\"properties\":"
     "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING(
-        "content") "," STRING("code") "," STRING("summary") ","
-                                                            "\"metadata\":{\"type\":\"object\"}"
+        "content") "," STRING("code") "," STRING("summary") "," METADATA
                                                             ",\"history\":{\"type\":\"array\"},"
                                                             "\"sections\":{\"type\":\"array\"}"
                                                             "," STRING(
@@ -214,9 +217,7 @@ const char entry_list_result[] = RESULT
     "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
     "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
         "collectio"
-        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") ",\"metadata\":{"
-                                                                             "\"type\":"
-                                                                             "\"object\"},"
+        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") "," METADATA ","
                                                                              "\"score\":{"
                                                                              "\"type\":"
                                                                              "\"number\"}}}}"
@@ -245,7 +246,7 @@ const char entry_history_result[] = RESULT
         "deleted") ",\"history\":{\"type\":\"array\","
                    "\"items\":{\"type\":\"object\",\"required\":[\"version\",\"timestamp\","
                    "\"action\","
-                   "\"summary\",\"changed_by\"],\"properties\":{" INTEGER("version") "," STRING("timestamp") "," STRING("action") "," STRING(
+                   "\"summary\",\"changed_by\"],\"properties\":{" INTEGER("version") "," TIME("timestamp") "," STRING("action") "," STRING(
                        "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "}}";
 
 const char entry_diff_params[] = OBJECT

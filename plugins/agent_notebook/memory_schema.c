@@ -17,7 +17,8 @@
     "\"title\":{\"type\":\"string\"},\"summary\":{\"type\":\"string\"},"                       \
     "\"collection\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"                   \
     "\"version\":{\"type\":\"integer\"},\"data\":{\"type\":\"object\"},"                       \
-    "\"timestamp\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},"                     \
+    "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"},\"agent\":{\"type\":"        \
+    "\"string\"},"                                                                             \
     "\"event_id\":{\"type\":\"string\"}}}}"
 
 #define MEMORY_BACKLOG                                                                         \
@@ -38,7 +39,7 @@ const char memory_log_params[] =
 const char memory_log_result[] =
     "{\"type\":\"object\",\"required\":[\"memory_id\",\"status\",\"timestamp\"],"
     "\"properties\":{\"memory_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
-    "\"timestamp\":{\"type\":\"string\"}}}";
+    "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}";
 
 const char memory_recall_params[] =
     "{\"type\":\"object\",\"required\":[\"query\"],\"additionalProperties\":false,"
@@ -72,7 +73,7 @@ const char memory_timeline_params[] =
 
 const char memory_timeline_result[] =
     "{\"type\":\"object\",\"required\":[\"events\",\"count\"],\"properties\":{"
-    "\"date\":{\"type\":\"string\"},\"events\":" MEMORY_ROWS
+    "\"date\":{\"type\":\"string\",\"format\":\"date\"},\"events\":" MEMORY_ROWS
     ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "}}";
 
 const char memory_summary_params[] =

@@ -86,8 +86,8 @@ ON_TOOL(tags);
     "\"path\":{\"type\":\"string\",\"description\":\"File path relative to notebook\"},"       \
     "\"title\":{\"type\":\"string\",\"description\":\"Note title from frontmatter\"},"         \
     "\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                           \
-    "\"created\":{\"type\":\"string\",\"description\":\"ISO 8601 timestamp\"},"                \
-    "\"modified\":{\"type\":\"string\",\"description\":\"ISO 8601 timestamp\"},"               \
+    "\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"                              \
+    "\"modified\":{\"type\":\"string\",\"format\":\"date-time\"},"                             \
     "\"frontmatterError\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}"
 #define ON_SCHEMA_PAGINATION                                                                   \
     "{\"type\":\"object\",\"required\":[\"total\",\"returned\",\"page\",\"pageSize\","         \
