@@ -10,6 +10,7 @@
 #include "openapi_operations.h"
 #include "openapi_schema.h"
 #include "routes.h"
+#include "store.h"
 #include "str.h"
 #include "tool_formats.h"
 
@@ -40,7 +41,7 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
     }
     openapi_put(out, other_members);
     (void)buf_add_c(out, "}}}");
-    openapi_print_refusals(out, OPENAPI_WRITES);
+    openapi_print_refusals(out, OPENAPI_CALLS);
     (void)buf_add_c(out, "}}");
 }
 
@@ -90,6 +91,49 @@ static void print_tags(struct buf *out, const struct tool *const *tools, size_t 
     (void)buf_add_c(out, "]");
 }
 
+/* A schema of a string that is one of some names, where there are any. */
+static void open_names(struct buf *out, const char *name)
+{
+    (void)buf_printf(out, ",\"%s\":{\"type\":\"string\"", name);
+}
+
+static void add_name(struct buf *out, size_t *count, const char *name)
+{
+    (void)buf_printf(out, "%s\"%s\"", *count == 0 ? ",\"enum\":[" : ",", name);
+    ++*count;
+}
+
+static void close_names(struct buf *out, size_t count)
+{
+    (void)buf_add_c(out, count == 0 ? "}" : "]}");
+}
+
+/* What parameters may name: also tools that are not listed just now, and of the collections
+ * those whose changes this caller is told. */
+static void print_names(struct buf *out, struct gateway *gateway, struct call *call)
+{
+    const struct tool *const *tools = NULL;
+    const struct ng_collection *one = NULL;
+    size_t tool_count = registry_tools(gateway->registry, &tools);
+    size_t count = 0;
+    open_names(out, "ToolName");
+    for (size_t i = 0; i < tool_count; i++) {
+        if (call == NULL || dispatch_may(call, tools[i])) {
+            add_name(out, &count, tools[i]->desc.name);
+        }
+    }
+    close_names(out, count);
+    count = 0;
+    open_names(out, "CollectionName");
+    for (size_t i = 0; (one = store_collection_at(gateway->store, i)) != NULL; i++) {
+        bool told = (one->flags & NG_COLLECTION_QUIET) == 0;
+        if (told && (call == NULL || dispatch_sees_collection(call, ng_str_of(one->name)))) {
+            add_name(out, &count, one->name);
+        }
+    }
+    close_names(out, count);
+}
+
 int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out)
 {
     const struct tool *const *tools = NULL;
@@ -113,6 +157,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
     }
     openapi_put(out, "},'components':");
     openapi_fixed_components(out, &reader);
+    print_names(out, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
             print_schemas(out, tools[i]);

@@ -14,6 +14,7 @@ enum operation_flags {
     IS_RPC = 8      /* MCP: refusals are messages of JSON-RPC */
 };
 
+#define EVENT_STREAM "text/event-stream"
 #define NOT_CHANGED "'304':{'description':'Not changed since the ETag in If-None-Match.'}"
 #define NOT_READY                                                                              \
     "'503':{'description':'Not now.','content':{'application/json':{'schema':{"                \
@@ -27,9 +28,9 @@ struct operation {
     const char *body;       /* a name of components/schemas, or NULL */
     const char *status;
     const char *answer; /* the description of its answer */
-    const char *type;   /* NULL: JSON; of others the schema is a string; "": no content */
-    const char *schema; /* of JSON: a name of components/schemas */
-    const char *other;  /* another type that it may have, a string too; or NULL */
+    const char *type;   /* NULL: JSON; "": no content */
+    const char *schema; /* a name of components/schemas, or NULL: a string */
+    bool streams;       /* or a stream of messages */
     const char *more;   /* further responses, as openapi_put() takes them; or NULL */
     unsigned refusals;  /* enum openapi_refusal */
     unsigned flags;
@@ -76,7 +77,7 @@ static const struct operation table[] = {
         .status = "200",
         .answer = "The answer of the tool.",
         .schema = "Answer",
-        .refusals = OPENAPI_WRITES,
+        .refusals = OPENAPI_CALLS,
         .flags = FOR_AGENTS,
     },
     {
@@ -90,7 +91,8 @@ static const struct operation table[] = {
         .parameters = "Since Collection ChangedBy LastEventId Space",
         .status = "200",
         .answer = "Events, until one side ends.",
-        .type = "text/event-stream",
+        .type = EVENT_STREAM,
+        .schema = "Event",
         .refusals = OPENAPI_READS,
         .flags = FOR_AGENTS,
     },
@@ -102,12 +104,12 @@ static const struct operation table[] = {
         .summary = "One message of the Model Context Protocol",
         .description = "Streamable HTTP; its revisions say which methods and headers there "
                        "are. Accept names application/json and text/event-stream.",
-        .parameters = "McpVersion McpSession McpMethod McpName " OPENAPI_CALL_PARAMETERS,
-        .body = "Message",
+        .parameters = "McpVersion McpSessionOf McpMethod McpName " OPENAPI_CALL_PARAMETERS,
+        .body = "McpRequest",
         .status = "200",
         .answer = "The answer, or a stream of messages that ends with it.",
         .schema = "Message",
-        .other = "text/event-stream",
+        .streams = true,
         .more = "'202':{'description':'Taken; there is no answer to it.'}",
         .refusals = OPENAPI_READS | OPENAPI_413,
         .flags = FOR_AGENTS | IS_RPC,
@@ -119,10 +121,11 @@ static const struct operation table[] = {
         .tag = "mcp",
         .summary = "What a session of an older revision of MCP is told",
         .description = "Accept names text/event-stream.",
-        .parameters = "McpVersion McpSession LastEventId",
+        .parameters = "McpVersion McpSession McpEvent",
         .status = "200",
         .answer = "Messages, until one side ends.",
-        .type = "text/event-stream",
+        .type = EVENT_STREAM,
+        .schema = "Event",
         .refusals = OPENAPI_READS,
         .flags = IS_RPC,
     },
@@ -335,11 +338,11 @@ static const struct {
     const char *status;
     const char *name; /* of components/responses */
 } refusals_table[] = {
-    {OPENAPI_400, "400", "BadRequest"},      {OPENAPI_401, "401", "Unauthorized"},
-    {OPENAPI_403, "403", "Forbidden"},       {OPENAPI_404, "404", "NotFound"},
-    {OPENAPI_409, "409", "Conflict"},        {OPENAPI_413, "413", "TooLarge"},
-    {OPENAPI_429, "429", "TooManyRequests"}, {OPENAPI_503, "503", "Unavailable"},
-    {OPENAPI_507, "507", "StorageFull"},
+    {OPENAPI_400, "400", "BadRequest"},    {OPENAPI_401, "401", "Unauthorized"},
+    {OPENAPI_403, "403", "Forbidden"},     {OPENAPI_404, "404", "NotFound"},
+    {OPENAPI_409, "409", "Conflict"},      {OPENAPI_413, "413", "TooLarge"},
+    {OPENAPI_422, "422", "Unprocessable"}, {OPENAPI_429, "429", "TooManyRequests"},
+    {OPENAPI_503, "503", "Unavailable"},   {OPENAPI_507, "507", "StorageFull"},
 };
 
 static void print_refusals(struct buf *out, unsigned refusals, bool rpc)
@@ -378,22 +381,27 @@ void openapi_print_parameters(struct buf *out, const char *names, bool agent)
     (void)buf_add_char(out, ']');
 }
 
+static void print_media(struct buf *out, const char *type, const char *schema)
+{
+    (void)buf_printf(out, "\"%s\":{\"schema\":{", type);
+    if (schema == NULL) {
+        openapi_put(out, "'type':'string'}}");
+    } else {
+        (void)buf_printf(out, "\"$ref\":\"#/components/schemas/%s\"}}", schema);
+    }
+}
+
 static void print_content(struct buf *out, const struct operation *one)
 {
-    if (one->type != NULL && *one->type == '\0') {
+    const char *type = one->type == NULL ? "application/json" : one->type;
+    if (*type == '\0') {
         return;
     }
     openapi_put(out, ",'content':{");
-    if (one->type == NULL) {
-        (void)buf_printf(out,
-                         "\"application/json\":{\"schema\":{\"$ref\":\"#/components/"
-                         "schemas/%s\"}}",
-                         one->schema);
-    } else {
-        (void)buf_printf(out, "\"%s\":{\"schema\":{\"type\":\"string\"}}", one->type);
-    }
-    if (one->other != NULL) {
-        (void)buf_printf(out, ",\"%s\":{\"schema\":{\"type\":\"string\"}}", one->other);
+    print_media(out, type, one->schema);
+    if (one->streams) {
+        (void)buf_add_char(out, ',');
+        print_media(out, EVENT_STREAM, "Event");
     }
     (void)buf_add_char(out, '}');
 }

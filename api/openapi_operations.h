@@ -19,15 +19,18 @@ enum openapi_refusal {
     OPENAPI_404 = 1 << 3,
     OPENAPI_409 = 1 << 4,
     OPENAPI_413 = 1 << 5,
-    OPENAPI_429 = 1 << 6,
-    OPENAPI_503 = 1 << 7,
-    OPENAPI_507 = 1 << 8
+    OPENAPI_422 = 1 << 6,
+    OPENAPI_429 = 1 << 7,
+    OPENAPI_503 = 1 << 8,
+    OPENAPI_507 = 1 << 9
 };
 
-/* What every operation may be refused with that needs a key; and what those that write may. */
+/* What every operation may be refused with that needs a key, what those that write may, and
+ * what calls of tools may. */
 #define OPENAPI_READS                                                                          \
     (OPENAPI_400 | OPENAPI_401 | OPENAPI_403 | OPENAPI_404 | OPENAPI_429 | OPENAPI_503)
 #define OPENAPI_WRITES (OPENAPI_READS | OPENAPI_409 | OPENAPI_413 | OPENAPI_507)
+#define OPENAPI_CALLS (OPENAPI_WRITES | OPENAPI_422)
 
 /* Parameters of every operation that calls a tool. */
 #define OPENAPI_CALL_PARAMETERS "Space Mode IdempotencyKey"

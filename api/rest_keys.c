@@ -32,7 +32,8 @@ static void parse_query(struct ng_str query, struct keys_query *ret)
             good = ret->all || str_is(value, "false") || str_is(value, "0");
         } else if (str_is(name, "name") && ret->name.data == NULL) {
             ret->name = str_make(ret->text, 0);
-            good = http_decode(value, ret->text, &ret->name.len) == NG_OK;
+            good = http_decode(value, ret->text, &ret->name.len) == NG_OK &&
+                   call_name_valid(ret->name); /* an id is of the same form */
         }
         ret->bad = good ? ret->bad : name;
     }

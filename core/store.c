@@ -113,6 +113,14 @@ const struct ng_collection *store_collection(struct store *store, struct ng_str 
     return found;
 }
 
+const struct ng_collection *store_collection_at(struct store *store, size_t index)
+{
+    pthread_rwlock_rdlock(&store->collections_lock);
+    bool there = index < store->collection_count;
+    pthread_rwlock_unlock(&store->collections_lock);
+    return there ? &store->collections[index].desc : NULL;
+}
+
 static bool collection_name_valid(struct ng_str name)
 {
     bool good = name.len > 0 && name.len <= NG_COLLECTION_MAX;

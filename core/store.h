@@ -39,6 +39,8 @@ int store_declare(struct store *store, struct call *call,
  * is left. On workers. */
 int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
+/* One after the other; NULL: there are no more. */
+const struct ng_collection *store_collection_at(struct store *store, size_t index);
 
 /* A declared field of a collection. */
 const struct ng_field *store_field(const struct ng_collection *collection, size_t at);
