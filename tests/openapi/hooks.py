@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What schemathesis is told of notegate: which key it must not end, and which of its findings are meant so.
+
+Each reason names one kind of failure, and nothing else is let pass.
+"""
+
+import os
+
+import schemathesis
+
+KEY_ID = os.environ.get("NOTEGATE_TEST_KEY_ID", "")
+ANOTHER_ID = "a" * 12
+
+
+STREAM_SECONDS = 0.1
+
+
+def read_shortly(response, *args, **kwargs):
+    """A stream of changes may be silent: once it is open, what does not come soon is not waited for, and no failure either."""
+    if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+        response.raw.connection.sock.settimeout(STREAM_SECONDS)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """The key of the run itself lives on: without it nothing would be tested."""
+    kwargs["hooks"] = {"response": read_shortly}
+    if case.path_parameters and case.path_parameters.get("id") == KEY_ID:
+        case.path_parameters["id"] = ANOTHER_ID
+
+
+def arguments_of(case):
+    """The schema of a tool's arguments; None: this calls no tool."""
+    path = case.operation.path
+    if case.method != "POST" or not path.startswith("/v1/tools/") or "{" in path:
+        return None
+    return case.operation.schema.raw_schema["components"]["schemas"][f"{path.rsplit('/', 1)[1]}_arguments"]
+
+
+def is_empty(case, failure, response):
+    """A call without a body is one without arguments: clients may leave it out, though the document asks for it."""
+    schema = arguments_of(case)
+    return (failure.title == "Schema-violating request accepted" and schema is not None and not schema.get("required")
+            and response.request.body in (None, b""))
+
+
+def is_null(case, failure, response):
+    """Null for an optional member is "not given": some frameworks send it for each."""
+    schema = arguments_of(case)
+    if case.operation.path == "/v1/keys":
+        schema = case.operation.schema.raw_schema["components"]["schemas"]["KeyRequest"]
+    if failure.title != "Schema-violating request accepted" or schema is None or not isinstance(case.body, dict):
+        return False
+    optional = schema["properties"].keys() - set(schema.get("required", ()))
+    return any(name in optional and value is None for name, value in case.body.items())
+
+
+def is_meaning(case, failure, response):
+    """Arguments that fit the schema and mean nothing, which a flat schema cannot say (vendors take no other): a member that belongs to
+    another command, an empty path, a day that is none, a query that is no SQL."""
+    return failure.title == "Schema-valid request rejected" and response.status_code == 400 and (
+        arguments_of(case) is not None or case.operation.path == "/v1/tools/{name}")
+
+
+def is_elsewhere(case, failure, response):
+    """What the rest of the gateway decides: a key cannot expire before now nor in centuries, or name an agent's own space for another; no
+    stream goes on after an event that is to come; an idempotency key belongs to one request."""
+    if failure.title != "Schema-valid request rejected" or response.status_code not in (400, 422):
+        return False
+    refused = response.json()
+    return (refused.get("code") == "IDEMPOTENCY_KEY_REUSED"
+            or (case.operation.path == "/v1/keys" and refused["message"].startswith(("the expiry ", 'the space "~')))
+            or (case.operation.path == "/v1/events" and "but the last event is" in refused["message"]))
+
+
+def is_mcp(case, failure, response):
+    """What a message of MCP means is told by its method and revision: two official suites check that (tests/mcp)."""
+    return case.operation.path == "/mcp" and failure.title == "Schema-valid request rejected" and response.status_code == 400
+
+
+def is_revoked(case, failure, response):
+    """A key that was ended is shown, as ended."""
+    return (failure.title == "Deleted resource still available" and case.operation.path == "/v1/keys/{id}"
+            and response.json().get("state") == "revoked")
+
+
+REASONS = (is_empty, is_null, is_meaning, is_elsewhere, is_mcp, is_revoked)
+
+
+@schemathesis.hook
+def filter_failure(context, failure, case, response):
+    return not any(reason(case, failure, response) for reason in REASONS)
