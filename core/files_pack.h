@@ -35,5 +35,7 @@ uint64_t unpack_made(const struct unpack *unpack);
 /* The sink for an archive's files. A file that is there with other bytes is never replaced:
  * NG_EFAILED. */
 int unpack_file(struct unpack *unpack, const struct archive_file *file, struct buf *error);
+/* Once all are made: from then on their names and folders outlive a power failure, too. */
+int unpack_sync(struct unpack *unpack, struct buf *error);
 
 #endif
