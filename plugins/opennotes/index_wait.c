@@ -16,7 +16,7 @@
     ((int64_t)2000)            /* before its deadline, a call is told how far the index is     \
                                 */
 #define MARGIN_PART 4          /* but that part of its time at most */
-#define TELL_MIN ((size_t)100) /* a refresh of fewer notes is over before it is read of */
+#define TELL_MIN ((size_t)100) /* fewer notes are indexed before it is read of */
 
 /* A call that may wait, in its own memory. */
 struct on_wait {
@@ -184,19 +184,27 @@ static void resume_all(struct on_index *index)
     }
 }
 
+/* The first time that it is known how much there is to do, too. */
 static bool is_time(struct on_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
     (void)pthread_mutex_lock(&index->lock);
+    bool known = index->total == 0 && total - done >= TELL_MIN;
+    bool is = known || now - index->ticked_ns >= TICK_NS;
     index->done = done;
     index->total = total;
-    bool is = now - index->ticked_ns >= TICK_NS;
     index->ticked_ns = is ? now : index->ticked_ns;
     (void)pthread_mutex_unlock(&index->lock);
     return is;
 }
 
-void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total)
+void on_wait_show(struct ng_call *call, size_t done, size_t total)
+{
+    call->host->progress(call, (double)done, (double)total,
+                         call->host->format(call, "Indexing notes: %zu of %zu", done, total));
+}
+
+void on_wait_tick(struct on_index *index, size_t done, size_t total)
 {
     if (!is_time(index, done, total)) {
         return;
@@ -209,10 +217,8 @@ void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, siz
         if (on_wait_is_over(wait->call, wait->began_ms)) {
             end_wait(wait, fail_over(index, wait->call, done, total));
         } else {
-            if (done > 0) {
-                call->host->progress(
-                    wait->call, (double)done, (double)total,
-                    call->host->format(wait->call, "Indexing notes: %zu of %zu", done, total));
+            if (done > 0 || total >= TELL_MIN) {
+                on_wait_show(wait->call, done, total);
             }
             wait->next_waiting = stay;
             stay = wait;
@@ -308,6 +314,8 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
     (void)pthread_mutex_lock(&index->lock);
     bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
     uint64_t mine = again ? wait->ticket : ++index->arrivals;
+    size_t done = 0;
+    size_t total = 0;
     while (rc == NG_OK && index->covered < mine) {
         if (!index->refreshing) {
             rc = refresh(index, call);
@@ -315,6 +323,8 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
             wait->index = index;
             wait->serial = index->serial;
             wait->ticket = mine;
+            done = index->done;
+            total = index->total;
             rc = ON_WAITS;
         } else {
             wait_a_little(index);
@@ -327,6 +337,9 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
     (void)pthread_mutex_unlock(&index->lock);
     if (rc == ON_WAITS) {
         on_index_hold(index);
+        if (total - done >= TELL_MIN) {
+            on_wait_show(call, done, total);
+        }
     } else if (wait != NULL) {
         wait->ticket = 0;
     }
