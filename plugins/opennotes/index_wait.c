@@ -18,14 +18,14 @@
 #define MARGIN_PART 4          /* but that part of its time at most */
 #define TELL_MIN ((size_t)100) /* fewer notes are indexed before it is read of */
 
-/* A call that may wait, in its own memory. */
+/* A call that may wait, in its own memory. run: NULL where the gateway asks again. */
 struct on_wait {
     struct on_wait *next;         /* of all */
     struct on_wait *next_waiting; /* of the same index */
     struct on_indexes *indexes;
     struct ng_call *call;
-    void *self;
-    on_tool_fn *run;
+    on_wait_fn *run;
+    void *user;
     struct on_index *index; /* held while the tool has to run again */
     uint64_t serial, ticket;
     struct ng_deferred *deferred;
@@ -117,7 +117,7 @@ static int run_tool(struct ng_call *call, void *user)
 {
     struct on_wait *wait = user;
     for (;;) {
-        int rc = wait->run(wait->self, call, ng_str_of("{}"));
+        int rc = wait->run(wait->user, call);
         if (rc != ON_WAITS) {
             forget(wait);
             return rc;
@@ -129,19 +129,50 @@ static int run_tool(struct ng_call *call, void *user)
     }
 }
 
-int on_wait_run(struct on_indexes *indexes, void *self, struct ng_call *call, on_tool_fn *run)
+static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
 {
     struct on_wait *wait = ng_alloc(call, sizeof(*wait));
     if (wait == NULL) {
-        return on_fail_memory(call);
+        (void)on_fail_memory(call);
+        return NULL;
     }
-    *wait = (struct on_wait){.indexes = indexes, .call = call, .self = self, .run = run};
+    *wait = (struct on_wait){.indexes = indexes, .call = call};
     wait->began_ms = call->host->remaining_ms(call);
     (void)pthread_mutex_lock(&indexes->lock);
     wait->next = indexes->calls;
     indexes->calls = wait;
     (void)pthread_mutex_unlock(&indexes->lock);
+    return wait;
+}
+
+int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+{
+    struct on_wait *wait = add(indexes, call);
+    if (wait == NULL) {
+        return NG_EINTERNAL;
+    }
+    wait->run = run;
+    wait->user = user;
     return run_tool(call, wait);
+}
+
+int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+{
+    struct on_wait *wait = find(indexes, call);
+    wait = wait != NULL ? wait : add(indexes, call);
+    int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
+    if (rc != ON_WAITS) {
+        if (wait != NULL) {
+            forget(wait);
+        }
+        return rc;
+    }
+    if (!leave(wait)) { /* it is done already */
+        struct ng_deferred *deferred = call->host->defer(call);
+        let_go(wait);
+        call->host->finish(deferred, NG_OK);
+    }
+    return NG_PENDING;
 }
 
 static struct on_wait *take_waiting(struct on_index *index)
@@ -170,7 +201,9 @@ static void resume(struct on_wait *wait)
     struct ng_deferred *deferred = wait->deferred;
     wait->deferred = NULL;
     let_go(wait);
-    (void)host->continue_on_worker(call, run_tool, wait);
+    if (wait->run != NULL) {
+        (void)host->continue_on_worker(call, run_tool, wait);
+    }
     host->finish(deferred, NG_OK);
 }
 
@@ -340,7 +373,7 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
         if (total - done >= TELL_MIN) {
             on_wait_show(call, done, total);
         }
-    } else if (wait != NULL) {
+    } else if (again) {
         wait->ticket = 0;
     }
     return rc;

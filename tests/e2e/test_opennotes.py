@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Notebooks of Markdown files that other programs change: what is listed is what is there."""
 
-import concurrent.futures
 import contextlib
 import json
 import os
@@ -20,7 +19,6 @@ from conftest import Gateway, eventually
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-BUILD_NOTES = 1500
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET", "") in ("asan", "tsan")
 
 
@@ -228,125 +226,6 @@ def test_ten_thousand_notes(start, notes):
     (notes / "f7" / "n7.md").write_text("---\ntitle: Changed\n---\n")
     assert ask(gateway, "get", path="f7/n7.md")["note"]["title"] == "Changed"
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
-
-
-def build_progress(gateway, told):
-    """A call over MCP that needs the index; tells each progress, as it comes. Its result, or None where the index was locked too long."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "opennotes_list", "arguments": {"limit": 1}, "_meta": {"progressToken": "p"}}}
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-    with gateway.client.stream("POST", "/mcp", json=call, headers=headers, timeout=300) as answer:
-        for line in answer.iter_lines():
-            message = json.loads(line.removeprefix("data:")) if line.startswith(("data:", "{")) and len(line) > 6 else {}
-            if message.get("method") == "notifications/progress":
-                told(message["params"])
-            elif "result" in message:
-                return None if message["result"].get("isError") else message["result"]["structuredContent"]
-    return None
-
-
-def indexed(data):
-    """Notes that the one index has for good, read beside the gateway; 0 where there is none yet."""
-    files = list((data / "opennotes").glob("*.db"))
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{files[0]}?mode=ro", uri=True)) as index:
-            return index.execute("SELECT count(*) FROM notes").fetchone()[0]
-    except (IndexError, sqlite3.OperationalError):
-        return 0
-
-
-def write_many(notes):
-    for number in range(BUILD_NOTES):
-        (notes / f"n{number}.md").write_text(f"---\ntitle: Note {number}\n---\n" + f"word{number % 50} " * 200)
-
-
-def whole_index(gateway, notes):
-    """Each note is there once, and found."""
-    assert sorted(item["path"] for item in everything(gateway)) == sorted(path.name for path in notes.iterdir())
-    assert len(everything(gateway, "search", query="word7")) == BUILD_NOTES // 50
-
-
-def test_kills_while_an_index_is_made(tmp_path, notes):
-    """Killed at any place, the next build ends with all notes, each once."""
-    write_many(notes)
-    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
-    data = tmp_path / "data"
-    for least in (0, 1, BUILD_NOTES // 3 + 1, BUILD_NOTES):  # it is begun at the start, whether a call asks or not
-        gateway = Gateway(data, sets=sets)
-        try:
-            eventually(lambda: list((data / "opennotes").glob("*.db")) and indexed(data) >= least, 300, f"{least} notes")
-        finally:
-            gateway.process.kill()
-            gateway.process.wait()
-        assert indexed(data) >= least
-    gateway = Gateway(data, sets=sets)
-    try:
-        whole_index(gateway, notes)
-    finally:
-        assert gateway.stop() == 0
-
-
-def test_progress_while_an_index_is_made(start, notes):
-    """Calls tell how far it is: the one that indexes, and the one that waits for it, which is told from its beginning."""
-    (notes / "first.md").write_text("# First\n")
-    gateway = start(sets=[f"opennotes.notebooks={notes}", "plugins=opennotes"])
-    assert len(everything(gateway)) == 1
-    told = [[], []]
-
-    def run(number):
-        told[number].clear()
-        return build_progress(gateway, told[number].append)
-
-    with contextlib.closing(index_of(gateway)) as index, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        index.isolation_level = None
-        index.execute("BEGIN IMMEDIATE")  # no note is indexed before one of the calls is told that it waits
-        write_many(notes)
-        calls = [None, None]
-
-        def waits():
-            for number, call in enumerate(calls):
-                if call is None or call.done():  # the lock was held for longer than it waits
-                    assert call is None or call.result() is None
-                    calls[number] = pool.submit(run, number)
-            return any(told)
-
-        eventually(waits, 300, "a call that waits")
-        index.execute("ROLLBACK")
-        results = [call.result() for call in calls]
-    for progress, result in zip(told, results):
-        if result is None:  # the lock was held for longer than this one waits; the other one indexed
-            continue
-        assert result["pagination"]["total"] == BUILD_NOTES + 1
-        assert progress and all(one["progressToken"] == "p" and one["total"] == BUILD_NOTES + 1 for one in progress)
-        assert [one["progress"] for one in progress] == sorted({one["progress"] for one in progress})
-    assert any(results)
-    whole_index(gateway, notes)
-
-
-def test_an_index_that_is_made_is_told(tmp_path, notes):
-    """It is begun at the start, and `/readyz` says how far it is; notes are served by their paths meanwhile."""
-    (notes / "first.md").write_text("# First\n")
-    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
-    gateway = Gateway(tmp_path / "data", sets=sets)
-    assert len(everything(gateway)) == 1
-    assert gateway.stop() == 0
-    for number in range(BUILD_NOTES):
-        (notes / f"n{number}.md").write_text(f"word{number % 50} " * 200)
-    [file] = (tmp_path / "data" / "opennotes").glob("*.db")
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as index:
-        index.execute("BEGIN IMMEDIATE")  # it waits before the first note
-        gateway = Gateway(tmp_path / "data", sets=sets)
-        try:
-            eventually(lambda: "working" in gateway.client.get("/readyz").json(), 60, "the index")
-            ready = gateway.client.get("/readyz").json()
-            assert ready["status"] == "ready"  # the first note may be too young to be trusted
-            assert re.fullmatch(f"[01] of {BUILD_NOTES + 1} notes in {notes} are indexed", ready["working"][0])
-            assert ask(gateway, "get", path="n7.md")["note"]["title"] == "n7"
-            index.execute("ROLLBACK")
-            assert len(everything(gateway)) == BUILD_NOTES + 1
-            eventually(lambda: gateway.client.get("/readyz").json() == {"status": "ready"}, 60, "the end")
-        finally:
-            assert gateway.stop() == 0
 
 
 def test_indexes_of_notebooks_that_are_gone(tmp_path):
