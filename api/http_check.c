@@ -338,6 +338,26 @@ static int parse_length(struct ng_str text, uint64_t *ret)
     return NG_OK;
 }
 
+static int check_idempotency_key(struct ng_str key, struct http_fault *fault)
+{
+    if (key.data == NULL) {
+        return NG_OK;
+    }
+    if (key.len == 0 || key.len > HTTP_IDEMPOTENCY_KEY_MAX) {
+        return fault_set(fault, NG_EINVAL, false,
+                         "Idempotency-Key has %zu bytes, it must have 1 to %d", key.len,
+                         HTTP_IDEMPOTENCY_KEY_MAX);
+    }
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.data[i] < ' ' || key.data[i] > '~') {
+            return fault_set(fault, NG_EINVAL, false,
+                             "Idempotency-Key has characters that are not printable ASCII; "
+                             "a UUID will do");
+        }
+    }
+    return NG_OK;
+}
+
 int http_check_headers(struct http_headers *headers, struct http_fault *fault)
 {
     if (headers->host.data == NULL || headers->host.len == 0) {
@@ -361,14 +381,7 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
         }
         headers->has_length = true;
     }
-    if (headers->idempotency_key.data != NULL &&
-        (headers->idempotency_key.len == 0 ||
-         headers->idempotency_key.len > HTTP_IDEMPOTENCY_KEY_MAX)) {
-        return fault_set(fault, NG_EINVAL, false,
-                         "Idempotency-Key has %zu bytes, it must have 1 to %d",
-                         headers->idempotency_key.len, HTTP_IDEMPOTENCY_KEY_MAX);
-    }
-    return NG_OK;
+    return check_idempotency_key(headers->idempotency_key, fault);
 }
 
 /* ---- values ---- */

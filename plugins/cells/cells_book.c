@@ -48,6 +48,10 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     if (path.len == 0) {
         return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
     }
+    if (memchr(path.data, '\0', path.len) != NULL) { /* what follows it would be lost below */
+        return ng_fail(call, NG_EINVAL,
+                       "`notebook` holds a NUL character; give the path of an .ipynb file");
+    }
     if (call->host->file_roots(call, &roots) == 0) {
         return ng_fail(call, NG_EOUTSIDE, "No root is open to this caller.");
     }

@@ -146,6 +146,13 @@ def test_folders_are_no_notebooks(gateway):
         assert "is a folder, and no notebook" in error["message"] and "view" not in error["message"], error
 
 
+def test_a_path_with_a_nul_is_not_cut_there(gateway):
+    put(gateway, "nul.ipynb", [code("c", "1")])
+    for tool, more in (("getNotebookCells", {}), ("attachNotebook", {}), ("createNotebook", {}), ("clearCellOutputs", {})):
+        answer = gateway.call(tool, {"notebook": "nul.ipynb\0/other.ipynb", **more})
+        assert answer.status_code == 400 and "NUL" in answer.json()["message"], answer.text
+
+
 def test_changes_as_text(gateway):
     path = put(gateway, "change.ipynb", [code("a", "1"), markdown("b", "2"), code("c", "3")])
     named = {"notebook": "change.ipynb"}

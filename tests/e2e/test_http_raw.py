@@ -485,3 +485,10 @@ def test_stop_with_open_connections(start):
     for raw in held:
         assert raw.ended()
         raw.socket.close()
+
+
+@pytest.mark.parametrize("key, status", [(b"a b~!", 200), (b"\xc3\xa9", 400), (b"a\xe9", 400), (b"k" * 255, 200), (b"k" * 256, 400)])
+def test_an_idempotency_key_is_printable_ascii(gateway, key, status):
+    with gateway.connect() as raw:
+        raw.request(CALL, [TYPE, b"Idempotency-Key: " + key], LIST)
+        assert raw.answer().status == status

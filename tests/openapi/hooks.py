@@ -57,8 +57,8 @@ def is_null(case, failure, response):
 
 def is_meaning(case, failure, response):
     """Arguments that fit the schema and mean nothing, which a flat schema cannot say (vendors take no other): a member that belongs to
-    another command, an empty path, a day that is none, a query that is no SQL."""
-    return failure.title == "Schema-valid request rejected" and response.status_code == 400 and (
+    another command, an empty path, a day that is none, a query that is no SQL, an undo where nothing was done."""
+    return failure.title == "Schema-valid request rejected" and response.status_code in (400, 422) and (
         arguments_of(case) is not None or case.operation.path == "/v1/tools/{name}")
 
 
