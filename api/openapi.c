@@ -108,8 +108,8 @@ static void close_names(struct buf *out, size_t count)
     (void)buf_add_c(out, count == 0 ? "}" : "]}");
 }
 
-/* What parameters may name: also tools that are not listed just now, and of the collections
- * those whose changes this caller is told. */
+/* What parameters may name: the tools that are listed, and the collections of whose changes
+ * this caller is told. */
 static void print_names(struct buf *out, struct gateway *gateway, struct call *call)
 {
     const struct tool *const *tools = NULL;
@@ -118,7 +118,7 @@ static void print_names(struct buf *out, struct gateway *gateway, struct call *c
     size_t count = 0;
     open_names(out, "ToolName");
     for (size_t i = 0; i < tool_count; i++) {
-        if (call == NULL || dispatch_may(call, tools[i])) {
+        if (call == NULL || dispatch_allows(call, tools[i])) {
             add_name(out, &count, tools[i]->desc.name);
         }
     }

@@ -408,8 +408,12 @@ def test_quiet_streams_get_a_comment(gateway):
 
 
 def test_openapi_describes_the_stream(gateway):
-    path = gateway.client.get("/openapi.json").json()["paths"][EVENTS]["get"]
-    assert {p["name"] for p in path["parameters"] if "name" in p} >= {"since", "collection", "tool", "Last-Event-ID"}
+    document = gateway.client.get("/openapi.json").json()
+    path = document["paths"][EVENTS]["get"]
+    parameters = [document["components"]["parameters"][one["$ref"].rsplit("/", 1)[1]] for one in path["parameters"]]
+    assert {one["name"] for one in parameters} >= {"since", "collection", "tool", "Last-Event-ID"}
+    names = document["components"]["schemas"]
+    assert "notebook" in names["ToolName"]["enum"] and "files" in names["CollectionName"]["enum"]
     assert "text/event-stream" in path["responses"]["200"]["content"]
 
 
