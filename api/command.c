@@ -373,6 +373,11 @@ static const struct command *command_find(struct ng_str name)
 static int command_unknown(const struct command_line *line, const char *name)
 {
     const struct command *best = NULL;
+    if (strcmp(name, "status") == 0) {
+        return command_usage(line,
+                             "unknown command \"status\"; `notegate check` looks at the "
+                             "configuration and data, GET /readyz at a gateway that runs");
+    }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
     for (size_t i = 0; i < command_count; i++) {
