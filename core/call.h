@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "deferrals.h"
 #include "gate.h"
 #include "json.h"
 #include "notegate/plugin.h"
@@ -181,6 +182,7 @@ struct call {
     ng_step_fn
         *step; /* what runs instead of the tool: dispatch_step, continuations, background */
     void *step_user;
+    struct deferral deferral;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
     struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
