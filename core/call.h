@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "deferrals.h"
 #include "gate.h"
 #include "json.h"
 #include "notegate/plugin.h"
@@ -180,6 +181,7 @@ struct call {
     struct gate_entry gate_entry;
     ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
+    struct deferral deferral;
     ng_step_fn *later; /* what goes on with it: continue_on_worker */
     void *later_user;
     bool runs_again; /* its step, when what is pending has ended well: call_gave() */
