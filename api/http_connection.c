@@ -137,13 +137,17 @@ static void identify_started(struct http_connection *connection)
         started = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0
                       ? AUTH_STARTED_UNKNOWN
                       : auth_started_process(peer.pid, connection->since_ticks);
-    } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
+    } else if (!connection->auth.is_loopback) {
+        return;
+    } else if (auth_needs_key(connection->server->auth)) {
+        /* The last key may go before this very request is judged. */
+        connection->auth.is_unknown = true;
         return;
     } else if (connection->at_peer.inode == 0) {
         /* The socket is closed already: its holder may have been a program of ours. */
         started = auth_started_socket(0, geteuid(), &connection->server->recent_peers);
-    } else if (connection->at_peer.uid == geteuid() || geteuid() == 0) {
-        /* A program of ours cannot become another user unless we are root. */
+    } else {
+        /* Also another user's: there are programs that change it (su, user namespaces). */
         started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
                                       &connection->server->recent_peers);
     }
