@@ -61,7 +61,7 @@ def make_node(name, home):
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(HERE / "requirements" / name, home)
     subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=home, check=True,
-                   stdout=sys.stderr, timeout=INSTALL_SECONDS)
+                   stdout=subprocess.DEVNULL, timeout=INSTALL_SECONDS)
 
 
 def command(name):
