@@ -402,6 +402,69 @@ static void test_records_without_note_and_maker(void **state)
     key_unref(key);
 }
 
+static int write_earlier(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    return store_draft_json(next, ng_str_of(user));
+}
+
+/* A key of an earlier version works, is noted as used, and can be revoked. */
+static void test_a_key_of_an_earlier_version(void **state)
+{
+    static char earlier[] = "{\"agent\":\"a\",\"role\":\"reader\",\"mode\":\"ask\",\"spaces\":"
+                            "[\"s\"],\"tools\":[],\"rate\":0,\"created\":1,\"expires\":0,"
+                            "\"hash\":\"" HEX "\"}";
+    struct harness harness;
+    enum keys_left left;
+    (void)state;
+    harness_open(&harness, on_disk);
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = keys_document(ng_str_of("aaaaaaaaaaaa")),
+        .fn = write_earlier,
+        .user = earlier,
+    };
+    struct call *call = harness_new_call(&harness);
+    assert_int_equal(store_write_wait(harness.gateway->store, call, &change, 1), NG_OK);
+    call_unref(call);
+    harness_reopen(&harness);
+    struct key *key = keys_get(harness.gateway->keys, ng_str_of("aaaaaaaaaaaa"));
+    assert_true(key != NULL && key_live(key));
+    assert_int_equal(used_ms(&harness, key->id), 0);
+    key_use(key, 5000);
+    key_unref(key);
+    harness_reopen(&harness);
+    assert_int_equal(used_ms(&harness, "aaaaaaaaaaaa"), 5000);
+    assert_int_equal(revoke(&harness, "aaaaaaaaaaaa", false, &left), NG_ECONFLICT);
+    assert_int_equal(revoke(&harness, "aaaaaaaaaaaa", true, &left), NG_OK);
+    harness_close(&harness);
+}
+
+/* The documents are away: calls go on, and what was not stored is so later. */
+static void test_uses_wait_for_the_documents(void **state)
+{
+    struct harness harness;
+    char text[KEY_TEXT_MAX];
+    struct key_spec spec = spec_of("ada");
+    const struct hub_control *hub = hub_load();
+    (void)state;
+    hub_reset();
+    harness_open(&harness, on_hub);
+    struct key *key = add(&harness, &spec, text);
+    hub->away(true);
+    use(&harness, text);
+    assert_int_not_equal(upkeep(&harness), NG_OK);
+    assert_int_not_equal(used_ms(&harness, key->id), 0); /* what is known stays */
+    hub->away(false);
+    assert_int_equal(upkeep(&harness), NG_OK);
+    assert_int_equal(use_revision(&harness, key->id), 1);
+    key_unref(key);
+    hub_reset();
+    harness_close(&harness);
+}
+
 static void test_notes(void **state)
 {
     static const struct {
@@ -461,6 +524,8 @@ int main(void)
         cmocka_unit_test(test_a_wrong_clock_does_not_count),
         cmocka_unit_test(test_used_at_several_gateways),
         cmocka_unit_test(test_records_without_note_and_maker),
+        cmocka_unit_test(test_a_key_of_an_earlier_version),
+        cmocka_unit_test(test_uses_wait_for_the_documents),
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_makers),
     };
