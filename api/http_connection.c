@@ -120,7 +120,7 @@ static void identify_user(struct http_connection *connection)
     int rc = auth_peer_find(&connection->peer, &connection->local, &connection->at_peer);
     uid_t uid = connection->at_peer.uid;
     bool own = uid == geteuid() || (uid == 0 && connection->server->gateway->serves_root);
-    connection->auth.knows_user = rc == NG_OK && trust_knows_user(uid);
+    connection->auth.knows_user = rc == NG_OK;
     connection->auth.user = uid;
     connection->auth.is_own_user = rc == NG_OK && own && trust_knows_user(uid);
     /* Then the next request asks again. */
@@ -139,7 +139,7 @@ static void identify_started(struct http_connection *connection)
         bool known = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
         started = known ? auth_started_process(peer.pid, connection->since_ticks)
                         : AUTH_STARTED_UNKNOWN;
-        connection->auth.knows_user = known && trust_knows_user(peer.uid);
+        connection->auth.knows_user = known;
         connection->auth.user = known ? peer.uid : 0;
     } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
         return;
