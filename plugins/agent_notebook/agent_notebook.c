@@ -78,9 +78,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_update",
         .title = "Update a notebook entry",
-        .summary = "Update an entry of the agents' notebook: content (whole, one section, by "
-                   "edits, or appended), title, tags or status. Every update makes a new "
-                   "version.",
+        .summary = "Update an entry of the agents' notebook, to correct or extend it: content "
+                   "(whole, one section, by edits, or appended), title, tags or status. Every "
+                   "update makes a new version.",
         .params = entry_update_params,
         .result = entry_update_result,
         .run = entry_update_run,
@@ -114,7 +114,7 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_delete",
         .title = "Delete a notebook entry",
-        .summary = "Delete an entry of the agents' notebook that is wrong or no longer "
+        .summary = "Delete an entry of the agents' notebook, when it is wrong or no longer "
                    "needed. Its versions are kept for a while: notebook_restore brings it "
                    "back.",
         .params = entry_delete_params,
@@ -151,7 +151,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .name = "notebook_restore",
         .title = "Restore a version of a notebook entry",
         .summary = "Bring back an earlier version of an entry of the agents' notebook, or a "
-                   "deleted entry, as a new version.",
+                   "deleted entry, as a new version, when a change was a mistake.",
         .params = entry_restore_params,
         .result = entry_restore_result,
         .run = entry_restore_run,
@@ -188,7 +188,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_timeline",
         .title = "Timeline of a day",
-        .summary = "List what happened in the agents' shared memory on a day, newest first: "
+        .summary = "List what happened in the agents' shared memory on a day, to catch up, "
+                   "newest first: "
                    "memories and changes of notebook entries.",
         .params = memory_timeline_params,
         .result = memory_timeline_result,
@@ -199,8 +200,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_summary",
         .title = "Long-term summary",
-        .summary = "Read or set the long-term summary of the agents' shared memory: what "
-                   "every agent should know whatever the day.",
+        .summary = "Read or set the long-term summary of the agents' shared memory, when work "
+                   "begins or has taught something: it tells every agent what holds beyond the "
+                   "day.",
         .params = memory_summary_params,
         .result = memory_summary_result,
         .run = memory_summary_run,
@@ -250,8 +252,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_diff",
         .title = "Compare a checkpoint",
-        .summary = "Compare the agents' shared memory with a checkpoint, or two checkpoints: "
-                   "days, memories, the long-term summary, notebook entries.",
+        .summary =
+            "Compare the agents' shared memory with a checkpoint, or two checkpoints, "
+            "before one is restored: days, memories, the long-term summary, notebook entries.",
         .params = checkpoint_diff_params,
         .result = checkpoint_diff_result,
         .run = checkpoint_diff_run,

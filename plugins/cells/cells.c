@@ -61,8 +61,9 @@ static const struct ng_tool cells_tools[] = {
         .name = "runNotebookCells",
         .title = "Run Notebook Cells",
         .summary = "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
-                   "their outputs. The kernel is started when needed and keeps its state "
-                   "between calls. A run stops at the first cell that raises.",
+                   "their outputs, to try code or see its results. The kernel is started when "
+                   "needed and keeps its state between calls. A run stops at the first cell "
+                   "that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
         .effect = NG_EFFECT_RUNS,
@@ -76,7 +77,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "addNotebookCell",
         .title = "Add Notebook Cell",
         .summary = "Add a code or markdown cell to a Jupyter notebook (.ipynb), at a "
-                   "position.",
+                   "position, when new code or text belongs in it.",
         .params = cells_add_params,
         .run = cells_add_run,
         .effect = NG_EFFECT_WRITES,
@@ -88,8 +89,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "updateNotebookCell",
         .title = "Update Notebook Cell",
-        .summary = "Replace the source of one cell of a Jupyter notebook (.ipynb). Everything "
-                   "else of the file stays as it is.",
+        .summary =
+            "Replace the source of one cell of a Jupyter notebook (.ipynb), to correct or "
+            "extend it. Everything else of the file stays as it is.",
         .params = cells_update_params,
         .run = cells_update_run,
         .effect = NG_EFFECT_WRITES,
@@ -113,8 +115,10 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getCellOutputs",
         .title = "Get Cell Outputs",
-        .summary = "Read the outputs of one cell of a Jupyter notebook (.ipynb): text without "
-                   "terminal codes, errors with their traceback, images as images.",
+        .summary =
+            "Read the outputs of one cell of a Jupyter notebook (.ipynb), when its results "
+            "are needed without running it again: text without terminal codes, errors "
+            "with their traceback, images as images.",
         .params = cells_outputs_params,
         .run = cells_outputs_run,
         .effect = NG_EFFECT_READS,
@@ -175,8 +179,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell; one "
-                   "that exists is attached instead (attachNotebook).",
+        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell, when "
+                   "work needs a file of its own; one that exists is attached instead "
+                   "(attachNotebook).",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
@@ -187,7 +192,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "deleteNotebookCells",
         .title = "Delete Notebook Cells",
-        .summary = "Delete cells of a Jupyter notebook (.ipynb) by id.",
+        .summary = "Delete cells of a Jupyter notebook (.ipynb) by id, when they are no longer "
+                   "needed.",
         .params = cells_delete_params,
         .run = cells_delete_run,
         .effect = NG_EFFECT_WRITES,
@@ -199,7 +205,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "moveNotebookCell",
         .title = "Move Notebook Cell",
-        .summary = "Move a cell of a Jupyter notebook (.ipynb) to another position.",
+        .summary =
+            "Move a cell of a Jupyter notebook (.ipynb) to another position, when cells are "
+            "to be read or run in another order.",
         .params = cells_move_params,
         .run = cells_move_run,
         .effect = NG_EFFECT_WRITES,
@@ -264,7 +272,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "listKernels",
         .title = "List Kernels",
         .summary = "List which kernels for Jupyter notebooks (.ipynb) are installed, and "
-                   "which run for which notebook.",
+                   "which run for which notebook, to choose or to look after one.",
         .params = cells_list_params,
         .run = cells_kernels_run,
         .effect = NG_EFFECT_READS,

@@ -142,8 +142,10 @@ static const struct ng_tool editor_tools[] = {
         .name = "fileEditor",
         .title = "File editor",
         .summary =
-            "Views, creates and edits text files. `view` shows a file with line numbers (or a "
-            "part of it with `view_range`) or lists a folder; `create` makes a new file; "
+            "View, create and edit text files below the gateway's roots, when source code, "
+            "configuration or another plain file is to be read or changed. `view` shows a file "
+            "with line numbers (or a part of it with `view_range`) or lists a folder; `create` "
+            "makes a new file; "
             "`str_replace` replaces a text that occurs exactly once; `insert` adds lines after "
             "a line; `regex_replace` replaces matches of a regular expression; `copy` and "
             "`move` never overwrite; `undo_edit` takes the last change of a file back.",

@@ -92,9 +92,11 @@ static const struct ng_tool notebook_tools[] = {
         .name = "notebook",
         .title = "Notebook",
         .summary =
-            "Keeps named text notebooks that survive the conversation and can be shared by "
-            "several agents. Create, list, read, write and clear them; a write replaces text, "
-            "inserts lines or appends.",
+            "Keep named text notebooks that survive the conversation and can be shared by "
+            "several agents: for notes, plans and lists to be read again later. `create`, "
+            "`list`, "
+            "`read`, `write` and `clear` them; a write replaces text, inserts lines or "
+            "appends.",
         .params = notebook_params,
         .run = notebook_run,
         .effect = NG_EFFECT_WRITES,

@@ -11,7 +11,8 @@
 #define REPLY_BYTES_MAX 65536
 
 const char on_create_summary[] =
-    "Create a new Markdown note (a .md file) in an OpenNotes notebook.\n\n"
+    "Create a new Markdown note (a .md file) in an OpenNotes notebook, for "
+    "knowledge that people read and edit too.\n\n"
     "Required: 'title' - becomes the note's title in frontmatter\n\n"
     "Optional:\n"
     "- 'path': Directory within notebook (e.g., 'tasks/' creates in tasks folder), or the file "

@@ -8,7 +8,8 @@
 #include "revision.h"
 
 const char on_edit_summary[] =
-    "Change a Markdown note of an OpenNotes notebook without sending it whole.\n\n"
+    "Change a Markdown note of an OpenNotes notebook without sending it whole, to correct or "
+    "extend it.\n\n"
     "operation:\n"
     "- 'append': 'content' becomes the note's last lines\n"
     "- 'prepend': 'content' becomes its first lines, behind the frontmatter\n"

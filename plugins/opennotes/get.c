@@ -9,7 +9,8 @@
 #include "revision.h"
 
 const char on_get_summary[] =
-    "Get the content and metadata of one Markdown note of an OpenNotes notebook, by path.\n\n"
+    "Get the content and metadata of one Markdown note of an OpenNotes notebook, by path, "
+    "when a list or search has named it.\n\n"
     "The path should be relative to the notebook root (e.g., 'tasks/task-001.md').\n\n"
     "Set 'includeContent: false' to get only metadata without the full body (faster for large "
     "notes).\n\n"

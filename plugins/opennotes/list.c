@@ -6,7 +6,7 @@
 
 const char on_list_summary[] =
     "List the Markdown notes of an OpenNotes notebook (a folder of .md files) with "
-    "metadata.\n\n"
+    "metadata, to see what there is.\n\n"
     "Use 'sortBy' to order by: modified (default), created, title, or path.\n"
     "Use 'pattern' to filter: e.g., 'tasks/*.md' for only task notes.\n\n"
     "Returns note summaries with pagination. For full content, use opennotes_get.";

@@ -7,9 +7,9 @@
 #include "tree.h"
 
 const char on_notebooks_summary[] =
-    "List the OpenNotes notebooks (folders of Markdown notes) that other opennotes tools can "
-    "use "
-    "as 'notebook', registered and discovered ones: name, path and source of each.";
+    "List the OpenNotes notebooks (folders of Markdown notes), to see which names other "
+    "opennotes tools can use as 'notebook'. Registered and discovered ones: name, path and "
+    "source of each.";
 
 const char on_notebooks_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}";

@@ -7,7 +7,8 @@
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 
 const char on_search_summary[] =
-    "Search the Markdown notes of an OpenNotes notebook (a folder of .md files):\n\n"
+    "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
+    "the path of a note is not known:\n\n"
     "1. Text: 'query' for substring matching: notes with all of the text first, then "
     "those with any of its words\n"
     "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"

@@ -4,7 +4,7 @@
 
 const char on_views_summary[] =
     "List the views of an OpenNotes notebook of Markdown notes, or run one: ready queries such "
-    "as today or orphans.\n\n"
+    "as today or orphans, for questions that come again.\n\n"
     "Without 'view': all views with descriptions and parameters. "
     "With 'view': its results.\n\n"
     "Built-in views: today, recent, kanban, untagged, orphans, broken-links\n\n"

@@ -39,6 +39,10 @@ ANSWER_SECONDS = 120
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "plain_build: not for a build with a sanitizer")
+
+
 def pytest_collection_modifyitems(items):
     # A sanitizer has handlers of fatal signals of its own: those tests are not skipped, they are none.
     if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):

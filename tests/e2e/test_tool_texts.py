@@ -5,6 +5,7 @@ work on lists no tools."""
 import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -52,11 +53,15 @@ def kind_of(name):
     return KINDS.get(name) or next(text for start, text in KINDS.items() if start in ("", name[:name.find("_") + 1] or "-"))
 
 
-def test_the_first_sentence_names_the_kind(tools):
+def test_the_first_sentence_names_the_kind_and_the_occasion(tools):
+    without = []
     for name, tool in tools.items():
         first = tool["description"].split("\n")[0].split(". ")[0]
         assert kind_of(name) in first or (NOTES in name and "Markdown note" in first), (name, first)
+        if not re.search(r"\b(when|before|for|to)\b", first):
+            without.append((name, first))
         assert len(first) < 200, (name, first)
+    assert not without, "\n".join(map(str, without))
 
 
 def members(schema, path):

@@ -20,7 +20,7 @@ SILENCE_SECONDS, LATE_SECONDS, SOON_SECONDS = 3, 90, 0.1
 USUAL = {"BUSY", "BACKEND_UNAVAILABLE", "TIMEOUT", "STORAGE_FULL", "RATE_LIMITED", "CANCELLED"}
 BROKEN = {"INTERNAL", "TOOL_FAILED"}
 RPC_INTERNAL = -32603
-DATA_FILES = {"gateway.id", "mcp.key", "notegate.db", "notegate.lock", "notegate.sock", "opennotes"}
+DATA_FILES = {"crashed", "gateway.id", "mcp.key", "notegate.db", "notegate.lock", "notegate.sock", "opennotes"}
 
 
 class Checks:
@@ -282,6 +282,10 @@ class Checks:
             if os.path.isdir(gateway.data):
                 rest = set(os.listdir(gateway.data)) - DATA_FILES
                 self.expect(not rest, f"left in the data of {gateway.name}: {rest}")
+                crashes = os.path.join(gateway.data, "crashed")
+                if os.path.exists(crashes):
+                    with open(crashes, encoding="utf-8") as file:
+                        self.expect(not file.read(), f"{gateway.name} has recorded crashes in {crashes}")
         known = {"shared.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
         for top in (self.system.root, self.system.notes):
             for folder, _, names in os.walk(top):
