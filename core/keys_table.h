@@ -98,6 +98,8 @@ int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng
 /* keys_use.c: last uses have documents of their own. Those of the keys would change, and be
  * told to all who follow them, with each; and earlier versions need not know of them. */
 #define KEY_USES_COLLECTION "key_uses"
+/* Documents of one change: each is locked while it is made. */
+#define KEY_USES_AT_ONCE 32
 int keys_declare_uses(struct keys *keys, struct call *call);
 struct ng_key keys_use_document(struct ng_str id);
 /* The key let a request in. Any thread; no more than an atomic store a second. */

@@ -166,7 +166,7 @@ static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, 
 
 static int store_some(struct keys *keys, struct call *call, struct key_use *uses, size_t count)
 {
-    struct ng_change changes[NG_CHANGES_MAX];
+    struct ng_change changes[KEY_USES_AT_ONCE];
     memset(changes, 0, sizeof(changes));
     for (size_t i = 0; i < count; i++) {
         changes[i].size = sizeof(changes[i]);
@@ -186,11 +186,11 @@ static int store_some(struct keys *keys, struct call *call, struct key_use *uses
 
 static int store_due(struct keys *keys, struct call *call)
 {
-    struct key_use uses[NG_CHANGES_MAX];
+    struct key_use uses[KEY_USES_AT_ONCE];
     size_t at = 0;
     int rc = NG_OK;
     while (rc == NG_OK && at < KEYS_BUCKETS) {
-        size_t count = collect_due(keys, uses, NG_CHANGES_MAX, &at);
+        size_t count = collect_due(keys, uses, KEY_USES_AT_ONCE, &at);
         rc = count == 0 ? NG_OK : store_some(keys, call, uses, count);
     }
     return rc;
