@@ -242,8 +242,8 @@ void auth_release(struct auth_caller *caller)
 static int refuse_unknown(struct auth_refusal *refusal)
 {
     return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
-                  "The gateway could not ask the system which user is calling, as it is short "
-                  "of file descriptors or memory");
+                  "The gateway could not ask the system which program is calling, as it is "
+                  "short of file descriptors or memory");
 }
 
 /* May this connection ask without a key? */
@@ -272,6 +272,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The call came from another machine, and this gateway has no keys yet");
     }
+    /* A program of ours is let in by no mode, so it must be known that this is none. */
+    if (connection->is_unknown) {
+        return refuse_unknown(refusal);
+    }
     if (auth->mode == AUTH_OFF) {
         return NG_OK;
     }
@@ -280,9 +284,6 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       "The call was forwarded by a proxy (header %s), and this gateway has no "
                       "keys yet",
                       headers->proxied);
-    }
-    if (connection->is_unknown) {
-        return refuse_unknown(refusal);
     }
     if (!connection->is_own_user) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,

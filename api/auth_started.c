@@ -5,83 +5,24 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+
 /* Ancestors that end meanwhile: how often the walk begins anew before it counts as started. */
 #define WALKS_MAX 16
 #define DEPTH_MAX 4096
-/* Of /proc/PID/stat: the name, in parentheses, may hold anything but is short. */
-#define STAT_MAX 1024
 #define PATH_SIZE 64
-/* Processes below this one, and on the machine, that are looked at; their numbers in a file. */
+/* Processes below this one, and on the machine, that are looked at. */
 #define FAMILY_MAX 4096
 #define PROCESSES_MAX 65536
-#define CHILDREN_MAX 16384
-/* The 20th word behind the name: when it started, in ticks since the boot. */
-#define STAT_WORDS_TO_START 19
-
-struct process {
-    pid_t parent;
-    char state; /* 'Z': it has ended and waits to be reaped */
-    uint64_t start;
-};
-
-/* ---- one process ---- */
-
-static bool parse_stat(const char *text, struct process *ret)
-{
-    const char *at = strrchr(text, ')');
-    long parent = 0;
-    unsigned long long start = 0;
-    /* ") S PARENT ..." */
-    if (at == NULL || strlen(at) < 4 || sscanf(at + 4, "%ld", &parent) != 1) {
-        return false;
-    }
-    const char *state = at + 2;
-    at += 2;
-    for (int i = 0; i < STAT_WORDS_TO_START && at != NULL; i++) {
-        at = strchr(at, ' ');
-        at += at != NULL;
-    }
-    if (at == NULL || sscanf(at, "%llu", &start) != 1) {
-        return false;
-    }
-    ret->parent = (pid_t)parent;
-    ret->state = *state;
-    ret->start = start;
-    return true;
-}
-
-/* NG_ENOTFOUND: it is gone. NG_EFORBIDDEN: another user's, which /proc hides here.
- * NG_EUNAVAILABLE: it cannot be looked at. */
-static int read_process(pid_t pid, struct process *ret)
-{
-    char path[PATH_SIZE];
-    char text[STAT_MAX];
-    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno != ENOENT) {
-        return NG_EUNAVAILABLE;
-    }
-    if (fd < 0) {
-        return kill(pid, 0) != 0 && errno == EPERM ? NG_EFORBIDDEN : NG_ENOTFOUND;
-    }
-    ssize_t len = read(fd, text, sizeof(text) - 1);
-    (void)close(fd);
-    if (len <= 0) {
-        return NG_ENOTFOUND; /* ESRCH: it ended in between */
-    }
-    text[len] = '\0';
-    return parse_stat(text, ret) ? NG_OK : NG_EUNAVAILABLE;
-}
 
 /* ---- its ancestors ---- */
 
@@ -102,7 +43,7 @@ static int walk(pid_t pid, enum auth_started *ret)
         if (at <= 1) {
             return NG_OK;
         }
-        int rc = read_process(at, &process);
+        int rc = process_read(at, &process);
         if (rc == NG_EFORBIDDEN) {
             /* A program of ours keeps our user, or has become more than we are. */
             return NG_OK;
@@ -111,7 +52,7 @@ static int walk(pid_t pid, enum auth_started *ret)
             return rc;
         }
         /* Is it still the parent, or has another process got its number? */
-        if (child != 0 && (read_process(child, &below) != NG_OK || below.parent != at)) {
+        if (child != 0 && (process_read(child, &below) != NG_OK || below.parent != at)) {
             return NG_ENOTFOUND;
         }
         child = at;
@@ -136,12 +77,21 @@ static enum auth_started descends(pid_t pid)
     return AUTH_STARTED_YES;
 }
 
-/* Nothing is below us: most gateways run no kernels. */
+/* Nothing is below us just now. */
 static bool is_childless(void)
 {
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 &&
            errno == ECHILD;
+}
+
+/* Nor was anything before: most gateways run no kernels. One that has ended and was reaped may
+ * have connected while it ran; no process runs without page faults. */
+static bool never_had_children(void)
+{
+    struct rusage ended;
+    return is_childless() && getrusage(RUSAGE_CHILDREN, &ended) == 0 && ended.ru_minflt == 0 &&
+           ended.ru_majflt == 0;
 }
 
 uint64_t auth_started_ticks(void)
@@ -159,7 +109,7 @@ enum auth_started auth_started_process(pid_t pid, uint64_t ticks)
     if (pid == 0 || pid == getpid()) {
         return AUTH_STARTED_NO;
     }
-    int rc = read_process(pid, &process);
+    int rc = process_read(pid, &process);
     if (rc == NG_EFORBIDDEN) {
         return AUTH_STARTED_NO;
     }
@@ -169,7 +119,7 @@ enum auth_started auth_started_process(pid_t pid, uint64_t ticks)
     if (rc != NG_OK || process.start > ticks) {
         return AUTH_STARTED_YES;
     }
-    return is_childless() ? AUTH_STARTED_NO : descends(pid);
+    return never_had_children() ? AUTH_STARTED_NO : descends(pid);
 }
 
 /* ---- who holds a socket ---- */
@@ -204,32 +154,6 @@ struct family {
     bool whole;
 };
 
-static void add_children(struct family *family, const char *path)
-{
-    char text[CHILDREN_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    family->whole = family->whole && len < (ssize_t)sizeof(text) - 1;
-    text[len > 0 ? len : 0] = '\0';
-    char *at = text;
-    for (;;) {
-        char *end = NULL;
-        long pid = strtol(at, &end, 10);
-        if (end == at) {
-            return;
-        }
-        at = end;
-        if (family->count == FAMILY_MAX) {
-            family->whole = false;
-            return;
-        }
-        family->pids[family->count++] = (pid_t)pid;
-    }
-}
-
 /* Those of all its threads. */
 static void add_children_of(struct family *family, pid_t pid)
 {
@@ -238,10 +162,11 @@ static void add_children_of(struct family *family, pid_t pid)
     (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
     DIR *threads = opendir(path);
     while (threads != NULL && (entry = readdir(threads)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            (void)snprintf(path, sizeof(path), "/proc/%ld/task/%.20s/children", (long)pid,
-                           entry->d_name);
-            add_children(family, path);
+        long thread = strtol(entry->d_name, NULL, 10);
+        if (thread > 0) {
+            family->whole = process_children(pid, (pid_t)thread, family->pids, FAMILY_MAX,
+                                             &family->count) &&
+                            family->whole;
         }
     }
     if (threads != NULL) {
@@ -255,7 +180,7 @@ static bool is_closed(pid_t pid)
     struct process process = {0};
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
-    return access(path, R_OK) != 0 && read_process(pid, &process) != NG_ENOTFOUND &&
+    return access(path, R_OK) != 0 && process_read(pid, &process) != NG_ENOTFOUND &&
            process.state != 'Z';
 }
 
@@ -338,12 +263,16 @@ enum auth_started auth_started_socket(uint32_t inode, uid_t uid,
     /* With no holder that we may look at, none may have it just now: it is on its way from one
      * process to another. */
     enum auth_started started = AUTH_STARTED_YES;
-    if (is_childless()) {
+    if (never_had_children()) {
         return AUTH_STARTED_NO;
     }
     (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)inode);
     if (family_holds(name)) {
         return AUTH_STARTED_YES;
+    }
+    /* What other users' programs hold cannot be seen, but each program below us was asked. */
+    if (uid != geteuid() && geteuid() != 0) {
+        return AUTH_STARTED_NO;
     }
     for (size_t i = 0; i < AUTH_STARTED_RECENT; i++) {
         if (found_at(recent->pids[i], uid, name, recent, &started)) {

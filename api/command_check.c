@@ -94,6 +94,10 @@ static void check_modules(struct check *check, struct gateway *gateway)
             break;
         }
     }
+    if (gateway->left_out.len > 0) {
+        check_line(check, false, "plugin", "left out because they crashed the gateway: %.*s",
+                   (int)gateway->left_out.len, gateway->left_out.data);
+    }
 }
 
 static void check_files_limit(struct check *check, struct gateway *gateway)

@@ -20,6 +20,7 @@
 #include "keys.h"
 #include "log.h"
 #include "log_queue.h"
+#include "orphans.h"
 #include "reload.h"
 #include "target.h"
 
@@ -37,6 +38,7 @@ struct serve {
     struct http_server *server;
     struct reload *reload;
     struct config_input input;
+    struct orphans orphans;
     sigset_t signals;
     bool dropped; /* root's rights */
 };
@@ -77,7 +79,9 @@ static void serve_notify(const char *state)
 static void serve_reload(struct serve *serve)
 {
     serve_notify("RELOADING=1");
+    orphans_begin(&serve->orphans);
     reload_run(serve->reload, NULL);
+    orphans_end(&serve->orphans);
     serve_notify("READY=1");
 }
 
@@ -205,12 +209,16 @@ static void serve_tell_runners(const struct serve *serve)
 
 static void serve_wait(struct serve *serve)
 {
+    const struct timespec look = {ORPHANS_LOOK_MS / 1000,
+                                  (long)(ORPHANS_LOOK_MS % 1000) * 1000000};
     for (;;) {
-        int signal_number = sigwaitinfo(&serve->signals, NULL);
+        int signal_number = sigtimedwait(&serve->signals, NULL, &look);
         if (signal_number == SIGHUP) {
             serve_reload(serve);
         } else if (signal_number == SIGTERM || signal_number == SIGINT) {
             return;
+        } else {
+            (void)orphans_reap(&serve->orphans);
         }
     }
 }
@@ -279,7 +287,9 @@ static void serve_warn_root(void)
 static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
                        struct buf *error)
 {
+    orphans_begin(&serve->orphans);
     int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
+    orphans_end(&serve->orphans);
     if (rc != NG_OK) {
         return rc;
     }

@@ -64,8 +64,8 @@ const struct command command_table[] = {
         .details =
             "Lists what can be called now, as a gateway that serves this configuration lists "
             "it: without what a plugin has nothing to work on for, and without tools for an "
-            "attached notebook while none is attached. Where the data directory cannot be "
-            "opened, all that the modules have.\n\n"
+            "attached notebook while none is attached. Where this user has no data directory "
+            "yet, or it cannot be opened, all that the modules have: nothing is made.\n\n"
             "On a terminal the tools are listed by plugin. Elsewhere, and with --format or "
             "--json, their definitions are printed in the format that MCP or a model vendor's "
             "API wants, ready to paste. With TOOL the arguments of that tool are told, with "

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* command_tools.c - notegate tools: the list of tools for a person, the definitions in one of
  * the vendors' formats, one tool with its arguments. */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command_tool_text.h"
@@ -44,20 +43,15 @@ static int tools_from_gateway(struct tools *tools)
 
 /* ---- a gateway of this process' own ---- */
 
-static bool tools_may_open(const struct tools *tools)
-{
-    struct stat info;
-    return stat(tools->target.data_dir, &info) != 0 || info.st_uid == geteuid();
-}
-
 /* With its plugins started, so that the list is the one that a serving gateway gives; where its
- * data directory cannot be had, from the modules' descriptors. */
+ * data directory cannot be had or would have to be made, from the modules' descriptors: looking
+ * makes nothing. */
 static int tools_open(struct tools *tools)
 {
     struct buf error;
     int rc = NG_EFAILED;
     buf_init(&error, TOOLS_ERROR_MAX);
-    if (tools_may_open(tools)) {
+    if (target_is_own(&tools->target)) {
         rc = gateway_open(tools->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &tools->gateway,
                           &error);
         if (rc != NG_OK) {

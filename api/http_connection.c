@@ -141,13 +141,17 @@ static void identify_started(struct http_connection *connection)
                         : AUTH_STARTED_UNKNOWN;
         connection->auth.knows_user = known;
         connection->auth.user = known ? peer.uid : 0;
-    } else if (!connection->auth.is_loopback || auth_needs_key(connection->server->auth)) {
+    } else if (!connection->auth.is_loopback) {
+        return;
+    } else if (auth_needs_key(connection->server->auth)) {
+        /* The last key may go before this very request is judged. */
+        connection->auth.is_unknown = true;
         return;
     } else if (connection->at_peer.inode == 0) {
         /* The socket is closed already: its holder may have been a program of ours. */
         started = auth_started_socket(0, geteuid(), &connection->server->recent_peers);
-    } else if (connection->at_peer.uid == geteuid() || geteuid() == 0) {
-        /* A program of ours cannot become another user unless we are root. */
+    } else {
+        /* Also another user's: there are programs that change it (su, user namespaces). */
         started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
                                       &connection->server->recent_peers);
     }

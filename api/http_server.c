@@ -143,8 +143,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         int phase = atomic_load(&connection->phase);
         if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
-            http_watch_resume(&connection->server->watch, connection);
-            request->abandoned = atomic_load(&request->stage) == HTTP_ABANDONED;
+            request->abandoned = http_watch_resume(&connection->server->watch, connection);
         } else if (phase == HTTP_PHASE_STREAMING) {
             /* Only this thread sets and clears `stream`. */
             request->sent = http_stream_bytes(connection->stream);
@@ -209,8 +208,7 @@ static enum MHD_Result work(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     if (atomic_load_explicit(&connection->phase, memory_order_relaxed) == HTTP_PHASE_WORKING) {
-        http_watch_resume(&connection->server->watch, connection);
-        request->abandoned = atomic_load(&request->stage) == HTTP_ABANDONED;
+        request->abandoned = http_watch_resume(&connection->server->watch, connection);
         http_request_finish(request);
         return send_reply(request);
     }

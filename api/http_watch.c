@@ -128,15 +128,18 @@ void http_watch_suspend(struct http_watch *watch, struct http_connection *connec
     pthread_mutex_unlock(&watch->lock);
 }
 
-void http_watch_resume(struct http_watch *watch, struct http_connection *connection)
+bool http_watch_resume(struct http_watch *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
+    bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
+    connection->is_behind = connection->is_behind && abandoned;
     struct call *call = connection->is_behind ? NULL : connection->waits.call;
     if (!connection->is_behind) {
         connection->waits.call = NULL;
     }
     pthread_mutex_unlock(&watch->lock);
     call_unref(call);
+    return abandoned;
 }
 
 void http_watch_stream(struct http_watch *watch, struct http_connection *connection,

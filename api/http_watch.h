@@ -76,7 +76,10 @@ int http_watch_agent(struct http_watch *watch, struct http_connection *connectio
 /* A reference of the call is taken. */
 void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
                         const struct http_wait *wait);
-void http_watch_resume(struct http_watch *watch, struct http_connection *connection);
+/* It waits no longer. True: its client left, and what the request began still runs. A call that
+ * came back at the last moment is not left behind: the connection may serve its next request.
+ */
+bool http_watch_resume(struct http_watch *watch, struct http_connection *connection);
 
 /* The connection is answered with this stream, until http_watch_unstream(). */
 void http_watch_stream(struct http_watch *watch, struct http_connection *connection,

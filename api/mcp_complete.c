@@ -76,6 +76,7 @@ static int complete_space(struct completing *completing, struct ng_str space)
     struct ng_call *pub = &completing->call->pub;
     void *self = completing->source.plugin->self;
     int rc = NG_OK;
+    call_gives(completing->call);
     if (desc->complete != NULL) {
         rc = desc->complete(self, pub, space, completing->argument.data, completing->prefix,
                             &completing->listing);
@@ -84,7 +85,7 @@ static int complete_space(struct completing *completing, struct ng_str space)
         completing->listing.after = no_text;
         rc = desc->list(self, pub, space, &completing->listing);
     }
-    return completing->more ? NG_OK : rc;
+    return completing->more ? NG_OK : call_gave(completing->call, rc);
 }
 
 static int complete_resource(struct completing *completing)
@@ -133,15 +134,18 @@ static int complete_step(struct ng_call *pub, void *user)
 {
     struct completing *completing = user;
     const struct mcp_prompt *prompt = &completing->prompt;
+    completing->count = 0; /* it may be asked again */
+    completing->looked = 0;
     if (!completing->is_prompt) {
         return complete_resource(completing);
     }
     if (prompt->desc->complete == NULL) {
         return complete_choices(completing);
     }
+    call_gives(completing->call);
     int rc = prompt->desc->complete(prompt->plugin->self, pub, completing->argument.data,
                                     completing->prefix, &completing->listing);
-    return completing->more ? NG_OK : rc;
+    return completing->more ? NG_OK : call_gave(completing->call, rc);
 }
 
 /* ---- the request ---- */

@@ -164,21 +164,31 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     page->position = 0;
     page->listing.seeks = false;
     page->listing.after = resumed ? page->from.id : no_text;
+    call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
                                      &page->listing);
     if (page->listing.seeks && resumed) {
         page->skip = SKIP_NOTHING;
     }
-    return page->rc != NG_OK ? page->rc : page->full ? NG_OK : rc;
+    return page->rc != NG_OK ? page->rc : page->full ? NG_OK : call_gave(page->call, rc);
 }
 
 static int list_space(struct page *page, struct ng_str space)
 {
     bool resumed = page->from.kind.data != NULL;
+    size_t len = page->out.len;
+    size_t count = page->count;
+    struct mcp_cursor last = page->last;
     int rc = list_once(page, space, resumed ? SKIP_TO_ID : SKIP_NOTHING);
     if (rc == NG_OK && page->skip == SKIP_TO_ID && page->from.count > 0) {
         /* The entry the page begins behind is gone. */
         rc = list_once(page, space, SKIP_BY_NUMBER);
+    }
+    if (rc == NG_PENDING) { /* it is asked again, for all of it */
+        page->out.len = len;
+        page->count = count;
+        page->last = last;
+        return rc;
     }
     page->skip = SKIP_NOTHING;
     page->from.kind = no_text; /* what comes now is listed from its start */
@@ -223,9 +233,10 @@ static int list_step(struct ng_call *pub, void *user)
         if (desc->list != NULL && mcp_lists_plugin(call, page->source.plugin)) {
             rc = mcp_enter_plugin(call, page->source.plugin, list_step, page);
             size_t ends = desc->kind == NULL ? page->space_at + 1 : page->space_count;
-            for (; rc == NG_OK && !page->full && page->space_at < ends; page->space_at++) {
+            while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space
                                                          : page->spaces[page->space_at]);
+                page->space_at += rc == NG_OK ? 1 : 0;
             }
         }
         if (rc == NG_OK && !page->full) {

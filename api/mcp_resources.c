@@ -142,14 +142,10 @@ const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count)
 
 int mcp_enter_plugin(struct call *call, struct plugin *plugin, ng_step_fn *step, void *user)
 {
-    struct gate *held = dispatch_gate(call);
     if (call->plugin == plugin) {
         return NG_OK;
     }
-    call->plugin = plugin;
-    if (dispatch_gate(call) == held) {
-        return NG_OK;
-    }
+    call->plugin = plugin; /* by whose gate it goes, and whose workers it counts for */
     return call->pub.host->continue_on_worker(&call->pub, step, user);
 }
 

@@ -533,17 +533,25 @@ static void run_on_worker(struct task *task)
     }
 }
 
-/* A large text: counted now, parsed on a worker when it is its agent's turn. */
+/* A text that is no small message is counted before it is parsed. False: answered, there are
+ * too many. */
+static bool prepay(struct mcp_job *job)
+{
+    struct call *call = job->call;
+    if (dispatch_take_rate(call) == NG_OK) {
+        job->is_prepaid = true;
+        return true;
+    }
+    job->status = call->result.status;
+    job->retry_after_s = call->result.retry_after_s;
+    mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
+    return false;
+}
+
+/* A large text is parsed on a worker when it is its agent's turn. */
 static int run_later(struct mcp_job *job)
 {
     struct call *call = job->call;
-    if (dispatch_take_rate(call) != NG_OK) {
-        job->status = call->result.status;
-        job->retry_after_s = call->result.retry_after_s;
-        mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
-        return NG_OK;
-    }
-    job->is_prepaid = true;
     if (job->face->keep(job) != NG_OK) {
         return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
     }
@@ -573,5 +581,8 @@ int mcp_job_run(struct mcp_job *job)
     atomic_init(&job->left, 1);
     bool later =
         job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
+    if (job->on_loop && job->text.len > MCP_FREE_BYTES && !prepay(job)) {
+        return NG_OK;
+    }
     return later ? run_later(job) : run_text(job);
 }

@@ -130,8 +130,8 @@ void mcp_exchange_finish(struct mcp_exchange *exchange);
  * What a request takes from the rate of its caller's key. Free is what every client sends to
  * connect and to stay connected, however few calls its key allows (a key of one call a minute
  * could not even initialize otherwise), and what belongs to a call that was counted when it
- * began; but only in small messages that come alone. A text that is parsed on a worker counts
- * before it is parsed, whatever it is. Notifications and the client's answers are free, too.
+ * began; but only in small messages that come alone. Over HTTP a longer text counts before it
+ * is parsed, whatever it is. Small notifications and answers of the client are free, too.
  */
 enum mcp_cost {
     MCP_COST_FREE = 0,

@@ -422,6 +422,17 @@ static void reload_keep(struct reload *reload, struct config *config, bool for_p
     reload->known_for_plugins = for_plugins;
 }
 
+/* The configuration that holds for a module: a plugin keeps the one it came with. */
+static const struct config *reload_held_by(const struct reload *reload, size_t at)
+{
+    const struct gateway *gateway = reload->gateway;
+    const struct plugin *plugin = registry_of_module(gateway->registry, gateway->modules[at]);
+    if (plugin != NULL && plugin->conf != NULL) {
+        return config_of_view(plugin->conf);
+    }
+    return at < reload->start_modules ? gateway->config : reload->known;
+}
+
 static void reload_take(struct reload *reload, struct config *config,
                         struct gateway_added *added, struct reload_report *report)
 {
@@ -432,8 +443,7 @@ static void reload_take(struct reload *reload, struct config *config,
         const char *name = "";
         size_t count = 0;
         const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
-        reload_options(reload, config, i < reload->start_modules ? started : reload->known,
-                       name, options, count, report);
+        reload_options(reload, config, reload_held_by(reload, i), name, options, count, report);
     }
     gateway_take_limits(gateway, config);
     reload_fit_files(gateway);

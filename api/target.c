@@ -195,6 +195,15 @@ static bool target_has_data(const struct target *target)
     return target_has_file(target, TARGET_SQLITE_FILE);
 }
 
+bool target_is_own(const struct target *target)
+{
+    struct stat info;
+    return stat(target->data_dir, &info) == 0 && S_ISDIR(info.st_mode) &&
+           info.st_uid == geteuid() && target_has_file(target, NOTEGATE_LOCK_NAME) &&
+           (str_is(config_text(target->config, "documents"), "memory") ||
+            target_has_data(target));
+}
+
 /* Every document is made with a sequence number. */
 static bool target_is_empty(struct gateway *gateway)
 {

@@ -36,6 +36,9 @@ struct target_answer {
 int target_open(struct command_line *line, struct target *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int target_find(struct command_line *line, struct target *ret, bool *ret_running);
+/* Has a gateway of this very user kept its data there before? Then opening one makes nothing.
+ */
+bool target_is_own(const struct target *target);
 /*
  * May this user open the data directory itself? What root makes in another user's directory
  * (lock, database) that user's gateway can never open again. COMMAND_OK, or COMMAND_FAILED

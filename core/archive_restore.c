@@ -197,6 +197,8 @@ static int restore_keep(struct restore *restore, const struct archive_source *so
         return restore_why(restore, error, rc);
     }
     rc = archive_read(source->get, source->user, &sink, ret, error);
+    /* The documents tell of files, so these are there first. */
+    rc = rc == NG_OK && into->unpack != NULL ? unpack_sync(into->unpack, error) : rc;
     if (rc != NG_OK && into->unpack != NULL && unpack_made(into->unpack) > 0) {
         buf_printf(error, "; %llu files were made: they stay, and the next restore goes on",
                    (unsigned long long)unpack_made(into->unpack));

@@ -181,9 +181,11 @@ struct call {
     bool details_open;
     struct task task;
     struct gate_entry gate_entry;
-    ng_step_fn
-        *step; /* what runs instead of the tool: dispatch_step, continuations, background */
+    ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
+    ng_step_fn *later; /* what goes on with it: continue_on_worker */
+    void *later_user;
+    bool runs_again; /* its step, when what is pending has ended well: call_gave() */
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
     struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
@@ -265,6 +267,12 @@ bool call_lacks_memory(const struct call *call);
 /* Takes back replies, parts, failure and revision (before a tool or a change function runs
  * again). */
 void call_reset_result(struct call *call);
+/* Around a plugin's code that gives entries to a listing, in a step that only reads. Where that
+ * answered NG_PENDING the step returns so, too, and runs again when the deferral has ended
+ * well. */
+void call_gives(struct call *call);
+int call_gave(struct call *call, int rc);
+
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
 void call_fail_later(struct call *call, int code, const char *sentence);

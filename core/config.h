@@ -56,6 +56,7 @@ const char *config_passed_over(const struct config *config);
  */
 struct ng_conf *config_view(struct config *config,
                             const char *prefix); /* lives as long as config */
+const struct config *config_of_view(const struct ng_conf *conf);
 
 /* What struct ng_host offers as conf_*: the module's own key, else the gateway's of that name.
  * A key that neither has gives 0, false, {NULL, 0}: a module's mistake stops nobody. */

@@ -88,6 +88,11 @@ struct ng_conf *config_view(struct config *config, const char *prefix)
     return conf;
 }
 
+const struct config *config_of_view(const struct ng_conf *conf)
+{
+    return conf->config;
+}
+
 /* The module's own key, else the gateway's; NULL: neither. */
 static const struct config_key *config_view_find(const struct ng_conf *conf, const char *name)
 {

@@ -44,6 +44,8 @@ struct disk {
     struct place data;
     struct place *roots;
     size_t root_count;
+    struct place *gone; /* roots that are not there */
+    size_t gone_count;
     uint64_t size;
     atomic_bool refusing;   /* the last commit found no room */
     uint64_t refused_free;  /* what was free then */
@@ -120,6 +122,7 @@ void disk_close(struct disk *disk)
     if (disk != NULL) {
         pthread_mutex_destroy(&disk->lock);
         places_free_all(disk->roots, disk->root_count);
+        places_free_all(disk->gone, disk->gone_count);
         free(disk->data.path);
         free(disk);
     }
@@ -295,6 +298,54 @@ static void add_root(void *user, const char *path)
     }
 }
 
+static void add_gone(void *user, const char *path)
+{
+    struct fresh *fresh = user;
+    if (fresh->count < DISK_ROOTS_MAX &&
+        (fresh->places[fresh->count].path = strdup(path)) != NULL) {
+        fresh->count++;
+    }
+}
+
+static bool holds_place(const struct place *places, size_t count, const char *path)
+{
+    bool holds = false;
+    for (size_t i = 0; i < count && !holds; i++) {
+        holds = strcmp(places[i].path, path) == 0;
+    }
+    return holds;
+}
+
+/* Roots that were moved, removed or unmounted: a line when it happens. */
+static void look_gone(struct disk *disk, struct files *files)
+{
+    struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
+    struct buf told;
+    if (fresh.places == NULL) {
+        return;
+    }
+    buf_init(&told, DISK_ROOTS_MAX * DISK_PATH_MAX);
+    files_each_gone(files, add_gone, &fresh);
+    pthread_mutex_lock(&disk->lock);
+    struct fresh old = {disk->gone, disk->gone_count};
+    for (size_t i = 0; i < fresh.count; i++) {
+        if (!holds_place(old.places, old.count, fresh.places[i].path)) {
+            (void)buf_printf(&told, "%s%s", told.len > 0 ? ", " : "", fresh.places[i].path);
+        }
+    }
+    disk->gone = fresh.places;
+    disk->gone_count = fresh.count;
+    pthread_mutex_unlock(&disk->lock);
+    places_free_all(old.places, old.count);
+    if (told.len > 0) {
+        log_write(
+            NG_LOG_WARNING, "disk",
+            "not there any more: %s: calls for what is below are refused until it is back",
+            buf_cstr(&told));
+    }
+    buf_done(&told);
+}
+
 void disk_look_roots(struct disk *disk, struct files *files)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
@@ -302,6 +353,7 @@ void disk_look_roots(struct disk *disk, struct files *files)
     if (fresh.places == NULL) {
         return;
     }
+    look_gone(disk, files);
     files_each_disk(files, disk->data.path, add_root, &fresh);
     pthread_mutex_lock(&disk->lock);
     for (size_t i = 0; i < fresh.count; i++) {
@@ -359,16 +411,20 @@ bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
 {
     pthread_mutex_lock(&disk->lock);
     bool refusing = disk->refusing;
-    bool found = refusing && index == 0;
+    size_t after_gone = index - (refusing ? 1 : 0);
     const struct place *low = NULL;
-    if (found) {
+    bool found = true;
+    if (refusing && index == 0) {
         (void)buf_add_c(out, "writes are refused: ");
         (void)buf_add_c(out, disk->message);
-    } else if ((low = low_place(disk, index - (refusing ? 1 : 0))) != NULL) {
+    } else if (after_gone < disk->gone_count) {
+        (void)buf_printf(out, "the root %s is not there", disk->gone[after_gone].path);
+    } else if ((low = low_place(disk, (unsigned)(after_gone - disk->gone_count))) != NULL) {
         (void)buf_add_c(out, "the disk is nearly full: ");
         disk_describe(&low->room, out);
         (void)buf_printf(out, " where %s is", low->path);
-        found = true;
+    } else {
+        found = false;
     }
     pthread_mutex_unlock(&disk->lock);
     return found;

@@ -40,8 +40,8 @@ void disk_look(struct disk *disk);
 /* As it was at the last look; *ret_size: bytes of the files in the data directory. */
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size);
 
-/* The same for the file systems of the roots, but the data directory's. They may be far away:
- * on workers only. */
+/* The same for the file systems of the roots, but the data directory's, and whether the roots
+ * are there. They may be far away: on workers only. */
 void disk_look_roots(struct disk *disk, struct files *files);
 /* The roots' file systems by the last look, from 0; a root's path is added to `path`. False:
  * there are no more. */

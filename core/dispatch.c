@@ -11,6 +11,7 @@
 #include "dispatch_allow.h"
 #include "dispatch_input.h"
 #include "gateway.h"
+#include "host.h"
 #include "idem.h"
 #include "keys.h"
 #include "log.h"
@@ -225,6 +226,11 @@ static int dispatch_finish(struct call *call, bool sync)
 void call_release(struct call *call)
 {
     if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (call->runs_again && call->work.rc == NG_OK) {
+        call->runs_again = false;
+        (void)host_continue_on_worker(&call->pub, call->step, call->step_user);
         return;
     }
     if (dispatch_store_answer(call)) {

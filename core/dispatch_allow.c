@@ -126,7 +126,7 @@ bool dispatch_allows(struct call *call, const struct tool *tool)
     if (!dispatch_may(call, tool) || !dispatch_configured(call, tool->plugin)) {
         return false;
     }
-    if (tool->desc.listed == NULL) {
+    if (tool->desc.listed == NULL || !tool->plugin->started) {
         return true;
     }
     /* Asked in the space that a call of it would have. */

@@ -314,3 +314,18 @@ void files_each_disk(struct files *files, const char *data_dir,
     }
     files_roots_unref(roots);
 }
+
+void files_each_gone(struct files *files, void (*each)(void *user, const char *path),
+                     void *user)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    for (size_t i = 0; i < roots->count; i++) {
+        struct stat now;
+        const char *path = roots->items[i].path;
+        if (stat(path, &now) != 0 ? errno == ENOENT || errno == ENOTDIR
+                                  : !S_ISDIR(now.st_mode)) {
+            each(user, path);
+        }
+    }
+    files_roots_unref(roots);
+}

@@ -55,5 +55,8 @@ int files_undo(struct files *files, struct call *call, const struct ng_file_undo
 /* One root's folder for each file system that roots are on, but that of `data_dir`. */
 void files_each_disk(struct files *files, const char *data_dir,
                      void (*each)(void *user, const char *path), void *user);
+/* The roots and plugins' folders, as configured, that are no folders any more. */
+void files_each_gone(struct files *files, void (*each)(void *user, const char *path),
+                     void *user);
 
 #endif

@@ -24,6 +24,7 @@ struct pack {
     struct call *call;
     files_pack_fn *fn;
     void *user;
+    const struct file_roots *roots;
     uint64_t root;   /* the present one's number */
     struct buf path; /* relative to it */
     char *piece;
@@ -116,6 +117,18 @@ static bool pack_is_temporary(const char *name)
     return strncmp(name, FILES_TEMP_PREFIX, sizeof(FILES_TEMP_PREFIX) - 1) == 0;
 }
 
+/* Is the folder one of the first `count` roots? */
+static bool pack_is_root(const struct pack *pack, size_t count, dev_t dev, ino_t ino)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct file_root *root = &pack->roots->items[i];
+        if (root->owner == NULL && root->ino == ino && root->dev == dev) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int pack_opened(struct pack *pack, int fd, unsigned depth)
 {
     struct stat info;
@@ -129,6 +142,10 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
         return pack_left_out(pack, "neither a file nor a folder");
     }
     if (pack->has_hole && info.st_ino == pack->hole && info.st_dev == pack->hole_device) {
+        return NG_OK;
+    }
+    /* A root in a root tells of its files itself. */
+    if (pack_is_root(pack, pack->roots->count, info.st_dev, info.st_ino)) {
         return NG_OK;
     }
     if (depth >= PACK_DEPTH_MAX) {
@@ -216,8 +233,9 @@ static int pack_root(struct pack *pack, const struct file_root *root)
 }
 
 /* The roots by number first: a restore can refuse before it has seen a file. */
-static int pack_roots(struct pack *pack, const struct file_roots *roots, bool names)
+static int pack_roots(struct pack *pack, bool names)
 {
+    const struct file_roots *roots = pack->roots;
     int rc = NG_OK;
     pack->root = 0;
     for (size_t i = 0; i < roots->count && rc == NG_OK; i++) {
@@ -229,7 +247,11 @@ static int pack_roots(struct pack *pack, const struct file_roots *roots, bool na
                                           .root = pack->root,
                                           .space = ng_str_of(root->space),
                                           .path = ng_str_of(root->path)};
-        rc = names ? pack->fn(pack->user, &file) : pack_root(pack, root);
+        if (names) {
+            rc = pack->fn(pack->user, &file);
+        } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* in another space */
+            rc = pack_root(pack, root);
+        }
         pack->root++;
     }
     return rc;
@@ -276,8 +298,9 @@ int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *
     buf_init(&pack.path, (size_t)FILES_PATH_MAX * PACK_DEPTH_MAX);
     struct file_roots *roots = NULL;
     int rc = pack_current_roots(files, call, &roots);
-    rc = rc == NG_OK ? pack_roots(&pack, roots, true) : rc;
-    rc = rc == NG_OK ? pack_roots(&pack, roots, false) : rc;
+    pack.roots = roots;
+    rc = rc == NG_OK ? pack_roots(&pack, true) : rc;
+    rc = rc == NG_OK ? pack_roots(&pack, false) : rc;
     files_roots_unref(roots);
     buf_done(&pack.path);
     free(pack.piece);

@@ -12,7 +12,8 @@ struct unpack;
 typedef int files_pack_fn(void *user, const struct archive_file *file);
 
 /*
- * Tells of every root that is configured (not of plugins' own folders), and of what is in it.
+ * Tells of every root that is configured (not of plugins' own folders), and of what is in it:
+ * of each file once, by the innermost root, and by the first of several spaces' same folder.
  * A file that changes while it is read is told as changed; the gateway's own saves replace
  * files whole, so that what is read of them is one state. The data directory, where it lies in
  * a root, and temporary files of saves are not told. Failures carry their sentence in the call.
@@ -35,5 +36,7 @@ uint64_t unpack_made(const struct unpack *unpack);
 /* The sink for an archive's files. A file that is there with other bytes is never replaced:
  * NG_EFAILED. */
 int unpack_file(struct unpack *unpack, const struct archive_file *file, struct buf *error);
+/* Once all are made: from then on their names and folders outlive a power failure, too. */
+int unpack_sync(struct unpack *unpack, struct buf *error);
 
 #endif

@@ -17,6 +17,8 @@
 #define UNPACK_COMPARED ((size_t)16 * 1024)
 #define UNPACK_NAME_MAX 64
 #define UNPACK_ERRNO_TEXT 128
+/* File systems below the roots. */
+#define UNPACK_DEVICES_MAX 256
 
 /* A configured root. */
 struct unpack_root {
@@ -36,6 +38,12 @@ struct unpack {
     size_t mapped_count;
     bool write;
     uint64_t made; /* files */
+    /* A folder of each file system that the roots and what is below them are on. */
+    struct unpack_device {
+        dev_t device;
+        int fd;
+    } devices[UNPACK_DEVICES_MAX];
+    size_t device_count;
     /* The present file. */
     size_t root;
     struct buf path, parent;
@@ -111,9 +119,58 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     return NG_OK;
 }
 
+/* ---- names that last */
+
+/* In the folder `dir` (O_PATH) names may be made. Also where an earlier restore, which did not
+ * get so far, has made them all. */
+static int unpack_note_device(struct unpack *unpack, int dir)
+{
+    struct stat info;
+    if (!unpack->write) {
+        return 0;
+    }
+    if (fstat(dir, &info) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < unpack->device_count; i++) {
+        if (unpack->devices[i].device == info.st_dev) {
+            return 0;
+        }
+    }
+    if (unpack->device_count == UNPACK_DEVICES_MAX) {
+        errno = EMFILE;
+        return -1;
+    }
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    unpack->devices[unpack->device_count++] = (struct unpack_device){info.st_dev, fd};
+    return 0;
+}
+
+int unpack_sync(struct unpack *unpack, struct buf *error)
+{
+    int rc = NG_OK;
+    while (unpack->device_count > 0) {
+        struct unpack_device *device = &unpack->devices[--unpack->device_count];
+        if (syncfs(device->fd) != 0 && rc == NG_OK) {
+            char reason[UNPACK_ERRNO_TEXT];
+            buf_printf(error, "the files that were made cannot be synced to the disk: %s",
+                       strerror_r(errno, reason, sizeof(reason)));
+            rc = NG_EFAILED;
+        }
+        unpack_close(&device->fd);
+    }
+    return rc;
+}
+
 void unpack_begin(struct unpack *unpack, bool write)
 {
     unpack_leave(unpack);
+    while (unpack->device_count > 0) {
+        unpack_close(&unpack->devices[--unpack->device_count].fd);
+    }
     for (size_t i = 0; i < unpack->root_count; i++) {
         unpack_close(&unpack->roots[i].fd);
         unpack->roots[i].taken = false;
@@ -181,7 +238,7 @@ static int unpack_take_root(struct unpack *unpack, const struct archive_file *fi
         (void)mkdir(root->path.data, S_IRWXU);
     }
     root->fd = open(root->path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root->fd < 0) {
+    if (root->fd < 0 || unpack_note_device(unpack, root->fd) != 0) {
         buf_printf(error, "the root %.*s cannot be opened: %s; make it first, or set `roots`",
                    (int)root->path.len, root->path.data,
                    strerror_r(errno, reason, sizeof(reason)));
@@ -233,7 +290,12 @@ static int unpack_folder(struct unpack *unpack, const struct archive_file *file,
     int there = files_open_beneath(root, buf_cstr(&unpack->path), O_PATH | O_CLOEXEC);
     int number = there < 0 ? errno : ENOTDIR;
     bool folder = there >= 0 && fstat(there, &info) == 0 && S_ISDIR(info.st_mode);
+    int noted = folder ? unpack_note_device(unpack, there) : 0;
+    number = noted != 0 ? errno : number;
     unpack_close(&there);
+    if (noted != 0) {
+        return unpack_fail(unpack, error, "cannot be opened", number);
+    }
     if (folder || (!unpack->write && number == ENOENT)) {
         return NG_OK;
     }

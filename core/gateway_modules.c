@@ -62,6 +62,20 @@ static void gateway_tell_modules(const struct folders *folders, enum ng_module_k
     free(names);
 }
 
+/* One that is there already, by another name or because its keys were asked for, stays the only
+ * one of its code. */
+static struct module *gateway_keep_module(struct gateway *gateway, struct module *module)
+{
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        if (gateway->modules[i]->handle == module->handle) {
+            loader_close(module);
+            return gateway->modules[i];
+        }
+    }
+    gateway->modules[gateway->module_count++] = module;
+    return module;
+}
+
 static int gateway_find(struct gateway *gateway, const struct config *config,
                         enum ng_module_kind kind, const char *name, const char *builtin,
                         struct module **ret, struct buf *error)
@@ -77,7 +91,7 @@ static int gateway_find(struct gateway *gateway, const struct config *config,
     int rc = loader_open(folders.list, name, kind, ret, error);
     module_run_end(&run);
     if (rc == NG_OK) {
-        gateway->modules[gateway->module_count++] = *ret;
+        *ret = gateway_keep_module(gateway, *ret);
     } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
         gateway_tell_modules(&folders, kind, builtin, error);
     }
@@ -180,20 +194,6 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
     return rc;
 }
 
-/* The last module that was loaded is one that is there already, by another name. */
-static bool drop_doubled(struct gateway *gateway)
-{
-    struct module *last = gateway->modules[gateway->module_count - 1];
-    for (size_t i = 0; i + 1 < gateway->module_count; i++) {
-        if (gateway->modules[i]->handle == last->handle) {
-            loader_close(last);
-            gateway->module_count--;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Has it crashed so often just now that it is left out? Then the log and /readyz say so. Its
  * keys are still known, unless loading it is what crashed. asked: ends in NUL. */
 static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_load)
@@ -233,7 +233,7 @@ static int make_plugin(struct gateway *gateway, struct config *config, struct ng
         return NG_OK;
     }
     int rc = gateway_load(gateway, config, NG_KIND_PLUGIN, asked.data, &module, error);
-    if (rc == NG_OK && drop_doubled(gateway)) {
+    if (rc == NG_OK && registry_of_module(gateway->registry, module) != NULL) {
         return NG_OK;
     }
     if (rc == NG_OK) {

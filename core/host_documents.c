@@ -7,6 +7,7 @@
 #include "journal.h"
 #include "listing.h"
 #include "log.h"
+#include "module_run.h"
 #include "registry.h"
 #include "str.h"
 
@@ -106,6 +107,11 @@ static int host_may_change(struct call *call, struct ng_str collection)
 static int host_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                              const struct ng_change **ret)
 {
+    if (module_run_in_change()) { /* it would wait for locks that its own thread holds */
+        return call_fail(call, NG_EINTERNAL,
+                         "a change function may not change documents: it runs under the lock "
+                         "of its own; name all of them in one change");
+    }
     int rc = abi_take_changes(call, changes, count, ret);
     for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
         rc = host_may_change(call, (*ret)[i].key.collection);

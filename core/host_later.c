@@ -27,11 +27,12 @@ static void host_run_step(struct task *task)
 {
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
     call->may_block = true;
-    ng_step_fn *step = call->step;
+    ng_step_fn *step = call->later;
+    void *user = call->later_user;
     struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
     struct module_run run;
     call_enter_module(call, &run);
-    int rc = step(&call->pub, call->step_user);
+    int rc = step(&call->pub, user);
     module_run_end(&run);
     if (gate != NULL) {
         gate_leave(gate);
@@ -48,11 +49,30 @@ static void host_step_entered(void *user)
     pool_resume(call->gateway->pool, &call->task);
 }
 
+void call_gives(struct call *call)
+{
+    call->held = false;
+}
+
+int call_gave(struct call *call, int rc)
+{
+    if (rc != NG_PENDING) {
+        return rc;
+    }
+    if (!call->held) {
+        return call_fail(call, NG_EINTERNAL,
+                         "plugin %s returned NG_PENDING for a list, and has taken no deferral",
+                         call_plugin(call)->desc.name);
+    }
+    call->runs_again = true;
+    return NG_PENDING;
+}
+
 int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
 {
     struct call *call = call_of(pub);
-    call->step = step;
-    call->step_user = user;
+    call->later = step;
+    call->later_user = user;
     call->task.run = host_run_step;
     call->task.group = call_workers(call);
     call_hold(call);

@@ -10,6 +10,7 @@ static _Thread_local struct module_run *module_run_innermost;
 static void module_run_push(struct module_run *run)
 {
     run->outer = module_run_innermost;
+    run->in_change = false;
     module_run_innermost = run;
 }
 
@@ -41,4 +42,9 @@ const struct module_run *module_run_now(void)
 {
     const struct module_run *run = module_run_innermost;
     return run != NULL && run->module != NULL ? run : NULL;
+}
+
+bool module_run_in_change(void)
+{
+    return module_run_innermost != NULL && module_run_innermost->in_change;
 }

@@ -4,6 +4,8 @@
 #ifndef NOTEGATE_CORE_MODULE_RUN_H
 #define NOTEGATE_CORE_MODULE_RUN_H
 
+#include <stdbool.h>
+
 #include "notegate/abi.h"
 
 struct plugin;
@@ -14,6 +16,7 @@ struct module_run {
     const char *what;   /* a tool's name, "start()", ... */
     struct ng_str agent;
     struct module_run *outer; /* the run that this one interrupts, or NULL */
+    bool in_change;           /* a change function, under the lock of its document */
 };
 
 /* The calling thread enters and leaves. plugin NULL: the core's own code, no module is named.
@@ -25,5 +28,7 @@ void module_run_end(struct module_run *run);
 void module_run_load(struct module_run *run, const char *module);
 /* Of the calling thread; also in a signal handler. NULL: it runs no module's code. */
 const struct module_run *module_run_now(void);
+/* The calling thread runs a change function. */
+bool module_run_in_change(void);
 
 #endif

@@ -162,6 +162,16 @@ bool registry_knows(const struct registry *registry, struct ng_str asked)
     return false;
 }
 
+const struct plugin *registry_of_module(const struct registry *registry,
+                                        const struct module *module)
+{
+    const struct plugin *plugin = registry->made;
+    while (plugin != NULL && plugin->module != module) {
+        plugin = plugin->made_before;
+    }
+    return plugin;
+}
+
 /* ---- making a plugin ---- */
 
 static bool name_letter(char c, bool first)

@@ -74,6 +74,9 @@ int registry_publish(struct registry *registry, struct plugin *plugin, struct bu
 void registry_drop(struct registry *registry, struct plugin *plugin);
 /* Was a plugin made that the configuration names so (published, or it did not start)? */
 bool registry_knows(const struct registry *registry, struct ng_str asked);
+/* ... or by another name: of this module? NULL: none was. */
+const struct plugin *registry_of_module(const struct registry *registry,
+                                        const struct module *module);
 /* By name or alias. */
 const struct tool *registry_find(const struct registry *registry, struct ng_str name);
 /* The nearest known name, or {NULL, 0} where none is near. */

@@ -207,6 +207,7 @@ int piece_run(struct operation *op, struct piece *piece)
     piece->draft.base_text = present->text;
     struct module_run run;
     call_enter_module(op->call, &run);
+    run.in_change = true;
     rc = piece->change->fn(&op->call->pub, present, &piece->draft, piece->change->user);
     module_run_end(&run);
     if (rc != NG_OK) {

@@ -97,7 +97,7 @@ static void walk_folder(void *user, int fd, struct ng_str path)
 static bool walk_stop(void *user)
 {
     struct work *work = user;
-    on_wait_tick(work->index, work->call, 0, 0);
+    on_wait_tick(work->index, 0, 0);
     return work->call->host->cancelled(work->call);
 }
 
@@ -326,11 +326,9 @@ static size_t count_of(const struct work *work)
 
 static void show_progress(struct work *work, size_t done)
 {
-    const struct ng_host *host = work->call->host;
     size_t total = count_of(work);
     if (total >= PROGRESS_NOTES && (done % PROGRESS_NOTES == 0 || done == total)) {
-        host->progress(work->call, (double)done, (double)total,
-                       host->format(work->call, "Indexing notes: %zu of %zu", done, total));
+        on_wait_show(work->call, work->before + done, work->before + total);
     }
 }
 
@@ -353,7 +351,7 @@ static int apply_changes(struct work *work, struct on_arena *arena)
     size_t total = count_of(work);
     int rc = NG_OK;
     for (size_t i = 0; i < total && rc == NG_OK; i++) {
-        on_wait_tick(work->index, work->call, work->before + i, work->before + total);
+        on_wait_tick(work->index, work->before + i, work->before + total);
         rc = check_over(work, i);
         if (rc == NG_OK) {
             rc = begin_batch(work);

@@ -159,7 +159,10 @@ void on_index_hold(struct on_index *index);
  * tool, which runs again when that is done. */
 int on_wait_fresh(struct on_index *index, struct ng_call *call);
 /* From the refresh: how far it is, for those who wait. Those whose time is up are answered. */
-void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total);
+void on_wait_tick(struct on_index *index, size_t done, size_t total);
+
+/* Tells one call. */
+void on_wait_show(struct ng_call *call, size_t done, size_t total);
 /* Goes on with the refresh when the call is over. */
 int on_wait_background(struct on_index *index, struct ng_call *call);
 /* Must this call's refresh end, so that what waits for its answer gets one in time? */

@@ -16,16 +16,16 @@
     ((int64_t)2000)            /* before its deadline, a call is told how far the index is     \
                                 */
 #define MARGIN_PART 4          /* but that part of its time at most */
-#define TELL_MIN ((size_t)100) /* a refresh of fewer notes is over before it is read of */
+#define TELL_MIN ((size_t)100) /* fewer notes are indexed before it is read of */
 
-/* A call that may wait, in its own memory. */
+/* A call that may wait, in its own memory. run: NULL where the gateway asks again. */
 struct on_wait {
     struct on_wait *next;         /* of all */
     struct on_wait *next_waiting; /* of the same index */
     struct on_indexes *indexes;
     struct ng_call *call;
-    void *self;
-    on_tool_fn *run;
+    on_wait_fn *run;
+    void *user;
     struct on_index *index; /* held while the tool has to run again */
     uint64_t serial, ticket;
     struct ng_deferred *deferred;
@@ -117,7 +117,7 @@ static int run_tool(struct ng_call *call, void *user)
 {
     struct on_wait *wait = user;
     for (;;) {
-        int rc = wait->run(wait->self, call, ng_str_of("{}"));
+        int rc = wait->run(wait->user, call);
         if (rc != ON_WAITS) {
             forget(wait);
             return rc;
@@ -129,19 +129,50 @@ static int run_tool(struct ng_call *call, void *user)
     }
 }
 
-int on_wait_run(struct on_indexes *indexes, void *self, struct ng_call *call, on_tool_fn *run)
+static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
 {
     struct on_wait *wait = ng_alloc(call, sizeof(*wait));
     if (wait == NULL) {
-        return on_fail_memory(call);
+        (void)on_fail_memory(call);
+        return NULL;
     }
-    *wait = (struct on_wait){.indexes = indexes, .call = call, .self = self, .run = run};
+    *wait = (struct on_wait){.indexes = indexes, .call = call};
     wait->began_ms = call->host->remaining_ms(call);
     (void)pthread_mutex_lock(&indexes->lock);
     wait->next = indexes->calls;
     indexes->calls = wait;
     (void)pthread_mutex_unlock(&indexes->lock);
+    return wait;
+}
+
+int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+{
+    struct on_wait *wait = add(indexes, call);
+    if (wait == NULL) {
+        return NG_EINTERNAL;
+    }
+    wait->run = run;
+    wait->user = user;
     return run_tool(call, wait);
+}
+
+int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+{
+    struct on_wait *wait = find(indexes, call);
+    wait = wait != NULL ? wait : add(indexes, call);
+    int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
+    if (rc != ON_WAITS) {
+        if (wait != NULL) {
+            forget(wait);
+        }
+        return rc;
+    }
+    if (!leave(wait)) { /* it is done already */
+        struct ng_deferred *deferred = call->host->defer(call);
+        let_go(wait);
+        call->host->finish(deferred, NG_OK);
+    }
+    return NG_PENDING;
 }
 
 static struct on_wait *take_waiting(struct on_index *index)
@@ -170,7 +201,9 @@ static void resume(struct on_wait *wait)
     struct ng_deferred *deferred = wait->deferred;
     wait->deferred = NULL;
     let_go(wait);
-    (void)host->continue_on_worker(call, run_tool, wait);
+    if (wait->run != NULL) {
+        (void)host->continue_on_worker(call, run_tool, wait);
+    }
     host->finish(deferred, NG_OK);
 }
 
@@ -184,19 +217,27 @@ static void resume_all(struct on_index *index)
     }
 }
 
+/* The first time that it is known how much there is to do, too. */
 static bool is_time(struct on_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
     (void)pthread_mutex_lock(&index->lock);
+    bool known = index->total == 0 && total - done >= TELL_MIN;
+    bool is = known || now - index->ticked_ns >= TICK_NS;
     index->done = done;
     index->total = total;
-    bool is = now - index->ticked_ns >= TICK_NS;
     index->ticked_ns = is ? now : index->ticked_ns;
     (void)pthread_mutex_unlock(&index->lock);
     return is;
 }
 
-void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, size_t total)
+void on_wait_show(struct ng_call *call, size_t done, size_t total)
+{
+    call->host->progress(call, (double)done, (double)total,
+                         call->host->format(call, "Indexing notes: %zu of %zu", done, total));
+}
+
+void on_wait_tick(struct on_index *index, size_t done, size_t total)
 {
     if (!is_time(index, done, total)) {
         return;
@@ -209,10 +250,8 @@ void on_wait_tick(struct on_index *index, struct ng_call *call, size_t done, siz
         if (on_wait_is_over(wait->call, wait->began_ms)) {
             end_wait(wait, fail_over(index, wait->call, done, total));
         } else {
-            if (done > 0) {
-                call->host->progress(
-                    wait->call, (double)done, (double)total,
-                    call->host->format(wait->call, "Indexing notes: %zu of %zu", done, total));
+            if (done > 0 || total >= TELL_MIN) {
+                on_wait_show(wait->call, done, total);
             }
             wait->next_waiting = stay;
             stay = wait;
@@ -308,6 +347,8 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
     (void)pthread_mutex_lock(&index->lock);
     bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
     uint64_t mine = again ? wait->ticket : ++index->arrivals;
+    size_t done = 0;
+    size_t total = 0;
     while (rc == NG_OK && index->covered < mine) {
         if (!index->refreshing) {
             rc = refresh(index, call);
@@ -315,6 +356,8 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
             wait->index = index;
             wait->serial = index->serial;
             wait->ticket = mine;
+            done = index->done;
+            total = index->total;
             rc = ON_WAITS;
         } else {
             wait_a_little(index);
@@ -327,7 +370,10 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
     (void)pthread_mutex_unlock(&index->lock);
     if (rc == ON_WAITS) {
         on_index_hold(index);
-    } else if (wait != NULL) {
+        if (total - done >= TELL_MIN) {
+            on_wait_show(call, done, total);
+        }
+    } else if (again) {
         wait->ticket = 0;
     }
     return rc;

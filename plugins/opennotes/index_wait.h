@@ -8,13 +8,16 @@
 /* Not a result of a tool: it returns so from on_index_begin() on, and runs again. */
 #define ON_WAITS 2
 
-typedef int on_tool_fn(void *self, struct ng_call *call, struct ng_str args);
+typedef int on_wait_fn(void *user, struct ng_call *call);
 
 struct on_indexes;
 
-/* Runs the tool, from its beginning as often as it returns ON_WAITS: on another worker, when
- * what it waits for is done. Before on_index_begin() it must only read. */
-int on_wait_run(struct on_indexes *indexes, void *self, struct ng_call *call, on_tool_fn *run);
+/* Runs it, from its beginning as often as it returns ON_WAITS: on another worker, when what it
+ * waits for is done. Before on_index_begin() it must only read. */
+int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user);
+
+/* For what the gateway asks again (a listing): runs it once. NG_PENDING: it waits. */
+int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user);
 
 /* Which indexes are being made and how far they are, in call memory; {NULL, 0}: none. */
 struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call);

@@ -81,9 +81,11 @@ static int register_all(struct on_notebooks *notebooks, struct ng_call *call,
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = call->host->file_folder(call, registered[i]);
         if (rc == NG_ENOTFOUND) {
-            call->host->log(call, NG_LOG_WARNING,
-                            "opennotes: the notebook %.*s is not there; it is not served",
-                            (int)registered[i].len, registered[i].data);
+            call->host->log(
+                call, NG_LOG_WARNING,
+                "opennotes: the notebook %.*s is not there and is not served: make the "
+                "folder and restart, or take it out of opennotes.notebooks",
+                (int)registered[i].len, registered[i].data);
             rc = NG_OK;
         } else if (rc == NG_OK) {
             rc = add_registered(notebooks, call, registered[i]);

@@ -98,12 +98,15 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 /* The tool `name`, which gives its worker back while it waits for an index. */
 #define WAITING(name)                                                                          \
+    static int name##_again(void *user, struct ng_call *call)                                  \
+    {                                                                                          \
+        return on_##name##_run(user, call, ng_str_of("{}"));                                   \
+    }                                                                                          \
     static int name##_waiting(void *user, struct ng_call *call, struct ng_str args)            \
     {                                                                                          \
         const struct opennotes *self = user;                                                   \
         (void)args;                                                                            \
-        return on_wait_run(on_notebooks_indexes(self->notebooks), user, call,                  \
-                           on_##name##_run);                                                   \
+        return on_wait_run(on_notebooks_indexes(self->notebooks), call, name##_again, user);   \
     }
 
 WAITING(search)

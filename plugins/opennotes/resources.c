@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "index.h"
+#include "index_wait.h"
 #include "note.h"
 #include "revision.h"
 
@@ -107,14 +108,20 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     return rc == ON_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
 }
 
-int on_resource_list(void *self, struct ng_call *call, struct ng_str space,
-                     struct ng_listing *listing)
+struct listing {
+    struct opennotes *self;
+    struct ng_str space;
+    struct ng_listing *listing;
+};
+
+static int list_all(void *user, struct ng_call *call)
 {
+    const struct listing *listing = user;
     struct shelf shelf;
     struct on_arena arena;
-    struct ng_str after = call->host->list_after(listing);
+    struct ng_str after = call->host->list_after(listing->listing);
     bool full = false;
-    int rc = open_shelf(&shelf, self, call, space);
+    int rc = open_shelf(&shelf, listing->self, call, listing->space);
     size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
     on_arena_init(&arena, 0);
     for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
@@ -123,10 +130,18 @@ int on_resource_list(void *self, struct ng_call *call, struct ng_str space,
         if (after.data != NULL && i == first) {
             from = on_nfc(&arena, below(shelf.items[i], after));
         }
-        rc = list_one(&shelf, i, from, listing, &full);
+        rc = list_one(&shelf, i, from, listing->listing, &full);
     }
     on_arena_done(&arena);
     return rc;
+}
+
+int on_resource_list(void *user, struct ng_call *call, struct ng_str space,
+                     struct ng_listing *listing)
+{
+    struct opennotes *self = user;
+    struct listing all = {.self = self, .space = space, .listing = listing};
+    return on_wait_once(on_notebooks_indexes(self->notebooks), call, list_all, &all);
 }
 
 static int reply_note(struct ng_call *call, struct ng_str bytes)
@@ -144,33 +159,21 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
                                                     bytes.len > 0 ? bytes : empty, text);
 }
 
-int on_resource_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
-                     uint64_t revision)
+struct reading {
+    struct opennotes *self;
+    struct ng_str space, id;
+};
+
+static int read_found(const struct on_notebook *notebook, struct ng_call *call,
+                      struct ng_str id)
 {
-    struct shelf shelf;
     struct on_stat stat;
     sqlite3 *db = NULL;
     int64_t row = 0;
     struct ng_str path = {NULL, 0};
     struct ng_str file = {NULL, 0};
     struct ng_str bytes = {NULL, 0};
-    if (revision > 0) {
-        return ng_fail(call, NG_EINVAL,
-                       "Notes have no numbered revisions; leave ?revision out.");
-    }
-    int rc = open_shelf(&shelf, self, call, space);
-    size_t at = rc == NG_OK ? holder(&shelf, id) : 0;
-    if (rc == NG_OK && at == shelf.count) {
-        rc = ng_fail(call, ON_ENOTE, "There is no such note in this space.");
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    struct on_notebook *notebook = shelf.items[at];
-    rc = on_notebook_open(notebook, call);
-    if (rc == NG_OK) {
-        rc = on_index_find_now(notebook, call, below(notebook, id), &path, &file, &stat);
-    }
+    int rc = on_index_find_now(notebook, call, below(notebook, id), &path, &file, &stat);
     bool ask = rc == NG_OK && file.data == NULL;
     rc = ask ? on_index_begin(notebook, call, &db) : rc;
     if (rc == NG_OK && ask) {
@@ -184,6 +187,41 @@ int on_resource_read(void *self, struct ng_call *call, struct ng_str space, stru
         rc = reply_note(call, bytes);
     }
     free((void *)(uintptr_t)bytes.data);
-    on_notebook_done(notebook);
     return rc;
+}
+
+static int read_one(void *user, struct ng_call *call)
+{
+    const struct reading *reading = user;
+    struct shelf shelf;
+    int rc = open_shelf(&shelf, reading->self, call, reading->space);
+    size_t at = rc == NG_OK ? holder(&shelf, reading->id) : 0;
+    if (rc == NG_OK && at == shelf.count) {
+        rc = ng_fail(call, ON_ENOTE, "There is no such note in this space.");
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = on_notebook_open(shelf.items[at], call);
+    if (rc == NG_OK) {
+        rc = read_found(shelf.items[at], call, reading->id);
+    }
+    on_notebook_done(shelf.items[at]);
+    return rc;
+}
+
+int on_resource_read(void *user, struct ng_call *call, struct ng_str space, struct ng_str id,
+                     uint64_t revision)
+{
+    struct opennotes *self = user;
+    struct reading *reading = ng_alloc(call, sizeof(*reading));
+    if (revision > 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "Notes have no numbered revisions; leave ?revision out.");
+    }
+    if (reading == NULL) {
+        return on_fail_memory(call);
+    }
+    *reading = (struct reading){.self = self, .space = space, .id = id};
+    return on_wait_run(on_notebooks_indexes(self->notebooks), call, read_one, reading);
 }

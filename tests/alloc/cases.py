@@ -106,6 +106,7 @@ tool("notebook_update edits", "notebook_update", page(edits=lambda m: [{"old_str
 tool("notebook_update append", "notebook_update", page(append=lambda m: m, expected_version=1), before=entry_of, writes=True)
 tool("notebook_update section", "notebook_update", page(section="Two", content=lambda m: m), before=entry_of, writes=True)
 tool("notebook_search", "notebook_search", {"query": "beta", "collection": "pages", "tags": ["fixed"]})
+tool("notebook_search words", "notebook_search", {"query": "betas absent \"alpha\" gam* 日本語", "collection": "pages"}, exact=False)
 tool("notebook_list", "notebook_list", {"collection": "pages", "tags": ["fixed"]})
 tool("notebook_history", "notebook_history", page())
 tool("notebook_diff", "notebook_diff", page(**{"from": 1, "to": 2}))
@@ -114,6 +115,7 @@ tool("notebook_delete", "notebook_delete", page(), before=entry_of, writes=True)
 tool("memory_log", "memory_log", lambda w, m: {"content": m + " happened", "tags": ["x"], "score": 0.5, "source": "sweep"},
      writes=True)
 tool("memory_recall", "memory_recall", {"query": "unforgettable", "limit": 3})
+tool("memory_recall min_score", "memory_recall", {"query": "unforgettable absent", "min_score": 0.1, "limit": 3})
 tool("memory_timeline", "memory_timeline", {"limit": 2}, exact=False)
 tool("memory_summary", "memory_summary", {"mode": "read"}, exact=False)
 tool("memory_summary set", "memory_summary", lambda w, m: {"mode": "set", "text": m}, writes=True)
@@ -123,6 +125,37 @@ tool("checkpoint_diff", "checkpoint_diff", lambda w, m: {"checkpoint_id": w.ids[
 tool("checkpoint_restore", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["checkpoint"]}, SMALL,
      before=lambda w, m: w.must(w.wire.tool("notebook_update", {
          "collection": "pages", "notebook_id": w.ids["small"], "content": m}, SMALL)), exact=False)
+CASES[-1].busy = True
+
+
+def snapshot(world, mark):
+    world.ids[mark] = world.first_id(world.must(world.wire.tool("checkpoint_snapshot", {"label": mark}, SMALL)))
+
+
+tool("checkpoint_delete", "checkpoint_delete", lambda w, m: {"checkpoint_id": w.ids[m]}, SMALL, before=snapshot, writes=True,
+     exact=False)
+
+# Its journal was once larger than a checkpoint can be: what was kept of it lies beside.
+LARGE = {"X-Notegate-Space": "large"}
+LARGE_MEMORIES, LARGE_CHARS = 200, 60 * 1024
+
+
+def kept_aside(world, _mark):
+    if "aside" in world.ids:
+        return
+    made = world.must(world.wire.tool("checkpoint_snapshot", {}, LARGE))
+    for _ in range(LARGE_MEMORIES):
+        world.must(world.wire.tool("memory_log", {"content": "\x01" * LARGE_CHARS}, LARGE))
+    swapped(world, None, world.must(world.wire.tool("checkpoint_restore", {"checkpoint_id": world.first_id(made)}, LARGE)))
+
+
+def swapped(world, _mark, answer):
+    if answer.ok:
+        world.ids["aside"] = answer.json()["result"]["previous_checkpoint_id"]
+
+
+tool("checkpoint_restore aside", "checkpoint_restore", lambda w, m: {"checkpoint_id": w.ids["aside"]}, LARGE, before=kept_aside,
+     after=swapped, exact=False)
 CASES[-1].busy = True
 
 # ---- cells
@@ -280,6 +313,9 @@ notes("opennotes_create", "create", lambda w, m: {"title": m, "content": "text",
 notes("opennotes_edit", "edit", lambda w, m: {"path": f"{m}.md", "operation": "append", "content": m}, before=note, writes=True)
 notes("opennotes_edit section", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "replace_section", "section": "Part", "content": m}, before=note, writes=True)
+notes("opennotes_edit prepend", "edit", lambda w, m: {"path": f"{m}.md", "operation": "prepend", "content": m}, before=note, writes=True)
+notes("opennotes_edit append to section", "edit", lambda w, m: {
+    "path": f"{m}.md", "operation": "append", "section": "Part", "content": m}, before=note, writes=True)
 notes("opennotes_edit set", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "set", "data": {"status": "done", "more": [1, "two"]}}, before=note, writes=True)
 notes("opennotes_daily", "daily", lambda w, m: {
@@ -387,6 +423,10 @@ mcp("prompts/get", "prompts/get", {"name": "test_prompt_with_arguments", "argume
 mcp("completion/complete", "completion/complete", {
     "ref": {"type": "ref/resource", "uri": "notegate://{space}/notebook/{id}"},
     "argument": {"name": "id", "value": "swe"}, "context": {"arguments": {"space": "shared"}}})
+mcp("completion/complete notes", "completion/complete", {
+    "ref": {"type": "ref/resource", "uri": "notegate://{space}/note/{id}"}, "argument": {"name": "id", "value": "/"}})
+mcp("resources/read note", "resources/read", lambda w, m: {
+    "uri": f"notegate://shared/note/{quote(str(w.notes / 'still.md'), safe='')}"})
 mcp("logging/setLevel", "logging/setLevel", {"level": "info"}, newer=False)
 mcp("tools/call that asks", "tools/call", {"name": "test_input_required_result_elicitation", "arguments": {}}, older=False,
     exact=False)

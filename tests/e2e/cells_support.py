@@ -73,6 +73,10 @@ class Book:
         self.headers = {"X-Notegate-Agent": agent} if agent else None
         write_notebook(self.path, cells, **more)
 
+    def cells(self, cells, **more):
+        """Other cells from now on."""
+        write_notebook(self.path, cells, **more)
+
     def as_agent(self, agent):
         other = object.__new__(Book)
         other.gateway, other.path, other.headers = self.gateway, self.path, {"X-Notegate-Agent": agent}

@@ -248,6 +248,44 @@ def test_the_default_root_comes_back(data, tmp_path):
     assert (again / "files").stat().st_mode & 0o777 == 0o700
 
 
+def test_roots_in_roots(data, tmp_path):
+    """Each file is told once: one that changes meanwhile would differ from itself, and no restore could be."""
+    outer = tmp_path / "outer"
+    inner = outer / "in" / "ner"
+    inner.mkdir(parents=True)
+    for folder in (outer, outer / "in", inner):
+        (folder / "note").write_text(str(folder))
+    (inner / "deep").mkdir()
+    (inner / "deep" / "note").write_text("deep")
+    (outer / "link").symlink_to("in")
+    roots = ["--root", str(outer), "--root", f"team:{inner}", "--root", f"other:{outer}", "--root", f"mine:{inner / 'deep'}"]
+    done = notegate("call", "notebook", "mode=create", "name=precious", "newStr=x", "--data-dir", data, *roots)
+    assert done.returncode == 0, done.stderr
+    code, archive, told = streamed(data, "--files", *roots)
+    assert code == 0 and "4 files" in told, told
+    files = [(row["root"], row["path"]) for row in rows(archive) if row["kind"] == "file"]
+    assert sorted(files) == [(0, "in/note"), (0, "note"), (1, "note"), (3, "note")]
+    copy = tmp_path / "copy"
+    copy.write_bytes(archive)
+    # Into the same places ...
+    expected = tree(outer)
+    outer.rename(tmp_path / "was")
+    (inner / "deep").mkdir(parents=True)
+    done = notegate("restore", copy, "--data-dir", tmp_path / "again", *roots)
+    assert done.returncode == 0 and "4 files" in done.stdout, done.stderr
+    assert {path: entry for path, entry in expected.items() if entry != "link"} == tree(outer)
+    # ... and into others, which lie side by side.
+    sides = [tmp_path / name for name in ("a", "b", "c", "d")]
+    for side in sides:
+        side.mkdir()
+    spaces = ["", "team:", "other:", "mine:"]
+    apart = [word for space, side in zip(spaces, sides) for word in ("--root", f"{space}{side}")]
+    done = notegate("restore", copy, "--data-dir", tmp_path / "apart", *apart)
+    assert done.returncode == 0, done.stderr
+    assert [sorted(os.fsdecode(path) for path in tree(side)) for side in sides] == [
+        ["in", "in/note", "note"], ["note"], [], ["note"]]
+
+
 def test_the_data_directory_is_no_file(tmp_path):
     """A root that holds it gives everything but that."""
     root = tmp_path / "root"

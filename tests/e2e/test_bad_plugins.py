@@ -57,7 +57,7 @@ def test_a_crash_is_told_with_module_tool_and_agent(start, module, tool, status,
 
 
 @pytest.mark.plain_build
-def test_a_plugin_that_crashed_three_times_is_left_out(start, tmp_path):
+def test_a_plugin_that_crashed_three_times_is_left_out(start, module, tmp_path):
     for _ in range(3):
         gateway = start("log.format=json", "bad_plugin.start_until=/")
         assert gateway.call("bad_prints").status_code == 200
@@ -69,6 +69,10 @@ def test_a_plugin_that_crashed_three_times_is_left_out(start, tmp_path):
     assert gateway.call("notebook", {"mode": "list"}).status_code == 200
     ready = gateway.client.get("/readyz")
     assert ready.status_code == 200 and ready.json()["status"] == "degraded" and "bad_plugin" in ready.text
+    checked = subprocess.run([binary(), "check", "--json", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}"],
+                             capture_output=True, text=True, env=environment(), timeout=ANSWER_SECONDS)
+    found = [line for line in json.loads(checked.stdout)["checks"] if str(module) in line["message"] and line["check"] == "plugin"]
+    assert checked.returncode == 1 and any("left out" in line["message"] and not line["ok"] for line in found), checked.stdout
     gateway.process.terminate()
     gateway.process.wait(ANSWER_SECONDS)
     # Old crashes do not count: as if it were eleven minutes later.

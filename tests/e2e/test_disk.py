@@ -240,6 +240,25 @@ def test_a_full_root_is_told_of(tmp_path):
             assert ready(gateway) == {"status": "ready"}
 
 
+def test_a_root_that_is_gone_is_told_of(tmp_path):
+    roots = [tmp_path / "root", tmp_path / "other"]
+    for root in roots:
+        root.mkdir()
+    with serving(tmp_path / "data", args=["--root", str(roots[0]), "--root", str(roots[1])]) as gateway:
+        assert ready(gateway) == {"status": "ready"}
+        roots[0].rename(tmp_path / "away")
+        roots[1].rmdir()
+        told = ready(gateway)
+        assert told["status"] == "degraded"
+        assert told["reasons"] == [f"the root {root} is not there" for root in roots]
+        assert len(gateway.logged('"disk"', '"warning"', str(roots[0]), "not there any more")) == 1
+        ready(gateway)
+        assert len(gateway.logged('"disk"', '"warning"')) == 1
+        (tmp_path / "away").rename(roots[0])
+        roots[1].mkdir()
+        assert ready(gateway) == {"status": "ready"}
+
+
 def check(data):
     done = command("check", "--json", "--data-dir", data)
     return done.returncode, {item["check"]: item for item in json.loads(done.stdout)["checks"]}

@@ -221,6 +221,22 @@ def test_a_large_body_is_counted_before_it_is_parsed(start, kind):
     assert answer.status_code == 400 and "not" in answer.text and "JSON" in answer.text
 
 
+def test_a_message_that_is_not_small_is_counted_before_it_is_parsed(start):
+    """Those are parsed on the event loop: more than its key allows, an agent does not occupy it."""
+    gateway = start()
+    headers = {**JSON, **bearer(add(gateway.data_dir, "slow", "--rate", "1/min"))}
+    statuses = [gateway.client.post("/mcp", content="[" + ping(5000), headers=headers).status_code for _ in range(3)]
+    assert statuses == [400, 429, 429]
+    assert gateway.client.post("/mcp", content="[" + ping(100), headers=headers).status_code == 400
+    # Once, and a batch's other requests by themselves.
+    key = add(gateway.data_dir, "quick", "--rate", "2/min")
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "notebook", "arguments": {"mode": "list"}, "_meta": {"x": "x" * 5000}}}
+    answers = [gateway.client.post("/mcp", json=call, headers={**JSON, **bearer(key)}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429], [answer.text for answer in answers]
+    assert "a minute" in answers[1].text and int(answers[1].headers["Retry-After"]) > 0
+
+
 def test_a_large_call_is_counted_once(start):
     gateway = start()
     for number, method in enumerate(("tools/call", "resources/list")):

@@ -19,7 +19,6 @@ from conftest import Gateway, eventually
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-BUILD_NOTES = 1500
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET", "") in ("asan", "tsan")
 
 
@@ -227,79 +226,6 @@ def test_ten_thousand_notes(start, notes):
     (notes / "f7" / "n7.md").write_text("---\ntitle: Changed\n---\n")
     assert ask(gateway, "get", path="f7/n7.md")["note"]["title"] == "Changed"
     assert ask(gateway, "list", pattern="f7/*.md", limit=1)["pagination"]["total"] == 100
-
-
-def build_progress(gateway):
-    """A first call over MCP; each progress that is told, as it comes."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "opennotes_list", "arguments": {"limit": 1}, "_meta": {"progressToken": "p"}}}
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-    with gateway.client.stream("POST", "/mcp", json=call, headers=headers, timeout=300) as answer:
-        for line in answer.iter_lines():
-            if line.startswith("data:") and line[5:].strip():
-                message = json.loads(line[5:])
-                if message.get("method") == "notifications/progress":
-                    yield message["params"]
-                elif "result" in message:
-                    assert message["result"]["structuredContent"]["pagination"]["total"] == BUILD_NOTES
-
-
-def test_progress_and_kills_while_an_index_is_made(tmp_path, notes):
-    """A build tells how far it is; killed at any place, the next one ends with all notes, each once."""
-    for number in range(BUILD_NOTES):
-        (notes / f"n{number}.md").write_text(f"---\ntitle: Note {number}\n---\n" + f"word{number % 50} " * 200)
-    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
-    for told in (1, 4, 9):
-        gateway = Gateway(tmp_path / "data", sets=sets)
-        try:
-            for count, _ in enumerate(build_progress(gateway), 1):
-                if count == told:
-                    break
-        finally:
-            gateway.process.kill()
-            gateway.process.wait()
-    gateway = Gateway(tmp_path / "data", sets=sets)
-    try:
-        assert len({item["path"] for item in everything(gateway)}) == BUILD_NOTES
-        assert len(everything(gateway, "search", query="word7")) == BUILD_NOTES // 50
-    finally:
-        assert gateway.stop() == 0
-    shutil.rmtree(tmp_path / "data" / "opennotes")
-    gateway = Gateway(tmp_path / "data", sets=sets)
-    try:
-        told = list(build_progress(gateway))
-        assert told and all(one["progressToken"] == "p" and one["total"] == BUILD_NOTES for one in told)
-        assert [one["progress"] for one in told] == sorted({one["progress"] for one in told})
-        assert sorted(item["path"] for item in everything(gateway)) == sorted(path.name for path in notes.iterdir())
-        assert len(everything(gateway, "search", query="word7")) == BUILD_NOTES // 50
-    finally:
-        assert gateway.stop() == 0
-
-
-def test_an_index_that_is_made_is_told(tmp_path, notes):
-    """It is begun at the start, and `/readyz` says how far it is; notes are served by their paths meanwhile."""
-    (notes / "first.md").write_text("# First\n")
-    sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
-    gateway = Gateway(tmp_path / "data", sets=sets)
-    assert len(everything(gateway)) == 1
-    assert gateway.stop() == 0
-    for number in range(BUILD_NOTES):
-        (notes / f"n{number}.md").write_text(f"word{number % 50} " * 200)
-    [file] = (tmp_path / "data" / "opennotes").glob("*.db")
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as index:
-        index.execute("BEGIN IMMEDIATE")  # it waits before the first note
-        gateway = Gateway(tmp_path / "data", sets=sets)
-        try:
-            eventually(lambda: "working" in gateway.client.get("/readyz").json(), 60, "the index")
-            ready = gateway.client.get("/readyz").json()
-            assert ready["status"] == "ready"  # the first note may be too young to be trusted
-            assert re.fullmatch(f"[01] of {BUILD_NOTES + 1} notes in {notes} are indexed", ready["working"][0])
-            assert ask(gateway, "get", path="n7.md")["note"]["title"] == "n7"
-            index.execute("ROLLBACK")
-            assert len(everything(gateway)) == BUILD_NOTES + 1
-            eventually(lambda: gateway.client.get("/readyz").json() == {"status": "ready"}, 60, "the end")
-        finally:
-            assert gateway.stop() == 0
 
 
 def test_indexes_of_notebooks_that_are_gone(tmp_path):

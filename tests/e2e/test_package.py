@@ -61,6 +61,17 @@ def test_what_is_in_it(root):
     assert list((root / "usr").rglob("notegate.pc"))
 
 
+def test_alerts_and_dashboard(root):
+    """Where the guide says, and as the source's tests have checked them."""
+    made = SOURCE / "packaging" / "prometheus"
+    names = ["notegate.alerts.yaml", "notegate.dashboard.json"]
+    place = re.search(r"`/(\S*/prometheus)`", (root / "usr/share/doc/notegate/api/guides/securing.md").read_text()).group(1)
+    assert sorted(path.name for path in (root / place).iterdir()) == names
+    for name in names:
+        assert (root / place / name).read_text() == (made / name).read_text()
+        assert (root / place / name).stat().st_mode & 0o777 == 0o644
+
+
 def test_documentation_examples_and_completion(root):
     """With its links; and an example is built as the guide says."""
     doc = root / "usr" / "share" / "doc" / "notegate"

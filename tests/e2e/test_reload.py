@@ -166,6 +166,27 @@ def test_a_plugin_comes_in_while_calls_run(configured):
     assert gateway.call("fileEditor", {"command": "view", "path": path}).status_code == 200
 
 
+def test_a_plugin_whose_keys_were_known_before(configured):
+    """Its module is loaded already, for its keys: it comes in all the same, and as it is configured now."""
+    made = configured(plugins=["notebook"], file_editor__max_file_size="1KiB")
+    gateway = made.gateway
+    for _ in range(3):
+        assert made.reload(plugins=["notebook"], file_editor__max_file_size="1KiB") == {}
+    changes = made.reload(plugins=["notebook", "file_editor"], file_editor__max_file_size="2KiB")
+    assert list(changes) == ["plugins"] and changes["plugins"]["holds"], changes
+    assert "file_editor was added" in changes["plugins"]["message"]
+    assert "fileEditor" in made.tools()
+    path = str(gateway.data_dir / "files" / "a.txt")
+    for size, good in ((1500, True), (2500, False)):
+        answer = gateway.call("fileEditor", {"command": "create", "path": f"{path}{size}", "file_text": "x" * size})
+        assert (answer.status_code == 200) == good, answer.text
+    # Later changes are compared with what it got; twice in the list is one plugin.
+    both = ["notebook", "file_editor", "file_editor"]
+    assert list(made.reload(plugins=both, file_editor__max_file_size="2KiB")) == []
+    changes = made.reload(plugins=both, file_editor__max_file_size="3KiB")
+    assert not changes["file_editor.max_file_size"]["holds"], changes
+
+
 @pytest.mark.parametrize("plugin, told", [
     ("no_such_plugin", "no_such_plugin"),
     ("/no/such/module.so", "/no/such/module.so"),

@@ -228,6 +228,67 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
     assert told.read_text() == "401"
 
 
+def leave_orphans(running, book, tmp_path, count):
+    """Programs of a cell that outlive its kernel's guard and holder, and end when the gateway has them."""
+    go = tmp_path / "go"
+    program = textwrap.dedent(f"""
+    import os, time
+    end = time.monotonic() + 100
+    for i in range({count}):
+        if os.fork() == 0:
+            while not os.path.exists({str(go)!r}) and time.monotonic() < end:
+                time.sleep(0.05)
+            os._exit(0)
+    open({str(tmp_path / "ready")!r}, "w").close()
+    """)
+    book.cells([("a", textwrap.dedent(f"""
+    import os, sys
+    if os.fork() == 0:
+        os.setsid()
+        env = {{"PATH": os.environ["PATH"]}}  # without the mark by which left ones are found
+        os.execve(sys.executable, [sys.executable, "-c", {program!r}], env)
+    """))])
+    book.run("a")
+    eventually((tmp_path / "ready").exists, RUN_SECONDS, "they run")
+    holder, guard = holder_of(running), guard_of(running)
+    os.kill(holder, signal.SIGSTOP)
+    os.kill(guard, signal.SIGKILL)
+    os.kill(holder, signal.SIGKILL)
+    eventually(lambda: len(children_of(running.process.pid)) >= count, RUN_SECONDS, "the gateway has them")
+    go.touch()
+
+
+def test_orphans_are_reaped(start, tmp_path):
+    """Else each keeps its place in the table of processes for as long as the gateway lives."""
+    need("python3")
+    running = start(["plugins=cells,notebook"])
+    book = Book(running, "n.ipynb", [("a", "")])
+    leave_orphans(running, book, tmp_path, 40)
+    eventually(lambda: not any(state_of(pid) == "Z" for pid in children_of(running.process.pid)), RUN_SECONDS, "none is left")
+    # The gateway's own child is still its own: a new holder runs kernels, and is waited for at the stop.
+    book.cells([("a", "print(6 * 7)")])
+    book.run("a")
+    assert book.text("a") == "42\n"
+    assert ask(running, "print(status(send(connect('tcp'))))", name="after.ipynb") == "401"
+    assert owner_status(running, "tcp") == 200
+
+
+def children_of(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
+            found += [int(child) for child in children.read().split()]
+    return found
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return None
+
+
 def parent_of(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         return int(stat.read().rsplit(")", 1)[1].split()[1])

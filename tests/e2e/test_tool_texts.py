@@ -160,8 +160,32 @@ def on_a_terminal(*words):
     return seen.decode().replace("\r\n", "\n")
 
 
+def begun(data):
+    """A data directory that a gateway has had."""
+    assert notegate("call", "notebook", "mode=list", "--data-dir", data).returncode == 0
+    return data
+
+
+@pytest.mark.parametrize("words", [("tools",), ("tools", "notebook"), ("call", "notebook", "--help")])
+def test_looking_at_tools_makes_nothing(tmp_path, words):
+    """Neither a data directory where there is none, nor a store in one that is empty or somebody else's."""
+    asked = [tmp_path / "none" / "data", tmp_path / "empty"]
+    asked[1].mkdir()
+    if os.geteuid() == 0:
+        asked.append(tmp_path / "foreign")
+        begun(asked[2])
+        os.chown(asked[2], 4242, 4242)
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    for data in asked:
+        done = notegate(*words, "--data-dir", data)
+        assert done.returncode == 0 and "notebook" in done.stdout and done.stderr == "", done.stderr
+        text = on_a_terminal(*words, "--data-dir", data)
+        assert "notebook" in text
+    assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
 def test_the_same_list_alone_and_beside_a_gateway(tmp_path):
-    words = ("tools", "--data-dir", tmp_path / "data")
+    words = ("tools", "--data-dir", begun(tmp_path / "data"))
     alone, text = json.loads(notegate(*words).stdout), on_a_terminal(*words)
     names = [tool["name"] for tool in alone["tools"]]
     assert "notebook" in names and not [name for name in names if name.startswith(NOTES)]
@@ -175,7 +199,7 @@ def test_the_same_list_alone_and_beside_a_gateway(tmp_path):
 
 def test_notes_that_are_registered_are_listed_alone(tmp_path):
     (tmp_path / "notes").mkdir()
-    done = notegate("tools", "--data-dir", tmp_path / "data", "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
+    done = notegate("tools", "--data-dir", begun(tmp_path / "data"), "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
     assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 10
 
 

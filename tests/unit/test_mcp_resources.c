@@ -129,6 +129,45 @@ static void serial_plugins_list_one_at_a_time(void **state)
     assert_int_equal(atomic_load(&most_inside), 1);
 }
 
+/* A list that waits gives its worker back; what it gave before does not count. */
+static void lists_are_asked_again(void **state)
+{
+    (void)state;
+    for (int times = 0; times <= 3; times++) {
+        char cursor[512];
+        bool more = true;
+        size_t items = 0;
+        atomic_store(&later, times);
+        for (const char *from = NULL; more; from = cursor) {
+            char *text = list_from(from);
+            items += count_of(text, "/item/i");
+            more = cursor_of(text, cursor, sizeof(cursor));
+            free(text);
+        }
+        assert_int_equal(items, 2 * ITEMS);
+        assert_int_equal(atomic_load(&later), 0);
+        atomic_store(&later, times);
+        char *text =
+            ask(REQUEST("completion/complete",
+                        "\"ref\":{\"type\":\"ref/resource\",\"uri\":\"notegate://{space}/item/"
+                        "{id}\"},\"argument\":{\"name\":\"id\",\"value\":\"i00\"}"));
+        assert_int_equal(count_of(text, "\"i00"), 10);
+        assert_int_equal(atomic_load(&later), 0);
+        free(text);
+    }
+    atomic_store(&later, -1);
+    expect(REQUEST("resources/list", ""), "has taken no deferral");
+}
+
+/* The code of a plugin goes on with things of its own. */
+static void a_read_goes_on_later(void **state)
+{
+    (void)state;
+    expect(REQUEST("resources/read", "\"uri\":\"notegate://shared/item/late\""),
+           "\"contents\":[{\"uri\":\"notegate://shared/item/late\",\"mimeType\":\"text/plain\","
+           "\"text\":\"late\"}]");
+}
+
 static void cursors_of_others_are_refused(void **state)
 {
     char cursor[512];
@@ -236,6 +275,8 @@ int main(void)
         TEST(a_gone_entry_ends_no_list),
         TEST(a_gone_entry_hides_none),
         TEST(serial_plugins_list_one_at_a_time),
+        TEST(lists_are_asked_again),
+        TEST(a_read_goes_on_later),
         TEST(cursors_of_others_are_refused),
         TEST(resources_are_read),
         TEST(what_cannot_be_read),

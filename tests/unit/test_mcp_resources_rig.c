@@ -3,6 +3,7 @@
  */
 #include "test_mcp_resources_rig.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static struct mcp_http *mcp;
 static atomic_int inside; /* calls in the serial plugin now */
 
 struct auth_caller caller;
-atomic_int most_inside, removed, hole;
+atomic_int most_inside, removed, hole, later;
 
 /* ---- a plugin that takes one call at a time ---- */
 
@@ -32,6 +33,26 @@ static void leave(void)
     (void)atomic_fetch_sub(&inside, 1);
 }
 
+static void *finish_later(void *user)
+{
+    const struct ng_host *host = &gateway->host;
+    host->finish(user, NG_OK);
+    return NULL;
+}
+
+/* Ends from a thread that is not the gateway's. */
+static int pend(struct ng_call *call)
+{
+    pthread_t thread;
+    if (atomic_load(&later) < 0) {
+        return NG_PENDING;
+    }
+    (void)atomic_fetch_sub(&later, 1);
+    assert_int_equal(pthread_create(&thread, NULL, finish_later, call->host->defer(call)), 0);
+    assert_int_equal(pthread_detach(thread), 0);
+    return NG_PENDING;
+}
+
 static int item_list(void *self, struct ng_call *call, struct ng_str space,
                      struct ng_listing *listing)
 {
@@ -46,9 +67,19 @@ static int item_list(void *self, struct ng_call *call, struct ng_str space,
         }
         rc = call->host->list_add(listing, call->host->format(call, "i%03d", i), none, none,
                                   NULL, 1, 0);
+        if (i == 10 && atomic_load(&later) != 0) {
+            leave();
+            return pend(call);
+        }
     }
     leave();
     return NG_OK;
+}
+
+static int item_read_later(struct ng_call *call, void *user)
+{
+    (void)user;
+    return ng_reply(call, ng_str_of("late"));
 }
 
 static int item_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
@@ -58,6 +89,9 @@ static int item_read(void *self, struct ng_call *call, struct ng_str space, stru
     (void)revision;
     if (id.len == 0) {
         return NG_OK; /* answers nothing */
+    }
+    if (str_is(id, "late")) {
+        return call->host->continue_on_worker(call, item_read_later, NULL);
     }
     const struct ng_str pieces[] = {space, ng_str_of(":"), id};
     return id.data[0] == 'i'
@@ -220,6 +254,7 @@ int set_up(void **state)
     caller.mode = NG_MODE_ASK;
     atomic_store(&removed, 0);
     atomic_store(&hole, -1);
+    atomic_store(&later, 0);
     atomic_store(&most_inside, 0);
     return 0;
 }

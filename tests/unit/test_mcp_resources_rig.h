@@ -23,6 +23,9 @@ extern struct auth_caller caller;
 extern atomic_int most_inside; /* calls in the serial plugin at once, at most */
 extern atomic_int removed;     /* its items from the front that are gone */
 extern atomic_int hole;        /* one item that is gone; -1: none */
+/* So many of its next lists stop behind 10 entries, to be asked again; below 0: they say so,
+ * and nothing is pending. */
+extern atomic_int later;
 
 int set_up(void **state);
 int tear_down(void **state);

@@ -50,6 +50,49 @@ static int run_silent(void *self, struct ng_call *call, struct ng_str args)
     return ng_change_one(call, &change);
 }
 
+/* A change of another document, or of the same one: its lock is held. */
+static int change_more(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
+{
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = {ng_str_of("faults"), ng_str_of("shared"), ng_str_of(user)},
+        .fn = change_nothing,
+    };
+    (void)present;
+    (void)next;
+    return ng_change_one(call, &change);
+}
+
+static int run_nested(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    static char same[] = "nested";
+    static char other[] = "other";
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = {ng_str_of("faults"), ng_str_of("shared"), ng_str_of("nested")},
+        .fn = change_more,
+        .user = str_is(ng_arg_text(call, "how"), "same") ? same : other,
+    };
+    int rc = call->host->reply(call, ng_str_of("done"));
+    return rc != NG_OK ? rc : ng_change_one(call, &change);
+}
+
+static int run_plain(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = {ng_str_of("faults"), ng_str_of("shared"), ng_str_of("nested")},
+        .fn = change_nothing,
+    };
+    int rc = call->host->reply(call, ng_str_of("done"));
+    return rc != NG_OK ? rc : ng_change_one(call, &change);
+}
+
 /* Writes as the letters of `how` say. */
 static void write_how(const struct ng_host *host, struct ng_writer *writer, struct ng_str how)
 {
@@ -90,6 +133,8 @@ static const struct ng_tool tools[] = {
     {.name = "f_nothing", .summary = "s", .params = ANY, .run = run_nothing},
     {.name = "f_pending", .summary = "s", .params = ANY, .run = run_pending},
     {.name = "f_silent", .summary = "s", .params = ANY, .run = run_silent},
+    {.name = "f_nested", .summary = "s", .params = ANY, .run = run_nested},
+    {.name = "f_plain", .summary = "s", .params = ANY, .run = run_plain},
     {.name = "f_write", .summary = "s", .params = ANY, .run = run_write},
     {.name = "f_declared", .summary = "s", .params = ANY, .run = run_write, .result = ANY},
     {.name = "f_memory",
@@ -159,6 +204,18 @@ static void test_nothing_pending(void **state)
     }
 }
 
+/* Refused at once, and the document takes the next change. */
+static void test_change_in_a_change(void **state)
+{
+    static const char *const args[] = {"{\"how\":\"same\"}", "{\"how\":\"other\"}"};
+    for (size_t i = 0; i < NG_COUNT(args); i++) {
+        expect_error(*state, "f_nested", args[i], "INTERNAL",
+                     "a change function may not change documents: it runs under the lock of "
+                     "its own; name all of them in one change");
+        expect_text(*state, "f_plain", "{}", "done");
+    }
+}
+
 static void test_writing(void **state)
 {
     static const struct {
@@ -197,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_no_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_pending, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_change_in_a_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

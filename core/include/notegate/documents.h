@@ -193,11 +193,12 @@ typedef int ng_event_fn(void *user, const struct ng_event *event);
 /*
  * Makes the next state of a document from the present one (revision 0 or deleted: there is
  * none). Runs under the document's lock, against the newest state, committed or queued, and
- * must be quick and free of I/O. It may run again later, on another thread, after the tool
- * returned (another gateway changed the document meanwhile): `user` lies in call memory, and
- * replies made in it are taken back before it runs again. The next state begins as a copy of
- * the present one; without a draft call nothing is changed and no revision is made. Not NG_OK:
- * nothing of the whole change is stored, and the call fails with it.
+ * must be quick and free of I/O. It changes no other document: that is NG_EINTERNAL; documents
+ * that change together are named in one change. It may run again later, on another thread,
+ * after the tool returned (another gateway changed the document meanwhile): `user` lies in call
+ * memory, and replies made in it are taken back before it runs again. The next state begins as
+ * a copy of the present one; without a draft call nothing is changed and no revision is made.
+ * Not NG_OK: nothing of the whole change is stored, and the call fails with it.
  */
 typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user);

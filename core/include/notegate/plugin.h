@@ -440,7 +440,9 @@ struct ng_resources {
     const char
         *collection; /* its events are changes of these resources: id = the document's id */
     /* Gives entries to list_add() until that does not return NG_OK (the page is full), then
-     * returns NG_OK. Always in the same order; new entries may come anywhere. */
+     * returns NG_OK. Always in the same order; new entries may come anywhere. list and complete
+     * may return NG_PENDING: when the deferral ends with NG_OK they are asked again, and what
+     * they gave before does not count. */
     int (*list)(void *self, struct ng_call *call, struct ng_str space,
                 struct ng_listing *listing);
     /* Replies with ng_reply() or host->reply_resource. revision 0: the newest. */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* orphans.c - tells orphans from children of our own, and reaps the former. */
+#include "orphans.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+
+static bool holds(const struct orphans_set *set, pid_t pid, uint64_t start)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->items[i].pid == pid && set->items[i].start == start) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool add(struct orphans_set *set, pid_t pid, uint64_t start)
+{
+    if (set->count == ORPHANS_MAX) {
+        return false;
+    }
+    set->items[set->count].pid = pid;
+    set->items[set->count++].start = start;
+    return true;
+}
+
+/* Of the main thread. */
+static bool list(pid_t pids[ORPHANS_MAX], size_t *ret_count)
+{
+    *ret_count = 0;
+    return process_children(getpid(), getpid(), pids, ORPHANS_MAX, ret_count);
+}
+
+void orphans_begin(struct orphans *orphans)
+{
+    pid_t pids[ORPHANS_MAX];
+    size_t count = 0;
+    orphans->seen.count = 0;
+    orphans->off = !list(pids, &count) || orphans->off;
+    for (size_t i = 0; i < count; i++) {
+        struct process process;
+        if (process_read(pids[i], &process) == NG_OK) {
+            (void)add(&orphans->seen, pids[i], process.start);
+        }
+    }
+}
+
+void orphans_end(struct orphans *orphans)
+{
+    pid_t pids[ORPHANS_MAX];
+    size_t count = 0;
+    bool off = orphans->off;
+    orphans->off = !list(pids, &count) || off;
+    for (size_t i = 0; i < count; i++) {
+        struct process process;
+        if (process_read(pids[i], &process) != NG_OK) {
+            orphans->off = true;
+        } else if (!holds(&orphans->seen, pids[i], process.start)) {
+            orphans->off = !add(&orphans->own, pids[i], process.start) || orphans->off;
+        }
+    }
+    orphans->seen.count = 0;
+    if (orphans->off && !off) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "the gateway's own child processes cannot be told from others: programs that "
+                  "come to it when their parents end stay in the table of processes until it "
+                  "stops");
+    }
+}
+
+/* A process of ours that was waited for is no more, and another may get its number. */
+static void forget_gone(struct orphans_set *own)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < own->count; i++) {
+        struct process process = {.start = own->items[i].start};
+        int rc = process_read(own->items[i].pid, &process);
+        if (rc != NG_ENOTFOUND && process.start == own->items[i].start) {
+            own->items[kept++] = own->items[i];
+        }
+    }
+    own->count = kept;
+}
+
+size_t orphans_reap(struct orphans *orphans)
+{
+    pid_t pids[ORPHANS_MAX];
+    size_t count = 0;
+    size_t reaped = 0;
+    struct orphans_set ended;
+    ended.count = 0;
+    if (orphans->off) {
+        return 0;
+    }
+    forget_gone(&orphans->own);
+    (void)list(pids, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct process process;
+        siginfo_t info = {0};
+        if (process_read(pids[i], &process) != NG_OK || process.state != 'Z' ||
+            holds(&orphans->own, pids[i], process.start)) {
+            continue;
+        }
+        if (!holds(&orphans->seen, pids[i], process.start)) {
+            (void)add(&ended, pids[i], process.start);
+        } else if (waitid(P_PID, (id_t)pids[i], &info, WEXITED | WNOHANG) == 0 &&
+                   info.si_pid == pids[i]) {
+            reaped++;
+        }
+    }
+    orphans->seen = ended;
+    return reaped;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* process.h - processes as /proc tells of them. */
+#ifndef NOTEGATE_API_PROCESS_H
+#define NOTEGATE_API_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "notegate/abi.h"
+
+struct process {
+    pid_t parent;
+    char state;     /* 'Z': it has ended and waits to be reaped */
+    uint64_t start; /* in ticks since the boot: pid and start name one process for good */
+};
+
+/* NG_ENOTFOUND: it is gone. NG_EFORBIDDEN: another user's, which /proc hides here.
+ * NG_EUNAVAILABLE: it cannot be looked at. */
+int process_read(pid_t pid, struct process *ret);
+/* Adds the children of one thread of a process to `ret`, which holds *ret_count of `max`. A
+ * thread that is gone, and one on a system without such lists, has none. False: they are more
+ * than fit. */
+bool process_children(pid_t pid, pid_t thread, pid_t *ret, size_t max, size_t *ret_count);
+
+#endif
