@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -102,6 +103,8 @@ struct call {
     struct arena arena;
     struct ng_str remote; /* address of the caller, "unix", or absent */
     struct ng_str client; /* the program it names itself, or absent */
+    bool knows_user;      /* the caller's Unix user is known: */
+    uid_t user;
 
     /* Request: filled by the face before dispatch(). */
     struct ng_str tool_name;       /* as asked for */
