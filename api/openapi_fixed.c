@@ -77,6 +77,8 @@ static const char keys_parameters[] =
     "with this id.','schema':" NAME "},"
     "'KeyId':{'name':'id','in':'path','required':true,'description':'The id of a key.',"
     "'schema':{'type':'string','pattern':'^[a-z0-9]{12}$'}},"
+    "'Force':{'name':'force','in':'query','description':'Also the last key in force.',"
+    "'schema':{'type':'boolean','default':false}},"
     "'WithFiles':{'name':'files','in':'query','description':'The files of the roots too.',"
     "'schema':{'type':'boolean','default':false}}";
 
@@ -152,6 +154,8 @@ static const char keys_schemas[] =
     "'rate':{'anyOf':[{'type':'number','minimum':0.001,'maximum':1000000},{'type':'string',"
     "'pattern':'^[1-9][0-9]{0,3}(/(s|sec|m|min|h))?$'}],'description':'Calls a second, or 5/s, "
     "100/min.'},"
+    "'note':{'type':'string','maxLength':200,'description':'What the key is for: one line.',"
+    "'pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f\\\\u2028\\\\u2029]*$'},"
     "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"
     "'type':'string','format':'date'}," TIME "],'description':'A time to come, or 30d for 30 "
     "days from now.'}}},"
@@ -160,7 +164,8 @@ static const char keys_schemas[] =
     "only in the answer that made it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
     "'mode':" MODE ",'run':{'type':'boolean'},'spaces':{'type':'array','items':" TEXT "},"
     "'tools':{'type':'array','items':" TEXT "},'rate':{'type':'number'},'created':" TIME ","
-    "'expires':" TIME ",'revoked':" TIME ",'state':{'type':'string',"
+    "'last_used':" TIME ",'made_by':" TEXT ",'note':" TEXT ",'expires':" TIME ",'revoked':" TIME
+    ",'state':{'type':'string',"
     "'enum':['live','revoked','expired']}}},"
     "'Keys':{'type':'object','required':['keys'],'properties':{'keys':{'type':'array',"
     "'items':{'$ref':'#/components/schemas/Key'}}}},"

@@ -168,7 +168,7 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     if (slash == NULL) {
-        return true; /* looked for on PATH */
+        return true; /* not found on PATH */
     }
     int len =
         snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);
@@ -187,6 +187,36 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
                 ours ? "" : " && ", wrong);
 }
 
+/* A name without a folder becomes the path that PATH gives it, so that the file that was looked
+ * at is the one that is run. A name that is not found stays: starting it says why. */
+static bool find_program(char **program, char *const *variables)
+{
+    const char *path = getenv("PATH");
+    for (; *variables != NULL; variables++) {
+        path = strncmp(*variables, "PATH=", 5) == 0 ? *variables + 5 : path;
+    }
+    if (path == NULL || strchr(*program, '/') != NULL) {
+        return true;
+    }
+    while (*path != '\0') {
+        char file[PATH_MAX];
+        struct stat info;
+        size_t folder = strcspn(path, ":");
+        int len = snprintf(file, sizeof(file), "%.*s/%s", (int)folder, path, *program);
+        if (path[0] == '/' && len < PATH_MAX && access(file, X_OK) == 0 &&
+            stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
+            char *found = strdup(file);
+            if (found != NULL) {
+                free(*program);
+                *program = found;
+            }
+            return found != NULL;
+        }
+        path += folder + (path[folder] == ':' ? 1 : 0);
+    }
+    return true;
+}
+
 static bool is_spec_trusted(const struct kernel *kernel, char *const *command,
                             char why[KERNEL_WHY_MAX])
 {
@@ -200,6 +230,10 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
     char **variables = kernelspec_environment(&kernel->spec);
+    if (command != NULL && variables != NULL && !find_program(&command[0], variables)) {
+        kernelspec_free_list(command);
+        command = NULL;
+    }
     if (command != NULL && !is_spec_trusted(kernel, command, why)) {
         kernelspec_free_list(command);
         kernelspec_free_list(variables);
