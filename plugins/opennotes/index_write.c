@@ -365,7 +365,7 @@ static int touch_known(struct on_index *index, struct ng_call *call, struct on_a
                        const struct on_known *known, const struct source *source)
 {
     struct on_note note;
-    if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
+    if (on_note_parse_front(arena, source->bytes, &note) != NG_OK) {
         return on_fail_memory(call);
     }
     return touch(index, call, known->id, source, &note);
@@ -468,7 +468,7 @@ static int move(struct on_index *index, struct ng_call *call, struct on_arena *a
 {
     struct on_row_source to = {.index = index, .call = call, .arena = arena, .id = known->id};
     struct on_note note;
-    if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
+    if (on_note_parse_front(arena, source->bytes, &note) != NG_OK) {
         return on_fail_memory(call);
     }
     note.title = without_nul(arena, note.title);

@@ -164,19 +164,25 @@ static int read_front(struct on_arena *arena, struct ng_str bytes, struct on_not
     return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
 }
 
-int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
+int on_note_parse_front(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
 {
     *ret_note = (struct on_note){.words = 0};
     on_front_find(bytes, &ret_note->place);
-    size_t at = ret_note->place.body;
     ret_note->has_front = ret_note->place.there;
     ret_note->body_line = ret_note->place.lines;
+    return read_front(arena, bytes, ret_note);
+}
+
+int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
+{
+    int rc = on_note_parse_front(arena, bytes, ret_note);
+    size_t at = ret_note->place.body;
     ret_note->body = on_utf8_clean(arena, on_str(bytes.data + at, bytes.len - at));
     if (ret_note->body.data == NULL) {
         return NG_EINTERNAL;
     }
     ret_note->words = on_words(ret_note->body);
-    return read_front(arena, bytes, ret_note);
+    return rc;
 }
 
 struct ng_str on_note_title(const struct on_note *note, struct ng_str path)

@@ -54,7 +54,7 @@ static size_t holder(const struct shelf *shelf, struct ng_str path)
 }
 
 static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
-                   struct ng_listing *listing)
+                   struct ng_listing *listing, bool *ret_full)
 {
     const struct on_notebook *notebook = shelf->items[at];
     struct on_buf id;
@@ -69,9 +69,10 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     on_buf_add(&id, file.len > 0 && on_utf8_valid(file) ? file : path);
     int rc = id.rc == NG_OK ? NG_OK : on_fail_memory(shelf->call);
     if (rc == NG_OK && holder(shelf, on_buf_str(&id)) == at) {
-        rc = shelf->call->host->list_add(
-            listing, on_buf_str(&id), title.len > 0 && own ? title : path, notebook->name,
-            MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3));
+        *ret_full = shelf->call->host->list_add(
+                        listing, on_buf_str(&id), title.len > 0 && own ? title : path,
+                        notebook->name, MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2),
+                        sqlite3_column_int64(row, 3)) != NG_OK;
     }
     on_buf_done(&id);
     return rc;
@@ -98,8 +99,12 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     if (rc == NG_OK) {
         (void)sqlite3_bind_text64(row, 1, after.len > 0 ? after.data : "", after.len,
                                   SQLITE_STATIC, SQLITE_UTF8);
-        while (!*ret_full && sqlite3_step(row) == SQLITE_ROW) {
-            *ret_full = add_row(shelf, at, row, listing) != NG_OK;
+        int step = SQLITE_ROW;
+        while (rc == NG_OK && !*ret_full && (step = sqlite3_step(row)) == SQLITE_ROW) {
+            rc = add_row(shelf, at, row, listing, ret_full);
+        }
+        if (step != SQLITE_ROW && step != SQLITE_DONE) {
+            rc = on_index_fail(notebook, call, db);
         }
     }
     (void)sqlite3_finalize(row);

@@ -218,7 +218,7 @@ def test_keys_are_told_but_never_shown(start, tmp_path):
     for bearer in (f"Bearer {wrong}", f"Basic {key}", key, f"Bearer {key}x"):
         headers = {"Authorization": bearer}
         assert gateway.client.get(f"/v1/tools?key={key}", headers=headers).status_code in (400, 401)
-    revoked = notegate("key", "revoke", added["target"], "--data-dir", gateway.data_dir)
+    revoked = notegate("key", "revoke", added["target"], "--force", "--data-dir", gateway.data_dir)
     assert revoked.returncode == 0, revoked.stderr
     assert line(gateway, "audit", event="key_revoke")["target"] == added["target"]
     assert gateway.call("notebook", WRITE, {"Authorization": f"Bearer {key}"}).status_code == 401
