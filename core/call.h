@@ -246,7 +246,7 @@ void call_free_spares(struct gateway *gateway);
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
-/* What logs tell of where a call came from, and its key, are those of `from`. Copies. */
+/* Takes address, client, ids of request and trace, and key of `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
 
 /* From any thread: the client has left or cancelled. */

@@ -2,7 +2,7 @@
 """Environments of their own for agent frameworks, and one run of each against a gateway that wants a key.
 
 requirements/NAME.txt pins all packages of one environment, requirements/NAME/ those of Node; build/clients/NAME is where it is
-installed. use_NAME.py or use_NAME.mjs is what runs in it.
+installed. use_NAME.py or use_NAME.mjs runs in it.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false", 
          "MCP_USE_ANONYMIZED_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true", "ANONYMIZED_TELEMETRY": "false",
          "AI_SDK_LOG_WARNINGS": "false", "HF_HUB_OFFLINE": "1"}
 
-# What a framework does with every MCP server's answers, so that it is no fault of the gateway's.
+# Frameworks that treat the answers of every MCP server so.
 # mcpadapt returns the text of a failed call as that of any other, and an output of OpenAI's functions has no place for it.
 TELLS_NO_FAILURE = {"crewai", "openai", "smolagents"}
 TELLS_NO_STATUS = {"crewai", "smolagents"}  # mcpadapt waits for another thread, which prints why it failed
@@ -45,7 +45,7 @@ def names():
 
 
 def wanted(name):
-    """What an environment is made of, as one text: it is made again when that changes."""
+    """The requirements of an environment as one text: it is made again when they change."""
     files = sorted((HERE / "requirements" / name).glob("*.json")) or [HERE / "requirements" / f"{name}.txt"]
     return "\n".join(file.read_text() for file in files)
 
@@ -65,7 +65,7 @@ def make_node(name, home):
 
 
 def command(name):
-    """What runs a framework's script. Its environment is made now where its requirements changed since; by one process at a time."""
+    """The command of a framework's script. Its environment is made now where its requirements changed; by one process at a time."""
     home = CACHE / name
     is_node = (HERE / "requirements" / name).is_dir()
     program = home / "node_modules/.bin/node" if is_node else home / "bin/python"
@@ -85,7 +85,7 @@ def command(name):
 
 
 def settings(home):
-    """What the gateway is started with, so that every plugin lists its tools: `--set` of the command line. Folders are made."""
+    """Values of `--set` for the gateway, so that every plugin lists its tools. Makes their folders."""
     for folder in ("files", "notes"):
         (pathlib.Path(home) / folder).mkdir(exist_ok=True)
     return [f"roots={home}/files", f"opennotes.notebooks={home}/notes"]
@@ -127,7 +127,7 @@ def tools_of(url, key):
 
 
 def use(name, url, key, home):
-    """What the framework's script printed."""
+    """The line that the framework's script printed."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), **QUIET}
     done = subprocess.run([*command(name), f"{url}/mcp", key, json.dumps(plan(name, home))], env=environment, cwd=home,
                           capture_output=True, text=True, timeout=RUN_SECONDS)
@@ -137,7 +137,7 @@ def use(name, url, key, home):
 
 
 def faults(name, url, key, home):
-    """Runs one framework; the sentences that say what is wrong. Empty: nothing."""
+    """Runs one framework; a sentence for each fault."""
     told = use(name, url, key, home)
     steps = told["steps"]
     found = schemas.faults(name, tools_of(url, key), told["tools"])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What frameworks make of the schemas of tools: they may tell a model less than the gateway does, and must not forbid what it takes."""
+"""Compares the gateway's schemas of tools with a framework's: these may tell a model less, and must not forbid what the gateway takes."""
 
 from steps import plain
 
 ALL = {"null", "boolean", "integer", "number", "string", "array", "object"}
-# What a framework leaves out of every server's schemas, and of which members of ours (None: whichever there are).
+# Losses of frameworks with every server's schemas, and the members of ours that they concern (None: all that are found).
 LEAVES_OUT = {
     # jsonschema_pydantic knows no enum; LangChain drops what is no name in Python from what it tells a model, `from` here.
     "mcp_use": {"no enum": None, "missing": {"notebook_diff.from"}, "not required": {"notebook_diff.from"}},
@@ -54,7 +54,7 @@ def values(schema, root):
 
 
 def member(schema, root, kind, name):
-    """What the alternatives that are of a kind say in one member."""
+    """One member of the alternatives that are of a kind."""
     for one in branches(schema, root):
         if kind in kinds(one, root) and one.get(name):
             return one[name]

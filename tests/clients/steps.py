@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a framework does with a gateway, told as one line of JSON. Each use_NAME.py runs it inside of its environment.
+"""Runs a plan of calls with a framework, and prints one line of JSON. Each use_NAME.py does so inside of its environment.
 
 Arguments: URL KEY PLAN, where PLAN is a list of [step, tool, arguments].
 """

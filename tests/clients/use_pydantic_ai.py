@@ -18,7 +18,7 @@ def agent_of(url, headers, behavior):
 
 
 def returned(result, name):
-    """What the model was told of the call."""
+    """The part that told the model of the call."""
     for message in result.all_messages():
         for part in message.parts:
             if part.part_kind in ("tool-return", "retry-prompt") and part.tool_name == name:
