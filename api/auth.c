@@ -100,6 +100,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         return NG_EINVAL;
     }
     auth->is_public = true;
+    auth->gateway->is_public = true;
     return NG_OK;
 }
 
@@ -349,6 +350,8 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         return rc;
     }
     memset(ret, 0, sizeof(*ret));
+    ret->knows_user = connection->knows_user;
+    ret->user = connection->user;
     rc = check_names(headers, ret, refusal);
     if (rc == NG_OK && key != NULL) {
         rc = check_rights(key, headers, ret, refusal);
@@ -399,6 +402,8 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         return rc;
     }
     call->caller.all_spaces = caller->all_spaces;
+    call->knows_user = caller->knows_user;
+    call->user = caller->user;
     if (caller->key != NULL) {
         key_ref(caller->key);
         key_unref(call->key);

@@ -20,6 +20,8 @@ struct auth_connection {
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked whose it is */
     bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
+    bool knows_user;  /* the peer's Unix user is known: */
+    uid_t user;
 };
 
 /* What of a request's headers decides. All lent; absent = {NULL, 0}. */
@@ -44,6 +46,8 @@ struct auth_caller {
                         it */
     struct ng_str request_id, traceparent;
     struct ng_str remote, client; /* for the audit log: address and program, or absent */
+    bool knows_user;              /* the Unix user at the other end is known: */
+    uid_t user;
 };
 
 /* A sentence that may list a key's spaces. */

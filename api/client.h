@@ -16,6 +16,8 @@
 #define CLIENT_SYMBOL "notegate_client"
 /* Raised with every change of these structs: binary and module come from one build. */
 #define CLIENT_API 1
+/* What the commands call themselves in audit lines. */
+#define CLIENT_NAME "notegate/" NOTEGATE_VERSION
 /* Headers in one request. */
 #define CLIENT_HEADERS_MAX 16
 

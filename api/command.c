@@ -119,6 +119,12 @@ static bool option_expires(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_note(struct command_line *line, const char *value)
+{
+    line->note = value;
+    return true;
+}
+
 static bool option_run(struct command_line *line, const char *value)
 {
     (void)value;
@@ -215,7 +221,10 @@ const struct option_row option_table[] = {
     {"expires", 0, "WHEN", OPTION_KEY, false, option_expires,
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
+    {"note", 0, "TEXT", OPTION_KEY, false, option_note,
+     "what the key is for: one line, shown by `key list`"},
     {"all", 0, NULL, OPTION_KEY, false, option_all, "list also revoked and expired keys"},
+    {"force", 0, NULL, OPTION_KEY, false, option_force, "revoke also the last key in force"},
     {"json", 0, NULL, OPTION_JSON, false, option_json, "answer in JSON, for scripts"},
     {"format", 0, "FORMAT", OPTION_FORMAT, false, option_format,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
@@ -373,6 +382,11 @@ static const struct command *command_find(struct ng_str name)
 static int command_unknown(const struct command_line *line, const char *name)
 {
     const struct command *best = NULL;
+    if (strcmp(name, "status") == 0) {
+        return command_usage(line,
+                             "unknown command \"status\"; `notegate check` looks at the "
+                             "configuration and data, GET /readyz at a gateway that runs");
+    }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
     for (size_t i = 0; i < command_count; i++) {

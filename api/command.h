@@ -50,7 +50,7 @@ struct command_line {
     size_t set_count;
     const char *roots; /* the value of `roots` that --root has made so far */
     const char *agent, *space, *mode;
-    const char *role, *rate, *expires; /* of a key, with --mode */
+    const char *role, *rate, *expires, *note; /* of a key, with --mode */
     const char *key_spaces[KEY_SPACES_MAX];
     size_t key_space_count;
     const char *key_tools[KEY_TOOLS_MAX];

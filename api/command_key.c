@@ -3,15 +3,17 @@
  * gateway. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command_wait.h"
 #include "commands.h"
+#include "http_listen.h"
 #include "key_ops.h"
 #include "str.h"
 #include "target.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
-#define KEY_COLUMNS 10
+#define KEY_COLUMNS 14
 #define KEY_NEAR 3
 #define KEY_PREFIX "ng_"
 #define STATUS_BAD_REQUEST 400
@@ -42,6 +44,10 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     /* The call's: one that ran into its deadline is answered before it comes back. */
     struct key_job *job = arena_zalloc(&call->arena, sizeof(*job));
     call->args_text = arena_copy(&call->arena, body);
+    call->knows_user = true;
+    call->user = getuid();
+    struct gateway *gateway = command->target.gateway;
+    gateway->is_public = http_listen_is_public(config_text(gateway->config, "listen"));
     if (job == NULL || call->args_text.data == NULL) {
         command_error("out of memory");
         call_unref(call);
@@ -76,7 +82,8 @@ static int key_there(struct key_command *command, const struct key_job *job, str
     };
     char path[128];
     if (job->op == KEY_OP_REVOKE) {
-        (void)snprintf(path, sizeof(path), "/v1/keys/%.*s", (int)job->id.len, job->id.data);
+        (void)snprintf(path, sizeof(path), "/v1/keys/%.*s%s", (int)job->id.len, job->id.data,
+                       job->force ? "?force=true" : "");
         request.path = path;
     } else if (job->name.data != NULL) { /* as of an agent: nothing in it is to be escaped */
         (void)snprintf(path, sizeof(path), "/v1/keys?all=%s&name=%.*s",
@@ -160,6 +167,7 @@ static int key_add_body(const struct command_line *line, struct buf *out)
     key_name_list(&writer, "tools", line->key_tools, line->key_tool_count);
     key_name_text(&writer, "rate", line->rate);
     key_name_text(&writer, "expires", line->expires);
+    key_name_text(&writer, "note", line->note);
     json_end(&writer);
     return out->rc;
 }
@@ -260,12 +268,14 @@ static int key_add(struct key_command *command)
 /* ---- list ---- */
 
 static const char *const key_titles[KEY_COLUMNS] = {
-    "ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"};
+    "ID",   "AGENT",   "ROLE",  "MODE",    "RUN",       "SPACES",  "TOOLS",
+    "RATE", "EXPIRES", "STATE", "CREATED", "LAST USED", "MADE BY", "NOTE"};
 
 static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
 {
     static const char *const names[KEY_COLUMNS] = {
-        "id", "agent", "role", "mode", "run", "spaces", "tools", "rate", "expires", "state"};
+        "id",   "agent",   "role",  "mode",    "run",       "spaces",  "tools",
+        "rate", "expires", "state", "created", "last_used", "made_by", "note"};
     const struct ng_value *value = json_get(key, names[column]);
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
@@ -278,9 +288,11 @@ static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
     } else if (value != NULL) {
         (void)buf_add_str(out, value->text);
     } else {
-        (void)buf_add_c(out, strcmp(names[column], "tools") == 0     ? "all"
-                             : strcmp(names[column], "expires") == 0 ? "never"
-                                                                     : "-");
+        (void)buf_add_c(out, strcmp(names[column], "tools") == 0 ? "all"
+                             : strcmp(names[column], "expires") == 0 ||
+                                     strcmp(names[column], "last_used") == 0
+                                 ? "never"
+                                 : "-");
     }
 }
 
@@ -406,7 +418,8 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
     buf_init(&answers, TARGET_ANSWER_MAX);
     (void)buf_add_c(&answers, "{\"revoked\":[");
     for (size_t i = 0; i < count && rc == COMMAND_OK; i++) {
-        struct key_job job = {.op = KEY_OP_REVOKE, .id = key_text(found[i], "id")};
+        struct key_job job = {
+            .op = KEY_OP_REVOKE, .id = key_text(found[i], "id"), .force = command->line->force};
         struct ng_str agent = key_text(found[i], "agent");
         const struct ng_value *key = NULL;
         struct ng_str text = {NULL, 0};
@@ -498,13 +511,16 @@ static int key_check(const struct command_line *line, const struct key_verb *ver
     }
     bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
                      line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL ||
-                     line->run;
+                     line->run || line->note != NULL;
     if (describes && !verb->adds) {
         return command_usage(line, "\"key %s\" takes none of the options that describe a key",
                              verb->name);
     }
     if (line->all && strcmp(verb->name, "list") != 0) {
         return command_usage(line, "--all belongs to \"key list\"");
+    }
+    if (line->force && strcmp(verb->name, "revoke") != 0) {
+        return command_usage(line, "--force belongs to \"key revoke\"");
     }
     return COMMAND_OK;
 }

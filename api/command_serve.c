@@ -21,6 +21,7 @@
 #include "log.h"
 #include "log_queue.h"
 #include "orphans.h"
+#include "own_files.h"
 #include "reload.h"
 #include "target.h"
 
@@ -39,6 +40,7 @@ struct serve {
     struct reload *reload;
     struct config_input input;
     struct orphans orphans;
+    struct own_files files;
     sigset_t signals;
     bool dropped; /* root's rights */
 };
@@ -207,8 +209,24 @@ static void serve_tell_runners(const struct serve *serve)
     call_unref(call);
 }
 
+/* Nobody could be served any more, and what is written may go to another file. */
+static void serve_check_files(const struct serve *serve)
+{
+    const struct own_file *lost = own_files_lost(&serve->files);
+    if (lost != NULL) {
+        log_write(NG_LOG_ERROR, "serve",
+                  "the gateway ends: descriptor %d, %s, was closed by other code in this "
+                  "process, as a plugin's is; what was acknowledged is kept",
+                  lost->fd, lost->what);
+        log_queue_flush(LOG_QUEUE_STOP_MS);
+        _exit(COMMAND_FAILED);
+    }
+}
+
 static void serve_wait(struct serve *serve)
 {
+    http_server_note_files(serve->server, &serve->files);
+    own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
     const struct timespec look = {ORPHANS_LOOK_MS / 1000,
                                   (long)(ORPHANS_LOOK_MS % 1000) * 1000000};
     for (;;) {
@@ -219,6 +237,7 @@ static void serve_wait(struct serve *serve)
             return;
         } else {
             (void)orphans_reap(&serve->orphans);
+            serve_check_files(serve);
         }
     }
 }

@@ -84,13 +84,14 @@ const struct command command_table[] = {
             "alone on stdout; it is kept only as a hash and cannot be shown again. What it may "
             "do comes from the options. With the first key everyone needs one, except on the "
             "Unix socket.\n\n"
-            "`key list` shows the keys in force, with --all also revoked and expired ones. "
-            "`key "
-            "revoke` ends one key by its id, or all of an agent by its name, at once. A key "
-            "that has expired still keeps the gateway closed; when the last one is revoked, "
-            "the gateway's own user on this machine needs none again.\n\n"
-            "Exit codes: 0, 1 where there is no such key, 2 where the command line makes no "
-            "sense.",
+            "`key list` shows the keys in force, with --all also revoked and expired ones; "
+            "when each was used last (to a minute), who made it, and its --note.\n\n"
+            "`key revoke` ends one key by its id, or all of an agent by its name, at once. The "
+            "last one in force only with --force: a gateway on a public address then shuts "
+            "everybody out and does not start again, one on loopback is open to the gateway's "
+            "own user again. A key that has expired still keeps it closed.\n\n"
+            "Exit codes: 0, 1 where there is no such key or it is the last one, 2 where the "
+            "command line makes no sense.",
         .options = OPTION_CONFIG | OPTION_KEY | OPTION_JSON,
         .min_words = 1,
         .max_words = 2,

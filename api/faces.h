@@ -24,6 +24,9 @@ int http_server_start(struct gateway *gateway, struct http_server **ret, struct 
 int http_server_check(struct gateway *gateway, struct buf *ret);
 /* "http", or "https" where it serves TLS. */
 const char *http_server_scheme(const struct http_server *server);
+/* Its descriptors, which must stay open until it stops. */
+struct own_files;
+void http_server_note_files(const struct http_server *server, struct own_files *files);
 /* "127.0.0.1:8420", "[::1]:41234": the address really listened on, with the real port. Lent
  * until http_server_stop(). */
 const char *http_server_address(const struct http_server *server);

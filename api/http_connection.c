@@ -120,6 +120,8 @@ static void identify_user(struct http_connection *connection)
     int rc = auth_peer_find(&connection->peer, &connection->local, &connection->at_peer);
     uid_t uid = connection->at_peer.uid;
     bool own = uid == geteuid() || (uid == 0 && connection->server->gateway->serves_root);
+    connection->auth.knows_user = rc == NG_OK;
+    connection->auth.user = uid;
     connection->auth.is_own_user = rc == NG_OK && own && trust_knows_user(uid);
     /* Then the next request asks again. */
     connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
@@ -134,9 +136,11 @@ static void identify_started(struct http_connection *connection)
     if (connection->auth.is_socket) {
         struct ucred peer;
         socklen_t size = sizeof(peer);
-        started = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0
-                      ? AUTH_STARTED_UNKNOWN
-                      : auth_started_process(peer.pid, connection->since_ticks);
+        bool known = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+        started = known ? auth_started_process(peer.pid, connection->since_ticks)
+                        : AUTH_STARTED_UNKNOWN;
+        connection->auth.knows_user = known;
+        connection->auth.user = known ? peer.uid : 0;
     } else if (!connection->auth.is_loopback) {
         return;
     } else if (auth_needs_key(connection->server->auth)) {

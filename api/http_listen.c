@@ -16,6 +16,8 @@
 #include "http_check.h"
 #include "str.h"
 
+#define LISTEN_ERROR_MAX 1024
+
 static const char *reason(int code, char *text, size_t size)
 {
     return strerror_r(code, text, size);
@@ -81,18 +83,15 @@ static int describe(struct http_listener *listener, struct buf *error)
     return NG_OK;
 }
 
-int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf *error)
+/* What "host:port" stands for; freeaddrinfo() it. NG_EINVAL. */
+static int resolve(struct ng_str address, struct addrinfo **ret, struct buf *error)
 {
     char host[256];
     char port[8];
-    char text[128];
-    static const int on = 1;
-    struct addrinfo *found = NULL;
     struct addrinfo hints = {
         .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
         .ai_socktype = SOCK_STREAM,
     };
-    ret->fd = -1;
     if (split(address, host, sizeof(host), port, sizeof(port)) != NG_OK) {
         (void)buf_printf(
             error,
@@ -101,13 +100,42 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
             (int)address.len, address.data);
         return NG_EINVAL;
     }
-    int failed = getaddrinfo(host, port, &hints, &found);
+    int failed = getaddrinfo(host, port, &hints, ret);
     if (failed != 0) {
         (void)buf_printf(error, "cannot listen on %.*s: %s", (int)address.len, address.data,
                          gai_strerror(failed));
         return NG_EINVAL;
     }
-    int rc = NG_OK;
+    return NG_OK;
+}
+
+bool http_listen_is_public(struct ng_str address)
+{
+    struct addrinfo *found = NULL;
+    struct sockaddr_storage first;
+    struct buf error;
+    buf_init(&error, LISTEN_ERROR_MAX);
+    bool loopback = resolve(address, &found, &error) == NG_OK;
+    if (loopback) {
+        memset(&first, 0, sizeof(first));
+        memcpy(&first, found->ai_addr, found->ai_addrlen);
+        loopback = auth_peer_is_loopback(&first);
+        freeaddrinfo(found);
+    }
+    buf_done(&error);
+    return !loopback;
+}
+
+int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf *error)
+{
+    char text[128];
+    static const int on = 1;
+    struct addrinfo *found = NULL;
+    ret->fd = -1;
+    int rc = resolve(address, &found, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
     ret->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ret->fd < 0 || setsockopt(ret->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(ret->fd, found->ai_addr, found->ai_addrlen) != 0) {

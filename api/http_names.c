@@ -116,6 +116,17 @@ static const char *parse_range(struct ng_str text, size_t slash, struct pattern 
     return NULL;
 }
 
+/* "300.1.1.1": a name whose last label is a number is no name, and this is no address. */
+static bool ends_in_number(struct ng_str host)
+{
+    size_t digits = 0;
+    while (digits < host.len && host.data[host.len - 1 - digits] >= '0' &&
+           host.data[host.len - 1 - digits] <= '9') {
+        digits++;
+    }
+    return digits > 0 && (digits == host.len || host.data[host.len - 1 - digits] == '.');
+}
+
 static const char *parse_pattern(struct ng_str text, struct pattern *ret)
 {
     const char *slash = text.len == 0 ? NULL : memchr(text.data, '/', text.len);
@@ -135,7 +146,9 @@ static const char *parse_pattern(struct ng_str text, struct pattern *ret)
         return "has a * that is not the whole first label of a name";
     }
     if (!http_parse_authority(text, &ret->name) || ret->name.host.data[0] == '.' ||
-        (ret->kind == PATTERN_BELOW && ret->name.bracketed)) {
+        (ret->kind == PATTERN_BELOW && ret->name.bracketed) ||
+        (!ret->name.bracketed && ends_in_number(ret->name.host) &&
+         !parse_address(ret->name.host, &ret->network))) {
         return "is no host name or address, with or without :PORT";
     }
     return NULL;

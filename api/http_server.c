@@ -18,6 +18,7 @@
 #include "http_tls.h"
 #include "log.h"
 #include "mcp_tasks.h"
+#include "own_files.h"
 #include "routes.h"
 #include "str.h"
 
@@ -462,6 +463,22 @@ const char *http_server_scheme(const struct http_server *server)
 const char *http_server_address(const struct http_server *server)
 {
     return server->address;
+}
+
+static void note_daemon(struct MHD_Daemon *daemon, const char *socket, const char *loop,
+                        struct own_files *files)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+    own_files_note(files, socket, info == NULL ? -1 : info->listen_fd);
+    info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    own_files_note(files, loop, info == NULL ? -1 : info->epoll_fd);
+}
+
+void http_server_note_files(const struct http_server *server, struct own_files *files)
+{
+    note_daemon(server->tcp, "the socket that it listens on", "its event loop", files);
+    note_daemon(server->local, "the Unix socket that it listens on",
+                "the event loop of its Unix socket", files);
 }
 
 /* ---- stop ---- */

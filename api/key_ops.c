@@ -11,6 +11,11 @@
 /* How far an id may be from a known one to be named as a hint. */
 #define NEAR_MAX 3
 
+static int shown(struct ng_str text)
+{
+    return (int)str_utf8_cut(text, SHOWN_MAX).len;
+}
+
 bool key_ops_allowed(const struct call *call)
 {
     return call->caller.role == NG_ROLE_ADMIN &&
@@ -54,8 +59,7 @@ static int unknown_id(struct call *call, struct ng_str id)
             near = list[i]->id;
         }
     }
-    call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",
-              (int)str_utf8_cut(id, SHOWN_MAX).len, id.data);
+    call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"", shown(id), id.data);
     call->work.hint = near != NULL ? arena_printf(&call->arena, "Did you mean %s?", near)
                                    : ng_str_of("GET /v1/keys lists the keys.");
     return NG_ENOTFOUND;
@@ -66,7 +70,8 @@ static int list(struct call *call, const struct key_job *job)
     struct key **found = NULL;
     size_t count = 0;
     /* What could not be read for want of memory is read now. */
-    int rc = keys_upkeep(call->gateway->keys, call);
+    int rc = keys_read_again(call->gateway->keys, call);
+    keys_refresh_uses(call->gateway->keys, call);
     rc = rc == NG_OK ? keys_list(call->gateway->keys, call, &found, &count) : rc;
     if (rc != NG_OK) {
         return rc;
@@ -154,17 +159,53 @@ static int show(struct call *call, const struct key_job *job)
     if (key == NULL) {
         return unknown_id(call, job->id);
     }
+    keys_refresh_uses(call->gateway->keys, call);
     reply(call, key, NULL);
     key_unref(key);
     return NG_OK;
 }
 
+/* What it would do to revoke the last key, and how it is done all the same. */
+static int refuse_last(struct call *call, const struct key *key, enum keys_left left)
+{
+    const struct config *config = call->gateway->config;
+    struct ng_str listen = config_text(config, "listen");
+    bool auto_opens = !str_is(config_text(config, "auth"), "on");
+    const char *then =
+        call->gateway->is_public && left == KEYS_LEFT_NONE
+            ? "a running gateway answers nobody but commands on its own machine until there is "
+              "another one, and the next "
+              "start refuses to listen there"
+        : call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens
+            ? "a running gateway answers nobody but commands on its own machine until there is "
+              "another one"
+            : "every program of the gateway's own user on this machine needs none again, and "
+              "is admin";
+    (void)call_fail(call, NG_ECONFLICT,
+                    "the key %s of %.*s is the last one in force, and this gateway listens on "
+                    "%.*s: without it %s",
+                    key->id, (int)key->agent.len, key->agent.data, shown(listen), listen.data,
+                    then);
+    call->work.hint = arena_printf(&call->arena,
+                                   "Add the next one before: `notegate key add NAME`. If it is "
+                                   "meant: `notegate key revoke %s --force`, or DELETE "
+                                   "/v1/keys/%s?force=true.",
+                                   key->id, key->id);
+    return NG_ECONFLICT;
+}
+
 static int revoke(struct call *call, const struct key_job *job)
 {
     struct key *key = NULL;
-    int rc = keys_revoke(call->gateway->keys, call, job->id, &key);
+    enum keys_left left = KEYS_LEFT_SOME;
+    bool needed = !str_is(config_text(call->gateway->config, "auth"), "off");
+    int rc = keys_revoke(call->gateway->keys, call, job->id,
+                         needed && !job->force ? &left : NULL, &key);
     if (rc == NG_ENOTFOUND) {
         return unknown_id(call, job->id);
+    }
+    if (left != KEYS_LEFT_SOME) {
+        rc = refuse_last(call, key, left);
     }
     if (rc == NG_OK) {
         reply(call, key, NULL);

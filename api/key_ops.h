@@ -13,6 +13,7 @@ struct key_job {
     struct ng_str id;   /* SHOW, REVOKE */
     struct ng_str name; /* LIST: only this agent's, and the one with this id; absent: all */
     bool all;           /* LIST: also those that have ended */
+    bool force;         /* REVOKE: also the last one */
 };
 
 /* A step for dispatch_step(), user: a struct key_job. Replies with a JSON object: {"keys":[..]}

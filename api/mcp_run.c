@@ -336,17 +336,10 @@ static struct call *call_again(struct mcp_exchange *exchange)
     struct ng_str state =
         before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
     /* Copies: in a batch the call before goes. */
-    call->remote = arena_copy(&call->arena, before->remote);
-    call->client = arena_copy(&call->arena, before->client);
-    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
-    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call_take_origin(call, before);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
     call->no_rate = true; /* the answer to our question is no new call */
-    call->key = before->key;
-    if (call->key != NULL) {
-        key_ref(call->key);
-    }
     return call;
 }
 

@@ -279,13 +279,8 @@ struct call *mcp_task_prepare(const struct call *from)
     if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
-    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
-    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call_take_origin(call, from);
     call->no_rate = from->no_rate;
-    call->key = from->key;
-    if (call->key != NULL) {
-        key_ref(call->key);
-    }
     if (rc != NG_OK) {
         call_unref(call);
         return NULL;

@@ -434,13 +434,14 @@ static const char keys_paths[] =
                                                                                              OPENAPI_REF(
                                                                                                  "schemas/Key")) "," OPENAPI_READ_ERRORS
                                                                                                                  "}},"
-                                                                                                                 "'delete':{'operationId':'revokeKey','summary':'End a key, at once','description':'For the role admin.','tags':['admin'],"
+                                                                                                                 "'delete':{'operationId':'revokeKey','summary':'End a key, at once','description':'For the role admin. The last one in force only with force: else 409.','tags':['admin'],"
+                                                                                                                 "'parameters':[{'name':'force','in':'query','description':'Also the last key in force.','schema':{'type':'boolean','default':false}}],"
                                                                                                                  "'responses':{" ANSWER(
                                                                                                                      "200",
                                                                                                                      "The key as it was.",
                                                                                                                      OPENAPI_REF(
                                                                                                                          "schemas/Key")) "," OPENAPI_READ_ERRORS
-                                                                                                                                         "," OPENAPI_RESPONSE(
+                                                                                                                                         "," OPENAPI_RESPONSE("409", "Conflict") "," OPENAPI_RESPONSE(
                                                                                                                                              "507",
                                                                                                                                              "StorageFull") "}}}";
 
@@ -457,7 +458,11 @@ static const char keys_schemas[] =
                         "'type':'string',"
                         "'pattern':'^[1-9][0-9]{0,3}(/"
                         "(s|sec|m|min|h))?$'}],'description':'Calls a second, or 5/s, "
-                        "100/min.'},'expires':{'type':'string','description':'A time, or 30d "
+                        "100/min.'},'note':{'type':'string','maxLength':200,"
+                        "'pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f-"
+                        "\\\\u009f\\\\u2028\\\\u2029]*$',"
+                        "'description':'What the key is for: one "
+                        "line.'},'expires':{'type':'string','description':'A time, or 30d "
                         "for 30 days from now.',"
                         "'pattern':'^([1-9][0-9]{0,3}(min|h|d)|2[0-9]{3}-[01][0-9]-[0-3][0-9]("
                         "T.*)?)$'}}},"
@@ -472,7 +477,9 @@ static const char keys_schemas[] =
                                             ":" STRING
                                             "},'tools':{'type':'array','items':" STRING
                                             "},'rate':{'type':'number'},'created':" TIME
-                                            ",'expires':" TIME ",'revoked':" TIME
+                                            ",'last_used':" TIME ",'made_by':" STRING
+                                            ",'note':" STRING ",'expires':" TIME
+                                            ",'revoked':" TIME
                                             ",'state':{'type':'string','enum':['live','revoked'"
                                             ",'expired']}}},"
                                             "'Keys':{'type':'object','required':['keys'],'"

@@ -12,24 +12,32 @@
 
 /* What a query asks for. */
 struct keys_query {
-    bool all;
+    bool all, force;
     struct ng_str name; /* in `text`, or absent */
     struct ng_str bad;  /* a parameter that means nothing here; absent: none */
     char text[HTTP_TARGET_MAX + 2];
 };
 
-static void parse_query(struct ng_str query, struct keys_query *ret)
+static bool take_flag(struct ng_str value, bool *ret)
+{
+    *ret = str_is(value, "true") || str_is(value, "1");
+    return *ret || str_is(value, "false") || str_is(value, "0");
+}
+
+static void parse_query(struct ng_str query, enum key_op op, struct keys_query *ret)
 {
     struct ng_str name;
     struct ng_str value;
     ret->all = false;
+    ret->force = false;
     ret->name = str_make(NULL, 0);
     ret->bad = str_make(NULL, 0);
     while (http_query_next(&query, &name, &value)) {
         bool good = false;
         if (str_is(name, "all")) {
-            ret->all = str_is(value, "true") || str_is(value, "1");
-            good = ret->all || str_is(value, "false") || str_is(value, "0");
+            good = take_flag(value, &ret->all);
+        } else if (str_is(name, "force") && op == KEY_OP_REVOKE) {
+            good = take_flag(value, &ret->force);
         } else if (str_is(name, "name") && ret->name.data == NULL) {
             ret->name = str_make(ret->text, 0);
             good = http_decode(value, ret->text, &ret->name.len) == NG_OK;
@@ -41,10 +49,12 @@ static void parse_query(struct ng_str query, struct keys_query *ret)
 static int start(struct http_request *request, enum key_op op)
 {
     struct keys_query query;
-    parse_query(request->target.query, &query);
+    parse_query(request->target.query, op, &query);
     if (query.bad.data != NULL) {
         (void)http_reply_error(
-            request, NG_EINVAL, "GET /v1/keys takes all=true and name=AGENT or name=ID",
+            request, NG_EINVAL,
+            op == KEY_OP_REVOKE ? "DELETE /v1/keys/ID takes force=true"
+                                : "GET /v1/keys takes all=true and name=AGENT or name=ID",
             "The parameter \"%.*s\" means nothing here, or has a wrong value",
             (int)str_utf8_cut(query.bad, 60).len, query.bad.data);
         return NG_OK;
@@ -61,6 +71,7 @@ static int start(struct http_request *request, enum key_op op)
     }
     job->op = op;
     job->all = query.all;
+    job->force = query.force;
     job->name = arena_copy(&call->arena, query.name);
     job->id = arena_copy(&call->arena, request->param);
     call->args_text = http_request_text(request);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "disk.h"
 #include "gateway.h"
 #include "http_reply.h"
@@ -97,6 +98,29 @@ static void print_counts(struct gateway *gateway, struct buf *out)
     }
 }
 
+/* Calls that plugins keep from ending. */
+static void print_deferrals(const struct gateway *gateway, struct buf *out, bool ages)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    int64_t now = clock_monotonic_ns();
+    metrics_head(out,
+                 ages ? "notegate_plugin_deferred_oldest_seconds"
+                      : "notegate_plugin_deferred_calls",
+                 "gauge",
+                 ages ? "How long ago the oldest of these calls was deferred; 0: there is none."
+                      : "Calls that the plugin has deferred and not finished yet, also those "
+                        "whose callers were told TIMEOUT.");
+    for (size_t i = 0; i < count; i++) {
+        int64_t since = 0;
+        size_t calls = deferrals_look(&plugins[i]->deferrals, &since);
+        double age = since == 0 || since > now ? 0 : (double)(now - since) / 1e9;
+        (void)buf_printf(out, "notegate_plugin_deferred_%s{plugin=\"%s\"} %.17g\n",
+                         ages ? "oldest_seconds" : "calls", plugins[i]->desc.name,
+                         ages ? age : (double)calls);
+    }
+}
+
 /* By the path of one root on each; only for who may know all spaces. */
 static void print_roots(struct disk *disk, struct buf *out, bool total)
 {
@@ -166,6 +190,8 @@ int rest_ops_metrics(struct http_request *request)
     print_counts(gateway, &out);
     print_number(&out, "notegate_mcp_sessions", "Open MCP sessions over HTTP.",
                  (double)mcp_http_sessions(request->server->mcp));
+    print_deferrals(gateway, &out, false);
+    print_deferrals(gateway, &out, true);
     metrics_print_process(&out);
     print_disk(gateway, &out, admin);
     if (gateway->store != NULL) {

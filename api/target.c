@@ -430,6 +430,7 @@ int target_set_caller(const struct command_line *line, struct call *call)
                          line->mode);
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
+    call->client = ng_str_of(CLIENT_NAME);
     return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
                            ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

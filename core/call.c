@@ -275,6 +275,18 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
     return NG_OK;
 }
 
+void call_take_origin(struct call *call, const struct call *from)
+{
+    call->remote = arena_copy(&call->arena, from->remote);
+    call->client = arena_copy(&call->arena, from->client);
+    call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
+    call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
+    call->key = from->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
+    }
+}
+
 const struct plugin *call_plugin(const struct call *call)
 {
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;

@@ -10,9 +10,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "deferrals.h"
 #include "gate.h"
 #include "json.h"
 #include "notegate/plugin.h"
@@ -101,6 +103,8 @@ struct call {
     struct arena arena;
     struct ng_str remote; /* address of the caller, "unix", or absent */
     struct ng_str client; /* the program it names itself, or absent */
+    bool knows_user;      /* the caller's Unix user is known: */
+    uid_t user;
 
     /* Request: filled by the face before dispatch(). */
     struct ng_str tool_name;       /* as asked for */
@@ -180,6 +184,7 @@ struct call {
     struct gate_entry gate_entry;
     ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
+    struct deferral deferral;
     ng_step_fn *later; /* what goes on with it: continue_on_worker */
     void *later_user;
     bool runs_again; /* its step, when what is pending has ended well: call_gave() */
@@ -241,6 +246,8 @@ void call_free_spares(struct gateway *gateway);
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
+/* What logs tell of where a call came from, and its key, are those of `from`. Copies. */
+void call_take_origin(struct call *call, const struct call *from);
 
 /* From any thread: the client has left or cancelled. */
 void call_cancel(struct call *call);

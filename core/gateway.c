@@ -558,6 +558,7 @@ void gateway_close(struct gateway *gateway)
         pool_stop(gateway->pool);
     }
     record_close(gateway->recorder); /* all calls have ended */
+    keys_store_last(gateway->keys);
     store_stop(gateway->store);
     feed_free(gateway->feed);
     if (gateway->registry != NULL) {

@@ -53,6 +53,7 @@ struct gateway {
     size_t module_count;
     int lock_fd;
     char *data_dir;
+    bool is_public;         /* other machines reach what it listens on */
     bool serves_root;       /* root started it and it became a user: root is its owner, too */
     atomic_int active;      /* calls under way */
     atomic_bool stopping;   /* new calls are refused */

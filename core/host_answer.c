@@ -203,6 +203,12 @@ int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user)
     return NG_OK;
 }
 
+/* An empty hint takes an earlier one back. */
+static void host_set_hint(struct call *call, struct ng_str text)
+{
+    call->work.hint = text.len > 0 ? arena_copy(&call->arena, text) : str_make(NULL, 0);
+}
+
 void host_hint(struct ng_call *pub, const char *format, ...)
 {
     struct call *call = call_of(pub);
@@ -212,7 +218,7 @@ void host_hint(struct ng_call *pub, const char *format, ...)
     buf_init(&text, CALL_MEMORY_MAX);
     text.starved = &call->arena.starved;
     if (buf_vprintf(&text, format, args) == NG_OK) {
-        call->work.hint = arena_copy(&call->arena, buf_str(&text));
+        host_set_hint(call, buf_str(&text));
     }
     va_end(args);
     buf_done(&text);
@@ -220,7 +226,7 @@ void host_hint(struct ng_call *pub, const char *format, ...)
 
 void host_hint_text(struct ng_call *pub, struct ng_str text)
 {
-    call_of(pub)->work.hint = arena_copy(&call_of(pub)->arena, text);
+    host_set_hint(call_of(pub), text);
 }
 
 struct ng_writer *host_details(struct ng_call *pub)

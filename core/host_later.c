@@ -11,6 +11,7 @@ struct ng_deferred *host_defer(struct ng_call *pub)
 {
     call_hold(call_of(pub));
     call_of(pub)->held = true;
+    deferrals_add(call_of(pub));
     return (struct ng_deferred *)(void *)pub;
 }
 
@@ -20,6 +21,7 @@ void host_finish(struct ng_deferred *deferred, int rc)
     if (rc < 0) {
         call->work.rc = rc;
     }
+    deferrals_remove(call);
     call_release(call);
 }
 

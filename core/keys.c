@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - the documents behind the keys: read at the start, followed by their events, added
- * and revoked. */
+/* keys.c - the documents behind the keys: read at the start, followed by their events, added.
+ */
 #include <stdlib.h>
 
 #include "audit.h"
@@ -11,9 +11,6 @@
 #include "str.h"
 
 #define KEYS_ID_TRIES 8
-/* By which the clocks of gateways may differ, and a commit may lag behind its time. */
-#define KEYS_SKEW_MS 120000
-#define ACTION_REVOKED "revoked"
 #define ACTION_DELETED "deleted"
 
 static const struct ng_collection keys_collection = {
@@ -22,7 +19,7 @@ static const struct ng_collection keys_collection = {
     .field_size = sizeof(struct ng_field),
 };
 
-static struct ng_key keys_document(struct ng_str id)
+struct ng_key keys_document(struct ng_str id)
 {
     struct ng_key key = {ng_str_of(KEYS_COLLECTION), ng_str_of(KEYS_SPACE), id};
     return key;
@@ -187,22 +184,21 @@ int keys_look(struct keys *keys, struct call *call)
     int rc = store_query(keys->gateway->store, call, &query, look_row, keys, NULL);
     if (rc == NG_OK) {
         atomic_store(&keys->looked_ms, now);
-        rc = keys_upkeep(keys, call);
+        rc = keys_read_again(keys, call);
     }
     return rc;
 }
 
-/* For who asks about keys: also those that another gateway made just now. */
-static void keys_look_now(struct keys *keys, struct call *call)
+void keys_look_now(struct keys *keys, struct call *call)
 {
     bool shared = store_is_shared(keys->gateway->store);
     struct result before = call->work;
-    if ((shared ? keys_look(keys, call) : keys_upkeep(keys, call)) != NG_OK) {
+    if ((shared ? keys_look(keys, call) : keys_read_again(keys, call)) != NG_OK) {
         call->work = before; /* what is known counts */
     }
 }
 
-int keys_upkeep(struct keys *keys, struct call *call)
+int keys_read_again(struct keys *keys, struct call *call)
 {
     return keys == NULL || !atomic_load(&keys->stale) ? NG_OK : keys_read_all(keys, call);
 }
@@ -226,7 +222,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
             unknown = true;
         } else {
             keys_commit(keys, entry);
-            if (str_is(event->action, ACTION_REVOKED)) {
+            if (str_is(event->action, KEYS_ACTION_REVOKED)) {
                 keys_end(keys, entry, event->time_ms);
             }
         }
@@ -255,6 +251,9 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         rc = store_declare(gateway->store, call, &keys_collection);
     }
     if (rc == NG_OK) {
+        rc = keys_declare_uses(keys, call);
+    }
+    if (rc == NG_OK) {
         keys->looked_ms = clock_unix_ms();
         rc = keys_read_all(keys, call);
     }
@@ -266,6 +265,9 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
                   "the keys cannot be read, as the database is away; nobody who needs one is "
                   "let in until they are");
         rc = NG_OK;
+    }
+    if (rc == NG_OK && !keys_unread(keys)) {
+        keys_refresh_uses(keys, call);
     }
     /* Last: what watches must live as long as the store does. */
     if (rc == NG_OK) {
@@ -294,8 +296,8 @@ static int write_new(struct ng_call *pub, const struct ng_doc *present, struct n
     return rc;
 }
 
-static int remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
-                      void *user)
+int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                    void *user)
 {
     (void)pub;
     (void)user;
@@ -362,7 +364,7 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_change changes[2];
+    struct ng_change changes[3];
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
@@ -372,15 +374,18 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     if (old != NULL) {
         changes[1].size = sizeof(changes[1]);
         changes[1].key = keys_document(ng_str_of(old->id));
-        changes[1].fn = remove_old;
+        changes[1].fn = keys_remove_old;
+        changes[2].size = sizeof(changes[2]);
+        changes[2].key = keys_use_document(ng_str_of(old->id));
+        changes[2].fn = keys_remove_old;
     }
-    rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 2 : 1);
+    rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 3 : 1);
     keys_settle(keys, key, old, rc);
     key_unref(old);
     return rc;
 }
 
-static void keys_audit(const char *what, const struct key *key, const struct call *call)
+void keys_audit(const char *what, const struct key *key, const struct call *call)
 {
     audit_event(&(struct audit_event){
         .gateway = call->gateway,
@@ -415,8 +420,10 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
             break;
         }
     }
+    struct key_spec made = *spec;
+    made.made_by = key_maker(call);
     rc = keys_hash(keys, ng_str_of(ret_text), hash);
-    struct key *key = rc == NG_OK ? key_new(id.data, spec, hash) : NULL;
+    struct key *key = rc == NG_OK ? key_new(id.data, &made, hash) : NULL;
     rc = key == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
                      : keys_store(keys, call, key);
     if (rc != NG_OK) {
@@ -428,72 +435,6 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
     log_write(NG_LOG_INFO, "keys", "key %s added for %.*s (%s) by %.*s", key->id,
               (int)key->agent.len, key->agent.data, key_role_name(key->role),
               (int)call->caller.agent.len, call->caller.agent.data);
-    *ret = key;
-    return NG_OK;
-}
-
-struct revoking {
-    int64_t now_ms;
-    bool before; /* somebody else was quicker */
-};
-
-static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
-                         struct ng_draft *next, void *user)
-{
-    struct revoking *revoking = user;
-    struct buf json;
-    struct ng_writer writer;
-    (void)pub;
-    if (present->revision == 0 || present->deleted || present->body == NULL) {
-        return NG_ENOTFOUND;
-    }
-    revoking->before = json_get(present->body, "revoked") != NULL;
-    if (revoking->before) {
-        return NG_OK;
-    }
-    buf_init(&json, KEY_JSON_MAX);
-    json_writer_init(&writer, &json);
-    json_object(&writer);
-    for (const struct ng_value *member = present->body->first; member != NULL;
-         member = member->next) {
-        json_name_str(&writer, member->key);
-        json_copy(&writer, member);
-    }
-    json_name(&writer, "revoked");
-    json_int(&writer, revoking->now_ms);
-    json_end(&writer);
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : json.rc;
-    buf_done(&json);
-    return rc;
-}
-
-int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct key **ret)
-{
-    keys_look_now(keys, call);
-    struct key *key = keys_get(keys, id);
-    if (key == NULL) {
-        return call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",
-                         (int)str_utf8_cut(id, KEY_TEXT_MAX).len, id.data);
-    }
-    struct revoking revoking = {.now_ms = clock_unix_ms()};
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = keys_document(ng_str_of(key->id)),
-        .fn = write_revoked,
-        .user = &revoking,
-        .action = ACTION_REVOKED,
-    };
-    int rc = store_write_wait(keys->gateway->store, call, &change, 1);
-    if (rc != NG_OK) {
-        key_unref(key);
-        return rc;
-    }
-    if (!revoking.before) {
-        keys_audit("key_revoke", key, call);
-        log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
-                  (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,
-                  call->caller.agent.data);
-    }
     *ret = key;
     return NG_OK;
 }

@@ -24,12 +24,14 @@
 #define KEY_TEXT_MAX 96
 #define KEY_ID_LEN 12
 #define KEY_HASH_BYTES 32
+/* Characters of a note. */
+#define KEY_NOTE_CHARS 200
 /* "2027-01-31T00:00:00Z" and a NUL. */
 #define KEY_TIME_SIZE 32
 
 struct keys;
 
-/* Immutable but for `revoked`, its time and the bucket; counted references. */
+/* Immutable but for `revoked`, its time, the bucket and the last use; counted references. */
 struct key {
     atomic_int refs;
     char id[KEY_ID_LEN + 1]; /* what list and revoke show; not secret */
@@ -43,6 +45,7 @@ struct key {
     size_t tool_count;
     double rate;                    /* calls a second, bursts of twice that; 0: no limit */
     int64_t created_ms, expires_ms; /* expires_ms 0: never */
+    struct ng_str note, made_by;    /* absent: none; what an earlier version made has none */
     unsigned char hash[KEY_HASH_BYTES];
     atomic_bool revoked;
     /* The bucket: under `lock`. */
@@ -51,6 +54,8 @@ struct key {
     int64_t filled_ns;
     struct arena *memory; /* the texts */
     _Atomic int64_t revoked_ms;
+    /* The last use, to a second, as far as it is known here (0: never), and as it is stored. */
+    _Atomic int64_t used_ms, used_stored_ms;
 };
 
 /* What a new key is to be. Texts are lent. */
@@ -65,6 +70,14 @@ struct key_spec {
     size_t tool_count;
     double rate;
     int64_t created_ms, expires_ms;
+    struct ng_str note, made_by; /* or absent */
+};
+
+/* What is left without a key. */
+enum keys_left {
+    KEYS_LEFT_SOME = 0, /* another one is in force */
+    KEYS_LEFT_UNUSABLE, /* others that have expired, or cannot be read: nobody gets in */
+    KEYS_LEFT_NONE /* no key: a gateway on loopback is open, one on another address closed */
 };
 
 /* Reads all keys. call: of the start. A database that other gateways share may be away: then
@@ -85,8 +98,11 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
 int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
              char ret_text[KEY_TEXT_MAX], struct key **ret);
 /* Ends a key for good; ended already: NG_OK. NG_ENOTFOUND. *ret: a reference. Only on workers
- * and in commands. */
-int keys_revoke(struct keys *keys, struct call *call, struct ng_str id, struct key **ret);
+ * and in commands. ret_left NULL: whatever is left. Else only while another key is in force,
+ * also where two are revoked at once, here or in another gateway: else NG_ECONFLICT, *ret is
+ * the key, and *ret_left what would be left. */
+int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,
+                enum keys_left *ret_left, struct key **ret);
 /* By id, whatever its state, with a reference; or NULL. */
 struct key *keys_get(struct keys *keys, struct ng_str id);
 /* All of them, oldest first; they and the array live as long as the call. */
@@ -96,8 +112,17 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
 bool keys_unread(const struct keys *keys);
 /* What other gateways changed. On a worker, again and again (shared documents). */
 int keys_look(struct keys *keys, struct call *call);
-/* Reads again what could not be read when it changed. On a worker, now and then. */
+/* Reads again what could not be read when it changed. On workers. */
+int keys_read_again(struct keys *keys, struct call *call);
+
+/* keys_use.c: the same, and stores last uses. On a worker, each minute. */
 int keys_upkeep(struct keys *keys, struct call *call);
+/* What was not stored since; the stop does not depend on it. After the last call. NULL is a
+ * no-op. */
+void keys_store_last(struct keys *keys);
+/* What other gateways know of them, and what could not be read before. What is known stays
+ * where it fails. On workers and in commands. */
+void keys_refresh_uses(struct keys *keys, struct call *call);
 
 void key_ref(struct key *key);
 void key_unref(struct key *key); /* NULL is a no-op */
@@ -109,8 +134,8 @@ bool key_has_space(const struct key *key, struct ng_str space);
 bool key_take(struct key *key, int *ret_retry_s);
 
 /* keys_spec.c: a request for a key {"agent","role"?,"mode"?,"spaces"?,"tools"?,"rate"?,
- * "expires"?,"run"?} checked, defaults filled in, tools by their own names. Memory of the call.
- * NG_OK or NG_EINVAL. */
+ * "expires"?,"run"?,"note"?} checked, defaults filled in, tools by their own names. Memory of
+ * the call. NG_OK or NG_EINVAL. */
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret);
 /* What may be known of a key, as members of a JSON object: never the hash. */
 void key_print(const struct key *key, struct ng_writer *writer);

@@ -105,9 +105,14 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     key->rate = spec->rate;
     key->created_ms = spec->created_ms;
     key->expires_ms = spec->expires_ms;
+    key->note = arena_copy(memory, spec->note);
+    key->made_by = arena_copy(memory, spec->made_by);
+    atomic_init(&key->used_ms, 0);
+    atomic_init(&key->used_stored_ms, 0);
     memcpy(key->hash, hash, KEY_HASH_BYTES);
     key_fill(key, clock_monotonic_ns());
-    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL) {
+    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL ||
+        memory->starved) {
         key_unref(key);
         return NULL;
     }
@@ -115,6 +120,14 @@ struct key *key_new(const char *id, const struct key_spec *spec,
 }
 
 /* ---- the document ---- */
+
+static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
+{
+    if (text.data != NULL) {
+        json_name(writer, name);
+        json_string(writer, text);
+    }
+}
 
 static void write_texts(struct ng_writer *writer, const char *name, const struct ng_str *texts,
                         size_t count)
@@ -154,6 +167,8 @@ int key_write(const struct key *key, struct buf *out)
     json_int(&writer, key->created_ms);
     json_name(&writer, "expires");
     json_int(&writer, key->expires_ms);
+    write_text(&writer, "note", key->note);
+    write_text(&writer, "made_by", key->made_by);
     json_name(&writer, "hash");
     json_string(&writer, str_make(hex, sizeof(hex)));
     int64_t revoked_ms = atomic_load(&key->revoked_ms);
@@ -230,6 +245,14 @@ static bool read_word(const struct ng_value *body, const char *name, struct ng_s
     return true;
 }
 
+/* What is only told, and a key works without it; absent in what earlier versions made. */
+static struct ng_str read_told(const struct ng_value *body, const char *name)
+{
+    const struct ng_value *value = json_get(body, name);
+    bool good = value != NULL && value->type == NG_TYPE_STRING && key_note_valid(value->text);
+    return good ? value->text : str_make(NULL, 0);
+}
+
 /* Absent in what earlier versions made: then code is not run. */
 static bool read_run(const struct ng_value *body, bool *ret)
 {
@@ -263,6 +286,8 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_run(body, &spec.run) || !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
+    spec.note = read_told(body, "note");
+    spec.made_by = read_told(body, "made_by");
     struct key *key = key_new(doc->key.id.data, &spec, hash);
     if (key == NULL) {
         return NG_EINTERNAL;
@@ -317,7 +342,13 @@ void key_print(const struct key *key, struct ng_writer *writer)
         json_name(writer, "rate");
         json_number(writer, key->rate);
     }
+    int64_t used_ms = atomic_load(&key->used_ms);
     print_time(writer, "created", key->created_ms);
+    write_text(writer, "made_by", key->made_by);
+    write_text(writer, "note", key->note);
+    if (used_ms != 0) {
+        print_time(writer, "last_used", used_ms);
+    }
     if (key->expires_ms != 0) {
         print_time(writer, "expires", key->expires_ms);
     }

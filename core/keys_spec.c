@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_spec.c - a request for a key, checked: every refusal says what would be right. */
-#include "keys.h"
+#include "keys_table.h"
 
 #include "clock.h"
 #include "gateway.h"
 #include "str.h"
+#include "trust.h"
 
 #define RATE_MAX 1e6
 #define RATE_MIN 1e-3
@@ -12,6 +13,8 @@
 #define SHOWN_MAX 80
 #define MINUTE_S 60.0
 #define HOUR_S 3600.0
+/* Of a user's name; a longer one is told by its number. */
+#define USER_NAME_SIZE 80
 
 struct spec_reading {
     struct call *call;
@@ -42,7 +45,7 @@ static int take_text(struct call *call, const struct ng_value *object, const cha
 
 static int check_members(struct call *call, const struct ng_value *object)
 {
-    static const char known[] = "agent role mode spaces tools rate expires run";
+    static const char known[] = "agent role mode spaces tools rate expires run note";
     if (object == NULL || object->type != NG_TYPE_OBJECT) {
         return call_fail(call, NG_EINVAL, "the body must be a JSON object with `agent`");
     }
@@ -50,7 +53,7 @@ static int check_members(struct call *call, const struct ng_value *object)
         if (!str_in_words(member->key, known)) {
             return call_fail(call, NG_EINVAL,
                              "`%.*s` is no part of a key; there are agent, role, mode, run, "
-                             "spaces, tools, rate and expires",
+                             "spaces, tools, rate, expires and note",
                              shown(member->key), member->key.data);
         }
     }
@@ -301,6 +304,57 @@ static int take_expiry(struct spec_reading *reading, const struct ng_value *obje
     return NG_OK;
 }
 
+/* Control characters, of both sets, and what ends a line. */
+static bool breaks_line(struct ng_str text, size_t at)
+{
+    unsigned char byte = (unsigned char)text.data[at];
+    unsigned char next = at + 1 < text.len ? (unsigned char)text.data[at + 1] : 0;
+    unsigned char last = at + 2 < text.len ? (unsigned char)text.data[at + 2] : 0;
+    return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0) ||
+           (byte == 0xe2 && next == 0x80 && (last == 0xa8 || last == 0xa9));
+}
+
+bool key_note_valid(struct ng_str note)
+{
+    for (size_t i = 0; i < note.len; i++) {
+        if (breaks_line(note, i)) {
+            return false;
+        }
+    }
+    return note.len > 0 && str_utf8_valid(note) && str_utf8_count(note) <= KEY_NOTE_CHARS;
+}
+
+static int take_note(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct ng_str text;
+    int rc = take_text(reading->call, object, "note", &text);
+    if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
+        return call_fail(reading->call, NG_EINVAL,
+                         "the note has %zu characters; it must be one line of at most %d, "
+                         "without control characters",
+                         str_utf8_count(text), KEY_NOTE_CHARS);
+    }
+    reading->spec->note = text.len > 0 ? text : str_make(NULL, 0);
+    return rc;
+}
+
+struct ng_str key_maker(struct call *call)
+{
+    char name[USER_NAME_SIZE];
+    if (call->key != NULL) {
+        return arena_printf(&call->arena, "agent %.*s (%s)", (int)call->caller.agent.len,
+                            call->caller.agent.data, call->key->id);
+    }
+    if (!call->knows_user || !trust_knows_user(call->user)) {
+        return str_make(NULL, 0);
+    }
+    trust_user_name(call->user, name, sizeof(name));
+    bool named = name[0] != '#' && key_note_valid(ng_str_of(name));
+    return named ? arena_printf(&call->arena, "unix user %s (%lu)", name,
+                                (unsigned long)call->user)
+                 : arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
+}
+
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret)
 {
     struct spec_reading reading = {.call = call, .spec = ret};
@@ -312,5 +366,6 @@ int keys_read_spec(struct call *call, const struct ng_value *object, struct key_
     rc = rc == NG_OK ? take_tools(&reading, object) : rc;
     rc = rc == NG_OK ? take_rate(&reading, object) : rc;
     rc = rc == NG_OK ? take_run(&reading, object) : rc;
+    rc = rc == NG_OK ? take_note(&reading, object) : rc;
     return rc == NG_OK ? take_expiry(&reading, object) : rc;
 }

@@ -213,6 +213,7 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
     } else if (!key_live(key)) {
         *ret_why = "The key that was sent has expired";
     } else {
+        key_use(key, clock_unix_ms());
         return key;
     }
     key_unref(key);

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "deferrals.h"
 #include "gate.h"
 #include "notegate/plugin.h"
 #include "pool.h"
@@ -33,6 +34,7 @@ struct plugin {
     bool started;
     struct gate gate;          /* NG_THREADS_SERIAL */
     struct pool_group workers; /* its calls share half of the workers */
+    struct deferrals deferrals;
     struct ng_conf *conf;
     struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
     struct tool **tools;

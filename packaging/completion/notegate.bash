@@ -39,7 +39,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--tool|--rate|--expires|--user|--set|-s|--listen|-l)
+    --agent|--space|--tool|--rate|--expires|--note|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -63,7 +63,7 @@ _notegate() {
         [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)
         ;;
     key)
-        options="--space --role --mode --run --tool --rate --expires --all --json --config --set --listen --data-dir --root --help --version"
+        options="--space --role --mode --run --tool --rate --expires --note --all --force --json --config --set --listen --data-dir --root --help --version"
         words="add list revoke"
         ;;
     check)

@@ -323,7 +323,8 @@ static const struct ng_option agent_notebook_options[] = {
 static const struct ng_code agent_notebook_codes[] = {
     {"ENTRY_NOT_FOUND", 404, "there is no entry with this id in this collection"},
     {"EDIT_NO_MATCH", 422, "the text to replace is not in the entry"},
-    {"EDIT_AMBIGUOUS", 422, "the text to replace is in the entry more than once"},
+    {"EDIT_AMBIGUOUS", 422,
+     "the text or the heading of what to replace is in the entry more than once"},
     {"SECTION_NOT_FOUND", 404, "the entry has no heading of this text"},
     {"VERSION_NOT_FOUND", 404, "the entry has no such version, or it is no longer kept"},
 };

@@ -173,7 +173,7 @@ int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_s
         host->json_name(writer, "headings");
         host->json_array(writer);
         for (int i = 0; i < ENTRY_HEADINGS_SHOWN && entry_next_heading(&scan, &heading); i++) {
-            host->json_string(writer, heading.text);
+            host->json_string(writer, entry_heading_text(call, &heading));
         }
         host->json_end(writer);
         host->json_end(writer);
@@ -185,8 +185,10 @@ int entry_invalid(struct ng_call *call, const char *path, struct ng_str expected
                   struct ng_str got)
 {
     const struct ng_host *host = call->host;
-    const struct ng_str pieces[] = {ng_str_of(path), ng_str_of(": expected "), expected,
-                                    ng_str_of(", got "), got};
+    /* As the gateway's own sentences name what is wrong. */
+    const struct ng_str pieces[] = {
+        ng_str_of("`"), ng_str_of(path + 1), ng_str_of("`: expected "),
+        expected,       ng_str_of(", got "), got};
     entry_fail_pieces(call, NG_EINVAL, pieces, NG_COUNT(pieces));
     struct ng_writer *writer = host->details(call);
     if (writer != NULL) {

@@ -126,7 +126,7 @@ static int check_own(struct ng_call *call, unsigned collection)
                 continue;
             }
             struct ng_str path = call->host->format(call, "/%s", name);
-            return entry_invalid(call, path.data == NULL ? "" : path.data,
+            return entry_invalid(call, path.data == NULL ? "/" : path.data,
                                  call->host->format(call, "nothing: only entries of %s have it",
                                                     entry_collections[other]),
                                  call->host->format(call, "a value for an entry of %s",
@@ -144,7 +144,7 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
         return entry_invalid(
             call, "/title",
             call->host->format(call, "at most %u characters", (unsigned)self->max_title),
-            call->host->format(call, "%zu bytes", title.len));
+            call->host->format(call, "%zu", entry_count_chars(title)));
     }
     int rc = check_tags(self, call);
     return rc != NG_OK ? rc : check_own(call, collection);
@@ -187,7 +187,7 @@ static void write_sections(struct ng_call *call, const struct entry_draft *draft
     host->json_array(writer);
     for (int i = 0; i < ENTRY_SECTIONS_MAX && entry_next_heading(&scan, &heading); i++) {
         host->json_object(writer);
-        entry_put(call, writer, "heading", heading.text);
+        entry_put(call, writer, "heading", entry_heading_text(call, &heading));
         entry_put_int(call, writer, "level", heading.level);
         host->json_end(writer);
     }

@@ -349,6 +349,33 @@ static bool edit_join(struct edit_text *text, const struct edit_cut *cut, struct
     return ok;
 }
 
+/* Which of them is meant is not to be guessed. */
+static int edit_section_again(struct ng_call *call, const struct entry_draft *draft,
+                              struct ng_str text, const struct entry_section *section)
+{
+    struct ng_str name = entry_heading_text(call, &section->heading);
+    struct ng_str shown = entry_quoted(name);
+    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
+                  "the heading '%.*s%s' is in the entry more than once (lines %llu, %llu); "
+                  "nothing was changed",
+                  (int)shown.len, shown.data, shown.len < name.len ? "..." : "",
+                  (unsigned long long)entry_line_of(text, section->heading.at),
+                  (unsigned long long)entry_line_of(text, section->again));
+    call->host->hint(call, "Change the one that is meant with `edits`, or give its heading "
+                           "another text first.");
+    struct ng_writer *writer = call->host->details(call);
+    if (writer != NULL) {
+        call->host->json_object(writer);
+        entry_put(call, writer, "notebook_id", draft->key.id);
+        call->host->json_name(writer, "lines");
+        call->host->json_array(writer);
+        edit_put_line(call, writer, text, section->heading.at);
+        edit_put_line(call, writer, text, section->again);
+    }
+    edit_details_end(call, writer);
+    return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
+}
+
 static int edit_section(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
                         struct ng_draft *next)
 {
@@ -358,6 +385,9 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
     struct edit_cut cut;
     if (!entry_find_section(present, name, &section)) {
         return entry_no_section(call, &draft->key, present, name);
+    }
+    if (section.again != SIZE_MAX) {
+        return edit_section_again(call, draft, present, &section);
     }
     edit_cut(present, &section, &cut);
     struct edit_text text = {.cap = present.len + content.len + 8};

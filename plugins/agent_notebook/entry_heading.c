@@ -225,9 +225,49 @@ bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret)
     return false;
 }
 
+/* The next character; white space around a line end is one space. */
+static char next_char(struct ng_str text, size_t *at)
+{
+    size_t end = *at;
+    bool line_end = false;
+    while (end < text.len && (is_blank_char(text.data[end]) || text.data[end] == '\r' ||
+                              text.data[end] == '\n')) {
+        line_end = line_end || text.data[end] == '\n';
+        end++;
+    }
+    char c = line_end ? ' ' : text.data[*at];
+    *at = line_end ? end : *at + 1;
+    return c;
+}
+
 static bool same_text(struct ng_str a, struct ng_str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+    size_t i = 0;
+    size_t j = 0;
+    while (i < a.len && j < b.len) {
+        if (next_char(a, &i) != next_char(b, &j)) {
+            return false;
+        }
+    }
+    return i == a.len && j == b.len;
+}
+
+struct ng_str entry_heading_text(struct ng_call *call, const struct entry_heading *heading)
+{
+    struct ng_str text = heading->text;
+    if (text.len == 0 || memchr(text.data, '\n', text.len) == NULL) {
+        return text;
+    }
+    char *line = ng_alloc(call, text.len);
+    if (line == NULL) {
+        return text; /* the call has failed */
+    }
+    size_t at = 0;
+    struct ng_str ret = {line, 0};
+    while (at < text.len) {
+        line[ret.len++] = next_char(text, &at);
+    }
+    return ret;
 }
 
 static bool find_named(struct ng_str text, struct ng_str name, struct entry_section *ret)
@@ -235,16 +275,23 @@ static bool find_named(struct ng_str text, struct ng_str name, struct entry_sect
     struct entry_scan scan = {.text = text};
     struct entry_heading heading;
     bool found = false;
+    bool ended = false;
     while (entry_next_heading(&scan, &heading)) {
-        if (found && heading.level <= ret->heading.level) {
+        if (found && !ended && heading.level <= ret->heading.level) {
             ret->end = heading.at;
+            ended = true;
+        }
+        if (!same_text(heading.text, name)) {
+            continue;
+        }
+        if (found) {
+            ret->again = heading.at;
             return true;
         }
-        if (!found && same_text(heading.text, name)) {
-            found = true;
-            ret->heading = heading;
-            ret->end = text.len;
-        }
+        found = true;
+        ret->heading = heading;
+        ret->end = text.len;
+        ret->again = SIZE_MAX;
     }
     return found;
 }

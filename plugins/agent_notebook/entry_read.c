@@ -48,7 +48,7 @@ static int read_part(struct ng_call *call, const struct ng_doc *doc, struct read
         if (!entry_find_section(doc->text, name, &section)) {
             return entry_no_section(call, &doc->key, doc->text, name);
         }
-        part->section = section.heading.text;
+        part->section = entry_heading_text(call, &section.heading);
         part->text.data = doc->text.data + section.heading.at;
         part->text.len = section.end - section.heading.at;
     }

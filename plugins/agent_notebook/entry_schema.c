@@ -158,19 +158,19 @@ const char entry_update_params[] = OBJECT
                                                             "plain text) whose text is "
                                                             "replaced, "
                                                             "sub-headings included; the "
-                                                            "heading itself stays. Of several "
-                                                            "with that "
-                                                            "text the first") "," TEXT_OF("titl"
-                                                                                          "e",
-                                                                                          "New "
-                                                                                          "titl"
-                                                                                          "e") "," TAGS_OF("New tags (replace the present ones; no commas)") "," SUMMARY
-                                                                                                                                                             "," STATUS_OF(
-                                                                                                                                                                 "New status") ","
-                                                                                                                                                                               "\"expected_version\":{\"type\":\"integer\"," VERSION
-                                                                                                                                                                               ",\"description\":\"Update only if "
-                                                                                                                                                                               "the entry is at this version, else fail with CONFLICT\"}," OWN
-                                                                                                                                                                               "}}";
+                                                            "heading itself stays. Several "
+                                                            "with "
+                                                            "that text are refused") "," TEXT_OF("titl"
+                                                                                                 "e",
+                                                                                                 "New "
+                                                                                                 "titl"
+                                                                                                 "e") "," TAGS_OF("New tags (replace the present ones; no commas)") "," SUMMARY
+                                                                                                                                                                    "," STATUS_OF(
+                                                                                                                                                                        "New status") ","
+                                                                                                                                                                                      "\"expected_version\":{\"type\":\"integer\"," VERSION
+                                                                                                                                                                                      ",\"description\":\"Update only if "
+                                                                                                                                                                                      "the entry is at this version, else fail with CONFLICT\"}," OWN
+                                                                                                                                                                                      "}}";
 
 const char entry_update_result[] = RESULT
     "\"notebook_id\",\"status\",\"version\"],\"properties\":{" STRING("notebook_id") "," STRING(

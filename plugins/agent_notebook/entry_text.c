@@ -63,6 +63,15 @@ size_t entry_chars(struct ng_str text, size_t chars)
     return at;
 }
 
+size_t entry_count_chars(struct ng_str text)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < text.len; at++) {
+        count += ((unsigned char)text.data[at] & 0xc0) != 0x80 ? 1 : 0;
+    }
+    return count;
+}
+
 bool entry_longer(struct ng_str text, size_t chars)
 {
     return entry_chars(text, chars) < text.len;

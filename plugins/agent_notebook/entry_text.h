@@ -16,6 +16,7 @@ uint64_t entry_words(struct ng_str text);
 /* Bytes of the first `chars` characters. */
 size_t entry_chars(struct ng_str text, size_t chars);
 /* More characters than that? */
+size_t entry_count_chars(struct ng_str text);
 bool entry_longer(struct ng_str text, size_t chars);
 /* Without white space at both ends. */
 struct ng_str entry_trim(struct ng_str text);
@@ -30,7 +31,7 @@ size_t entry_find(struct ng_str text, struct ng_str part, size_t from);
 
 /* A heading of a Markdown text. */
 struct entry_heading {
-    struct ng_str text; /* plain */
+    struct ng_str text; /* plain; of several lines where it is underlined */
     unsigned level;     /* 1 to 6 */
     size_t at;          /* where its first line begins */
     size_t body;        /* where the line after it begins */
@@ -50,13 +51,18 @@ struct entry_scan {
 /* The next heading, ATX or setext, none of those inside fences and front matter. */
 bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret);
 
+/* Its text as it is told: its lines as one, parted by a space. Memory of the call. */
+struct ng_str entry_heading_text(struct ng_call *call, const struct entry_heading *heading);
+
 /* A section: from its heading to the next one of its level or above. */
 struct entry_section {
     struct entry_heading heading;
     size_t end;
+    size_t again; /* where the next heading of the same text begins; SIZE_MAX: there is none */
 };
 
-/* The first section whose heading has this text. A name with leading #s finds it too. */
+/* The first section whose heading has this text. A name with leading #s finds it too; a line
+ * end in a heading is as good as a space. */
 bool entry_find_section(struct ng_str text, struct ng_str name, struct entry_section *ret);
 /* Could these lines, put behind a text that ends with a line, change its headings? */
 bool entry_may_head(struct ng_str lines);

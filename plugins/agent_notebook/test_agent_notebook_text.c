@@ -175,6 +175,15 @@ static void test_sections(void **state)
     expect_section(text, "d", NULL);
     expect_section(text, "", NULL);
     expect_section("T\n=\nx\n\nU\n-\ny\n", "T", "T\n=\nx\n\nU\n-\ny\n");
+    expect_section("# A\n\ntwo\n  lines\n=====\nx\n", "two lines", "two\n  lines\n=====\nx\n");
+    expect_section("two\r\nlines\n=====\nx\n", "two\nlines", "two\r\nlines\n=====\nx\n");
+    expect_section("two\nlines\n=====\nx\n", "twolines", NULL);
+    expect_section("two\nlines\n=====\nx\n", "two lines more", NULL);
+    struct entry_section section;
+    assert_true(entry_find_section(str(text), str("B"), &section));
+    assert_int_equal(section.again, strlen("# A\na\n## B\nb\n### C\nc\n## D\nd\n"));
+    assert_true(entry_find_section(str(text), str("C"), &section));
+    assert_true(section.again == SIZE_MAX);
     assert_false(entry_may_head(str("- one\nmore\n--x\n")));
     assert_true(entry_may_head(str("one\n---\n")));
     assert_true(entry_may_head(str("one\n  ## h")));

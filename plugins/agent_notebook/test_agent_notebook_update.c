@@ -145,7 +145,7 @@ static void test_section_edits(void **state)
                         "A\n=\nnew\n\nB\n=\nb\n");
     expect_section_edit(*state, "# A\\r\\nold\\r\\n# B\\r\\n", "A", "new",
                         "# A\r\nnew\r\n\r\n# B\r\n");
-    expect_section_edit(*state, "# A\\n1\\n# A\\n2\\n", "A", "new", "# A\nnew\n\n# A\n2\n");
+    expect_section_edit(*state, "a\\nb\\n=\\nold\\n", "a b", "new", "a\nb\n=\nnew\n");
     expect_section_edit(*state, "# \\u00dcber\\nx\\n", "\\u00dcber", "y",
                         "# \xc3\x9c"
                         "ber\ny\n");
@@ -158,6 +158,45 @@ static void test_section_edits(void **state)
     answer_free(&none);
 }
 
+static void test_a_section_that_is_there_twice(void **state)
+{
+    struct entry page =
+        make(*state, "pages", "\"title\":\"T\",\"content\":\"# A\\n1\\n## A\\n2\\n\"");
+    struct answer answer =
+        fails(*state, "notebook_update", about(&page, ",\"section\":\"A\",\"content\":\"x\""),
+              "EDIT_AMBIGUOUS", 422);
+    assert_string_equal(answer.message, "the heading 'A' is in the entry more than once (lines "
+                                        "1, 3); nothing was changed");
+    assert_string_equal(at(answer.details, "lines.1.line"), "3");
+    assert_string_equal(at(answer.details, "lines.1.text"), "## A");
+    answer_free(&answer);
+    expect_content(*state, &page, "# A\n1\n## A\n2\n");
+    expect_member(*state, &page, ",\"section\":\"A\"", "lines.start", "1");
+}
+
+/* Sentences name members as those of the gateway do, and count what they say they count. */
+static void test_titles_count_characters(void **state)
+{
+    char title[2 * 501 + 1];
+    char members[sizeof(title) + 100];
+    for (size_t i = 0; i < sizeof(title) - 1; i++) {
+        title[i] = i % 2 == 0 ? '\xc3' : '\xa9';
+    }
+    title[sizeof(title) - 1] = '\0';
+    (void)snprintf(members, sizeof(members),
+                   "{\"collection\":\"pages\",\"title\":\"%s\",\"content\":\"\"}", title);
+    struct answer answer = fails(*state, "notebook_create", members, "INVALID_INPUT", 400);
+    assert_string_equal(answer.message, "`title`: expected at most 500 characters, got 501");
+    assert_string_equal(at(answer.details, "violations.0.path"), "/title");
+    answer_free(&answer);
+    answer =
+        fails(*state, "notebook_create",
+              "{\"collection\":\"pages\",\"title\":\"\",\"content\":\"\",\"tags\":[\"a,b\"]}",
+              "INVALID_INPUT", 400);
+    assert_non_null(strstr(answer.message, "`tags/0`: expected a tag without a comma"));
+    answer_free(&answer);
+}
+
 static void test_sections_follow(void **state)
 {
     struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"# A\\ntext\"");
@@ -168,6 +207,9 @@ static void test_sections_follow(void **state)
     expect_member(*state, &page, "", "metadata.word_count", "7");
     update(*state, &page, ",\"append\":\"\\n## B\\n\"");
     expect_member(*state, &page, "", "sections.1.heading", "B");
+    update(*state, &page, ",\"content\":\"two\\nlines\\n===\\n\"");
+    expect_member(*state, &page, "", "sections.0.heading", "two lines");
+    expect_member(*state, &page, ",\"section\":\"two lines\"", "section", "two lines");
     update(*state, &page, ",\"sections\":[{\"heading\":\"Mine\",\"content\":\"c\"}]");
     update(*state, &page, ",\"content\":\"# Z\\n\"");
     expect_member(*state, &page, "", "sections", "[{\"heading\":\"Mine\",\"content\":\"c\"}]");
@@ -260,6 +302,8 @@ int main(void)
         WITH(test_edits_all_or_none),
         WITH(test_one_kind_of_edit),
         WITH(test_section_edits),
+        WITH(test_a_section_that_is_there_twice),
+        WITH(test_titles_count_characters),
         WITH(test_sections_follow),
         WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),

@@ -35,9 +35,7 @@ static bool program_path(char path[PATH_MAX])
     return len > 0 && len < PATH_MAX;
 }
 
-/* Can others than root and our user (or who owns this module) change the program? The folder
- * is the module's, which was looked at when it was loaded. */
-static bool is_others(const char *path)
+bool holding_is_others(const char *path)
 {
     struct stat info;
     struct stat module;
@@ -49,7 +47,8 @@ static bool is_others(const char *path)
     bool ours = info.st_uid == 0 || info.st_uid == geteuid() ||
                 (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL &&
                  stat(self.dli_fname, &module) == 0 && module.st_uid == info.st_uid);
-    return !ours || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+    return !ours || ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky);
 }
 
 void holding_init(struct holding *holding, const char *folder)
@@ -101,7 +100,7 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
         (void)snprintf(path, PATH_MAX, "%s", HOLDER_PROGRAM);
         return false;
     }
-    if (is_others(path)) {
+    if (holding_is_others(path)) { /* its folder was looked at when the module was loaded */
         *ret_error = EPERM;
         return false;
     }

@@ -30,6 +30,9 @@ void holding_init(struct holding *holding, const char *folder);
 /* Starts the process. false: *ret_error says why (errno; EPERM: other users can change the
  * program). path: the program. */
 bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error);
+/* Can others than root and our user (or who owns this module) change the file, or what is in
+ * the folder? Not where it cannot be looked at: using it says why. */
+bool holding_is_others(const char *path);
 /* Ends it: it takes all kernels and what they started with it. Waits until they are gone. */
 void holding_close(struct holding *holding);
 /* The process and its guard were killed: kernels went with them, and what those had started

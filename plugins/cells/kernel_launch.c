@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PORT_SHELL, PORT_CONTROL, PORT_IOPUB, PORT_STDIN, PORT_HEARTBEAT, PORTS };
@@ -160,10 +162,83 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
     return true;
 }
 
+/* A program, or what names it, that others can change runs their code as our user. */
+static bool is_trusted(const struct kernel *kernel, const char *path, char why[KERNEL_WHY_MAX])
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return true; /* not found on PATH */
+    }
+    int len =
+        snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);
+    const char *wrong = holding_is_others(path)                                  ? path
+                        : len < PATH_MAX && len > 0 && holding_is_others(folder) ? folder
+                                                                                 : NULL;
+    struct stat info;
+    if (wrong == NULL || stat(wrong, &info) != 0) {
+        return true;
+    }
+    bool ours = info.st_uid == 0 || info.st_uid == geteuid();
+    return fail(why,
+                "The kernel `%s` is not started: other users can change %.300s; do `%s%.300s%s"
+                "chmod go-w %.300s`.",
+                kernel->spec.name, wrong, ours ? "" : "chown root ", ours ? "" : wrong,
+                ours ? "" : " && ", wrong);
+}
+
+/* A name without a folder becomes the path that PATH gives it, so that the file that was looked
+ * at is the one that is run. A name that is not found stays: starting it says why. */
+static bool find_program(char **program, char *const *variables)
+{
+    const char *path = getenv("PATH");
+    for (; *variables != NULL; variables++) {
+        path = strncmp(*variables, "PATH=", 5) == 0 ? *variables + 5 : path;
+    }
+    if (path == NULL || strchr(*program, '/') != NULL) {
+        return true;
+    }
+    while (*path != '\0') {
+        char file[PATH_MAX];
+        struct stat info;
+        size_t folder = strcspn(path, ":");
+        int len = snprintf(file, sizeof(file), "%.*s/%s", (int)folder, path, *program);
+        if (path[0] == '/' && len < PATH_MAX && access(file, X_OK) == 0 &&
+            stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
+            char *found = strdup(file);
+            if (found != NULL) {
+                free(*program);
+                *program = found;
+            }
+            return found != NULL;
+        }
+        path += folder + (path[folder] == ':' ? 1 : 0);
+    }
+    return true;
+}
+
+static bool is_spec_trusted(const struct kernel *kernel, char *const *command,
+                            char why[KERNEL_WHY_MAX])
+{
+    char file[PATH_MAX];
+    int len = snprintf(file, sizeof(file), "%s/kernel.json", kernel->spec.folder);
+    return (len <= 0 || len >= PATH_MAX || is_trusted(kernel, file, why)) &&
+           is_trusted(kernel, command[0], why);
+}
+
 static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
     char **variables = kernelspec_environment(&kernel->spec);
+    if (command != NULL && variables != NULL && !find_program(&command[0], variables)) {
+        kernelspec_free_list(command);
+        command = NULL;
+    }
+    if (command != NULL && !is_spec_trusted(kernel, command, why)) {
+        kernelspec_free_list(command);
+        kernelspec_free_list(variables);
+        return false;
+    }
     bool good = command != NULL && variables != NULL &&
                 holding_start(&kernel->kernels->holding, kernel->id, kernel->folder, command,
                               variables);

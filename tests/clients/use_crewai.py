@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: MIT
 """crewai-tools: its adapter sends null for every optional argument that it was not given."""
 
-import json
-import sys
+import asyncio
+from contextlib import asynccontextmanager
 
+import steps
 from crewai_tools import MCPServerAdapter
 
-url, key = sys.argv[1:]
-server = {"url": url, "transport": "streamable-http", "headers": {"Authorization": f"Bearer {key}"}}
-with MCPServerAdapter(server) as tools:
-    notebook = next(tool for tool in tools if tool.name == "notebook")
-    notebook.run(mode="write", newStr="written by a framework")
-    answer = str(notebook.run(mode="read"))
+CONNECT_SECONDS = 60
+
+
+@asynccontextmanager
+async def connect(url, headers):
+    server = {"url": url, "transport": "streamable-http", "headers": headers}
+    adapter = await asyncio.to_thread(MCPServerAdapter, server, connect_timeout=CONNECT_SECONDS if headers else 5)
     try:
-        failure = str(notebook.run(mode="read", name="not-there"))
-    except Exception as error:
-        failure = str(error)
-    print(json.dumps({"tools": [tool.name for tool in tools], "answer": answer, "failure": failure}))
+        tools = {tool.name: tool for tool in adapter.tools}
+
+        async def call(name, arguments):
+            return await asyncio.to_thread(tools[name].run, **arguments)
+
+        yield {name: tool.args_schema.model_json_schema() for name, tool in tools.items()}, call
+    finally:
+        await asyncio.to_thread(adapter.stop)
+
+
+steps.run(connect)

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
 """fastmcp's client."""
 
-import asyncio
-import json
-import sys
+from contextlib import asynccontextmanager
 
+import steps
 from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.exceptions import ToolError
 
 
-async def main(url, key):
-    async with Client(url, auth=key) as client:
-        tools = await client.list_tools()
-        await client.call_tool("notebook", {"mode": "write", "newStr": "written by a framework"})
-        answer = str((await client.call_tool("notebook", {"mode": "read"})).content)
-        try:
-            failure = str(await client.call_tool("notebook", {"mode": "read", "name": "not-there"}))
-        except Exception as error:
-            failure = str(error)
-    print(json.dumps({"tools": [tool.name for tool in tools], "answer": answer, "failure": failure}))
+@asynccontextmanager
+async def connect(url, headers):
+    async with Client(StreamableHttpTransport(url, headers=headers)) as client:
+        async def call(name, arguments):
+            try:
+                return (await client.call_tool(name, arguments)).content
+            except ToolError as error:
+                raise steps.Failed(error) from error
+
+        yield {tool.name: tool.inputSchema for tool in await client.list_tools()}, call
 
 
-asyncio.run(main(*sys.argv[1:]))
+steps.run(connect)

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: MIT
 """langchain-mcp-adapters."""
 
-import asyncio
-import json
-import sys
+from contextlib import asynccontextmanager
 
+import steps
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
-async def main(url, key):
-    client = MultiServerMCPClient({"notegate": {
-        "url": url, "transport": "streamable_http", "headers": {"Authorization": f"Bearer {key}"}}})
-    tools = await client.get_tools()
-    notebook = next(tool for tool in tools if tool.name == "notebook")
-    await notebook.ainvoke({"mode": "write", "newStr": "written by a framework"})
-    answer = str(await notebook.ainvoke({"mode": "read"}))
-    try:
-        failure = str(await notebook.ainvoke({"mode": "read", "name": "not-there"}))
-    except Exception as error:
-        failure = str(error)
-    print(json.dumps({"tools": [tool.name for tool in tools], "answer": answer, "failure": failure}))
+@asynccontextmanager
+async def connect(url, headers):
+    client = MultiServerMCPClient({"notegate": {"url": url, "transport": "streamable_http", "headers": headers}})
+    tools = {tool.name: tool for tool in await client.get_tools()}
+
+    async def call(name, arguments):
+        message = await tools[name].ainvoke({"type": "tool_call", "id": "1", "name": name, "args": arguments})
+        if message.status == "error":
+            raise steps.Failed(message.content)
+        return message.content
+
+    yield {name: convert_to_openai_tool(tool)["function"]["parameters"] for name, tool in tools.items()}, call
 
 
-asyncio.run(main(*sys.argv[1:]))
+steps.run(connect)

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""openai-agents: its MCP server, without a model."""
+"""openai-agents: an agent's function tools made of its MCP server, without a model."""
 
-import asyncio
 import json
-import sys
+from contextlib import asynccontextmanager
 
-from agents.mcp import MCPServerStreamableHttp
-
-
-async def main(url, key):
-    async with MCPServerStreamableHttp({"url": url, "headers": {"Authorization": f"Bearer {key}"}}) as server:
-        tools = await server.list_tools()
-        await server.call_tool("notebook", {"mode": "write", "newStr": "written by a framework"})
-        answer = str(await server.call_tool("notebook", {"mode": "read"}))
-        try:
-            failure = str(await server.call_tool("notebook", {"mode": "read", "name": "not-there"}))
-        except Exception as error:
-            failure = str(error)
-    print(json.dumps({"tools": [tool.name for tool in tools], "answer": answer, "failure": failure}))
+import steps
+from agents import Agent, RunContextWrapper
+from agents.mcp import MCPServerStreamableHttp, MCPUtil
+from agents.tool_context import ToolContext
 
 
-asyncio.run(main(*sys.argv[1:]))
+@asynccontextmanager
+async def connect(url, headers):
+    async with MCPServerStreamableHttp({"url": url, "headers": headers}) as server:
+        found = await MCPUtil.get_function_tools(server, False, RunContextWrapper(None), Agent(name="a"),
+                                                 failure_error_function=None)
+        tools = {tool.name: tool for tool in found}
+
+        async def call(name, arguments):
+            text = json.dumps(arguments)
+            context = ToolContext(None, tool_name=name, tool_call_id="1", tool_arguments=text)
+            return await tools[name].on_invoke_tool(context, text)
+
+        yield {name: tool.params_json_schema for name, tool in tools.items()}, call
+
+
+steps.run(connect)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* bad_plugin - the plausible mistakes of a plugin's author, one tool each. */
+#define _GNU_SOURCE
 #define NG_ABI 1
 #include <notegate/plugin.h>
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char until[] =
@@ -71,6 +73,35 @@ static int prints_run(void *self, struct ng_call *call, struct ng_str args)
     return ng_reply(call, ng_str_of("done"));
 }
 
+/* Never finished. */
+static int leaks_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    return call->host->defer(call) != NULL ? NG_PENDING
+                                           : ng_fail(call, NG_EFAILED, "no memory");
+}
+
+/* A descriptor that is not its own, told by what is open there. */
+static int closes_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct ng_str what = ng_arg_text(call, "until");
+    char path[64], target[256];
+    (void)self;
+    (void)args;
+    for (int fd = 3; fd < 256; fd++) {
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t len = readlink(path, target, sizeof(target) - 1);
+        if (len > 0) {
+            target[len] = '\0';
+            if (memmem(target, (size_t)len, what.data, what.len) != NULL) {
+                close(fd);
+            }
+        }
+    }
+    return ng_reply(call, ng_str_of("done"));
+}
+
 static int bad_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
 {
     struct ng_str path = call->host->conf_text(conf, "start_until");
@@ -122,6 +153,20 @@ static const struct ng_tool bad_tools[] = {
         .summary = "Calls exit().",
         .params = nothing,
         .run = exits_run,
+    },
+    {
+        .name = "bad_leaks",
+        .summary = "Defers its call and never finishes it.",
+        .params = nothing,
+        .effect = NG_EFFECT_READS,
+        .run = leaks_run,
+    },
+    {
+        .name = "bad_closes",
+        .summary = "Closes descriptors that are open to what `until` says.",
+        .params = until,
+        .effect = NG_EFFECT_READS,
+        .run = closes_run,
     },
     {
         .name = "bad_prints",

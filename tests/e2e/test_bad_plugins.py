@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A plugin that crashes, exits, blocks or prints: it is named, contained, and left out at last."""
 
+import contextlib
 import json
+import re
 import subprocess
 import threading
 
@@ -70,7 +72,7 @@ def test_a_plugin_that_crashed_three_times_is_left_out(start, module, tmp_path):
     ready = gateway.client.get("/readyz")
     assert ready.status_code == 200 and ready.json()["status"] == "degraded" and "bad_plugin" in ready.text
     checked = subprocess.run([binary(), "check", "--json", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}"],
-                             capture_output=True, text=True, env=environment(), timeout=ANSWER_SECONDS)
+                             check=False, capture_output=True, text=True, env=environment(), timeout=ANSWER_SECONDS)
     found = [line for line in json.loads(checked.stdout)["checks"] if str(module) in line["message"] and line["check"] == "plugin"]
     assert checked.returncode == 1 and any("left out" in line["message"] and not line["ok"] for line in found), checked.stdout
     gateway.process.terminate()
@@ -149,3 +151,46 @@ def test_a_start_that_hangs_is_named(module, tmp_path):
     (tmp_path / "go").touch()
     out, err = process.communicate(timeout=ANSWER_SECONDS)
     assert process.returncode == 0, out + err
+
+
+def deferred(gateway, what, plugin="bad_plugin"):
+    text = gateway.client.get("/metrics").text
+    return float(re.search(rf'^notegate_plugin_deferred_{what}{{plugin="{plugin}"}} (\S+)$', text, re.M).group(1))
+
+
+def test_calls_that_a_plugin_never_finishes_are_counted(start):
+    """Their callers are told TIMEOUT, and their memory stays: /metrics says whose they are."""
+    gateway = start("limits.call_timeout=200ms")
+    assert deferred(gateway, "calls") == 0 and deferred(gateway, "oldest_seconds") == 0
+    for _ in range(3):
+        assert gateway.call("bad_leaks").json()["code"] == "TIMEOUT"
+    assert deferred(gateway, "calls") == 3 and deferred(gateway, "oldest_seconds") >= 0.6
+    # Those that are finished are not among them.
+    path = str(gateway.data_dir / "files" / "a.txt")
+    assert gateway.call("fileEditor", {"command": "create", "path": path, "file_text": "x"}).status_code == 200
+    eventually(lambda: deferred(gateway, "calls", "file_editor") == 0, what="no call of file_editor is left")
+    assert deferred(gateway, "calls") == 3
+    gateway.process.kill()
+
+
+def listening(port):
+    """The number of the socket that listens there."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        words = [line.split() for line in table][1:]
+    return next(word[9] for word in words if word[3] == "0A" and int(word[1].split(":")[1], 16) == port)
+
+
+@pytest.mark.parametrize("what, told", [
+    ("eventpoll", "event loop"), ("socket:[{}]", "the socket that it listens on"), ("notegate.lock", "the lock of its data directory")])
+def test_a_gateway_whose_descriptors_are_closed_ends(start, what, told):
+    """It would stay and serve nobody; its service starts it again."""
+    gateway = start("log.format=json")
+    assert gateway.call("notebook", {"mode": "create", "name": "kept", "newStr": "x"}).status_code == 200
+    with contextlib.suppress(httpx.HTTPError):
+        gateway.client.post("/v1/tools/bad_closes", json={"until": what.format(listening(gateway.port))}, timeout=1)
+    assert gateway.process.wait(ANSWER_SECONDS) == 1
+    gateway.read_all()
+    line, = logged(gateway, "serve")[-1:]
+    assert line["level"] == "error" and told in line["message"] and "descriptor" in line["message"], line
+    again = start()
+    assert again.call("notebook", {"mode": "read", "name": "kept"}).json()["result"] == "x"

@@ -50,6 +50,7 @@ def contents(data):
     (["serve", "--port", "1"], 'unknown option "--port"; use --listen 127.0.0.1:PORT'),
     (["serve", "-p", "1"], 'unknown option "-p"; use --listen 127.0.0.1:PORT'),
     (["sevre"], 'did you mean "serve"'),
+    (["status"], "`notegate check`"),
     (["call", "notebook", "--agent", "a b"], '--agent is "a b"'),
     (["call", "notebook", "--space", "~"], '--space is "~"'),
     (["mcp", "--mode", "ed"], '--mode is "ed", it must be ask, edit or agent'),

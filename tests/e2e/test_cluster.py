@@ -2,6 +2,7 @@
 """Three gateways on one MongoDB and one Redis: nothing acknowledged is lost, whoever dies, and all of them tell the same."""
 
 import collections
+import concurrent.futures
 import json
 import threading
 import uuid
@@ -317,11 +318,32 @@ def test_keys_hold_everywhere(cluster):
         gateway = cluster[number]
         eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 200, PATIENCE, "the key")
         assert gateway.client.get("/v1/tools").status_code == 401
-    gone = local.delete("/v1/keys/" + made.json()["id"])
+    gone = local.delete("/v1/keys/" + made.json()["id"] + "?force=true")
     assert gone.status_code in (200, 204), gone.text
     for number in range(GATEWAYS):
         gateway = cluster[number]
         eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 401, PATIENCE, "the revocation")
+
+
+def test_the_last_two_keys_at_two_gateways(cluster):
+    """Each revokes another one at the same time: one key stays."""
+    locals_ = [httpx.Client(transport=httpx.HTTPTransport(uds=cluster[number].socket_path), base_url="http://localhost",
+                            timeout=PATIENCE) for number in range(2)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            ids = []
+            for local in locals_:
+                made = local.post("/v1/keys", json={"agent": "someone"})
+                assert made.status_code == 201, made.text
+                ids.append(made.json()["id"])
+            for local in locals_:
+                eventually(lambda: {key["id"] for key in local.get("/v1/keys").json()["keys"]} == set(ids), PATIENCE, "both keys")
+            answers = list(pool.map(lambda local, name: local.delete(f"/v1/keys/{name}"), locals_, ids))
+            assert sorted(answer.status_code for answer in answers) == [200, 409], [answer.text for answer in answers]
+            for name in ids:
+                assert locals_[0].delete(f"/v1/keys/{name}?force=true").status_code == 200
+            for local in locals_:
+                eventually(lambda: local.get("/v1/keys").json()["keys"] == [], PATIENCE, "no key")
 
 
 @short_timeout

@@ -107,7 +107,7 @@ def test_documented_commands_meet_the_service(installed):
             name = f"key{next(number)}"
             assert "ng_" in installed.command(user, f"notegate key add {name}", "/root").stdout
             assert name in installed.command("notegate", "notegate key list").stdout
-            assert "1 key revoked" in installed.command(user, f"notegate key revoke {name}").stdout
+            assert "1 key revoked" in installed.command(user, f"notegate key revoke {name} --force").stdout
         refused(installed, "bob", "/home/bob", "notegate key add bob")
         restore_refused(installed, running)
         for command in commands:

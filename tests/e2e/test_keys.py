@@ -221,7 +221,8 @@ def test_keys_over_rest(team):
     assert KEY.match(key) and body["id"] == key_id(key)
     assert body | {"created": ""} == {
         "id": key_id(key), "agent": "zoe", "role": "reader", "mode": "edit", "run": False, "spaces": ["~zoe", "team"],
-        "tools": ["notebook"], "rate": 0.5, "created": "", "expires": "2099-02-01T00:00:00Z", "state": "live"}
+        "tools": ["notebook"], "rate": 0.5, "created": "", "expires": "2099-02-01T00:00:00Z", "state": "live",
+        "made_by": f"agent admin-agent ({key_id(team.admin)})"}
     assert team.client.get(f"/v1/keys/{body['id']}", headers=admin).json() == body
     listed = team.client.get("/v1/keys", headers=admin)
     assert body in listed.json()["keys"] and "hash" not in listed.text and key not in listed.text
@@ -341,7 +342,7 @@ def test_a_public_address_needs_a_key_for_good(tmp_path):
         checked = notegate(tmp_path / "other", "check", "--listen", "0.0.0.0:0")
         assert checked.returncode == 0 and "0.0.0.0:0; warning: " in checked.stdout and "TLS" in checked.stdout
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 200
-        assert notegate(data_dir, "key", "revoke", "ada").returncode == 0
+        assert notegate(data_dir, "key", "revoke", "ada", "--force").returncode == 0
         assert httpx.get(url + "/v1/tools", headers=bearer(key), trust_env=False).status_code == 401
         assert httpx.get(url + "/v1/tools", trust_env=False).status_code == 401
     finally:

@@ -27,7 +27,7 @@ def test_the_first_key_closes_and_the_last_opens(start):
     key = add(gateway.data_dir, "ada")
     refused(gateway.call("notebook", READ), 401, "UNAUTHENTICATED")
     assert rest_call(gateway, key, "notebook", READ) == "ok"
-    done = notegate(gateway.data_dir, "key", "revoke", "ada")
+    done = notegate(gateway.data_dir, "key", "revoke", "ada", "--force")
     assert done.returncode == 0 and "1 key revoked" in done.stdout
     body = refused(gateway.call("notebook", READ, bearer(key)), 401, "UNAUTHENTICATED")
     assert "none" in body["message"] or "revoked" in body["message"]
@@ -105,9 +105,9 @@ def test_expiry(start):
               for item in gateway.client.get("/v1/keys?all=true", headers=bearer(admin)).json()["keys"]}
     assert listed == {"root": "live", "brief": "expired"}
     # The expired key is the only one left that was not revoked: the gateway does not open by itself.
-    assert gateway.client.delete(f"/v1/keys/{key_id(admin)}", headers=bearer(admin)).status_code == 200
+    assert gateway.client.delete(f"/v1/keys/{key_id(admin)}?force=true", headers=bearer(admin)).status_code == 200
     refused(gateway.call("notebook", READ), 401, "UNAUTHENTICATED")
-    assert notegate(gateway.data_dir, "key", "revoke", "brief").returncode == 0
+    assert notegate(gateway.data_dir, "key", "revoke", "brief", "--force").returncode == 0
     assert gateway.call("notebook", READ).status_code == 200
 
 
@@ -148,8 +148,9 @@ def test_rate(start):
 
 def table(done):
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"]
-    return [line.split() for line in lines[1:]]
+    columns = ["ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"]
+    assert lines[0].split()[:len(columns)] == columns
+    return [line.split()[:len(columns)] for line in lines[1:]]
 
 
 @pytest.mark.parametrize("running", [False, True])
@@ -176,7 +177,7 @@ def test_the_command(start, tmp_path, running):
     assert both.returncode == 0 and "2 keys revoked" in both.stdout
     again = notegate(data_dir, "key", "revoke", "ada")
     assert again.returncode == 1 and "revoked already" in again.stderr
-    one = notegate(data_dir, "key", "revoke", bob, "--json")
+    one = notegate(data_dir, "key", "revoke", bob, "--json", "--force")
     assert [item["state"] for item in json.loads(one.stdout)["revoked"]] == ["revoked"]
     assert table(notegate(data_dir, "key", "list")) == []
     assert [row[-1] for row in table(notegate(data_dir, "key", "list", "--all"))] == ["revoked"] * 3

@@ -13,6 +13,7 @@ import pytest
 from cli_support import environment, notegate
 from conftest import SOURCE, binary, eventually
 from mcp import Client, StdioServerParameters
+from mcp.types import Implementation
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 BOTH = ["log.access=true", "log.audit=true", "log.format=json"]
@@ -217,7 +218,7 @@ def test_keys_are_told_but_never_shown(start, tmp_path):
     for bearer in (f"Bearer {wrong}", f"Basic {key}", key, f"Bearer {key}x"):
         headers = {"Authorization": bearer}
         assert gateway.client.get(f"/v1/tools?key={key}", headers=headers).status_code in (400, 401)
-    revoked = notegate("key", "revoke", added["target"], "--data-dir", gateway.data_dir)
+    revoked = notegate("key", "revoke", added["target"], "--force", "--data-dir", gateway.data_dir)
     assert revoked.returncode == 0, revoked.stderr
     assert line(gateway, "audit", event="key_revoke")["target"] == added["target"]
     assert gateway.call("notebook", WRITE, {"Authorization": f"Bearer {key}"}).status_code == 401
@@ -332,6 +333,7 @@ def test_the_command_line_and_stdio(tmp_path):
     assert done.returncode == 0, done.stderr
     entries = [json.loads(told) for told in done.stderr.splitlines() if '"audit"' in told]
     assert [(e["tool"], e["agent"], e["outcome"]) for e in entries] == [("notebook", "bob", "ok")]
+    assert entries[0]["client"].startswith("notegate/")
 
     log = tmp_path / "stdio.log"
 
@@ -340,12 +342,50 @@ def test_the_command_line_and_stdio(tmp_path):
             from mcp.client.stdio import stdio_client
             server = StdioServerParameters(command=binary(), cwd=str(tmp_path), env={**os.environ, **env}, args=[
                 "mcp", "--data-dir", str(tmp_path / "b"), "--agent", "eve"])
-            async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=TIMEOUT) as client:
+            async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=TIMEOUT,
+                              client_info=Implementation(name="an editor", version="1")) as client:
                 assert not (await client.call_tool("notebook", WRITE)).is_error
 
     asyncio.run(run())
     entries = [json.loads(told) for told in log.read_text().splitlines() if '"audit"' in told]
-    assert [(e["tool"], e["agent"], e["operation"]) for e in entries] == [("notebook", "eve", "write")]
+    assert [(e["tool"], e["agent"], e["operation"], e["client"]) for e in entries] == [
+        ("notebook", "eve", "write", "an editor")]
+
+
+def stdio_calls(name, data):
+    """`notegate mcp`: a write in a session that `initialize` opens, one of the newer era."""
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+    modern = {f"io.modelcontextprotocol/{member}": value for member, value in (
+        ("protocolVersion", "2026-07-28"), ("clientCapabilities", {}), ("clientInfo", {"name": f"{name} 2", "version": "2"}))}
+    call = {"name": "notebook", "arguments": WRITE}
+    messages = [{"id": 1, "method": "tools/call", "params": {**call, "_meta": modern}},
+                {"id": 2, "method": "initialize", "params": params},
+                {"method": "notifications/initialized"},
+                {"id": 3, "method": "tools/call", "params": call}]
+    process = subprocess.Popen([binary(), "mcp", "--data-dir", str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, cwd=SOURCE,
+                               env=environment(NOTEGATE_LOG_AUDIT="true", NOTEGATE_LOG_FORMAT="json"))
+    for message in messages:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        if "id" in message:
+            answer = json.loads(process.stdout.readline())
+            assert "error" not in answer and not answer["result"].get("isError"), answer
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return [json.loads(told) for told in errors.splitlines() if '"audit"' in told]
+
+
+def test_a_line_tells_the_client_behind_stdio(tmp_path, gateway):
+    """The name of `initialize` and of `_meta`, in the stdio server's own lines and in those of the gateway that it relays to."""
+    told = stdio_calls("alone", tmp_path / "alone")
+    assert [entry["client"] for entry in told] == ["alone 2", "alone"]
+    assert stdio_calls("relayed", gateway.data_dir) == []
+    for name in ("relayed", "relayed 2"):
+        assert line(gateway, "audit", client=name)["remote"] == "unix"
+    done = notegate("call", "notebook", json.dumps(WRITE), "--data-dir", gateway.data_dir, "--agent", "cli")
+    assert done.returncode == 0, done.stderr
+    assert line(gateway, "audit", agent="cli")["client"].startswith("notegate/")
 
 
 def test_a_log_that_nobody_reads_stops_nobody(tmp_path):

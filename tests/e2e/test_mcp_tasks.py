@@ -113,6 +113,16 @@ def test_a_task_outlives_its_client(start):
     assert "slept for" in text_of(reach(gateway, task, "completed"))
 
 
+def test_the_audit_line_of_a_task_tells_address_and_client(start):
+    gateway = start("log.audit=true", "log.format=json")
+    body, headers = message("tools/call", {"name": "k_write", "arguments": {}})
+    body["params"]["_meta"] = {**META, "io.modelcontextprotocol/clientInfo": {"name": "an editor", "version": "1"}}
+    task = gateway.client.post("/mcp", json=body, headers=headers).json()["result"]["taskId"]
+    reach(gateway, task, "completed")
+    told = eventually(lambda: [json.loads(row) for row in gateway.errors if '"audit"' in row], what="its line")
+    assert [(entry["tool"], entry["remote"], entry["client"]) for entry in told] == [("k_write", "127.0.0.1", "an editor")]
+
+
 def test_results_survive_a_kill_and_running_ones_fail(start):
     gateway = start()
     done = make(gateway, "k_slow")

@@ -39,8 +39,8 @@ def kept(ask):
     """The answer of a call that a database may be too slow for: it has a key, and is repeated until it is done."""
     def done():
         answer = ask()
-        assert answer.status_code in (200, 409, 503, 504), answer.text
-        return answer if answer.status_code == 200 else None
+        assert answer.status_code in (200, 201, 409, 503, 504), answer.text
+        return answer if answer.status_code in (200, 201) else None
 
     return eventually(done, SECONDS * 2, "an acknowledged write")
 
@@ -158,6 +158,29 @@ def test_server_away_at_start(tmp_path, servers):
 
         eventually(created, SECONDS, "the server to be found again")
         eventually(lambda: reachable(gateway), SECONDS, "the notebook")
+
+
+def last_used(gateway):
+    listed = notegate("key", "list", "--json", "--data-dir", gateway.data_dir)
+    assert listed.returncode == 0, listed.stderr
+    return max((key.get("last_used", "") for key in json.loads(listed.stdout)["keys"]), default="")
+
+
+def test_when_a_key_was_used_last(tmp_path, servers):
+    """What one gateway stores all see; one whose server is away stops all the same."""
+    server = servers.mongo()
+    with serving(tmp_path / "one", server.uri) as one, serving(tmp_path / "two", server.uri) as two:
+        made = kept(lambda: one.client.post("/v1/keys", json={"agent": "ada"}))
+        headers = {"Authorization": f"Bearer {made.json()['key']}"}
+        kept(lambda: one.client.get("/v1/tools", headers=headers))
+        used = last_used(one)
+        assert used
+        assert one.stop() == 0
+        eventually(lambda: last_used(two) == used, SECONDS, "the last use")
+        eventually(lambda: two.client.get("/v1/tools", headers=headers).status_code == 200 and last_used(two) > used, SECONDS,
+                   "a later use")
+        server.kill()
+        assert two.stop() == 0
 
 
 def test_credentials_refused(tmp_path, servers):

@@ -24,6 +24,8 @@ def test_null_is_not_given(gateway, tools):
     assert missing.status_code == 400 and "`mode`" in missing.json()["message"]
     entry = nulls(tools["notebook_create"], {"collection": "pages", "title": "t", "content": "c"})
     assert gateway.call("notebook_create", entry).status_code == 200
+    entry["sections"] = [{"heading": "h", "content": None}]
+    assert gateway.call("notebook_create", entry).status_code == 200
 
 
 def test_a_repeat_with_nulls_is_the_same_call(gateway, tools):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Configuration and modules that others can write are not believed."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -9,7 +10,7 @@ import tempfile
 
 import pytest
 
-from cells_support import Book, need
+from cells_support import Book, bad_kernel, need, need_zmq
 from conftest import binary, environment
 
 NOBODY = 65534
@@ -161,6 +162,31 @@ def test_the_program_that_holds_kernels(place, start, way):
         subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
     else:
         program.chmod(0o755)
+    book.run("a")
+
+
+@pytest.mark.parametrize("what", ["program", "program on PATH", "program's folder", "kernel.json", "folder of kernel.json"])
+def test_a_kernel_that_others_can_change(start, tmp_path, monkeypatch, what):
+    need_zmq()
+    bad_kernel(tmp_path / "jupyter", "python3")
+    spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
+    program = tmp_path / "bin" / "kernel"
+    program.parent.mkdir()
+    words = json.loads(spec.read_text())
+    program.write_text(f'#!/bin/sh\nexec {words["argv"][0]} "$@"\n')
+    program.chmod(0o755)
+    words["argv"][0] = "kernel" if what == "program on PATH" else str(program)
+    spec.write_text(json.dumps(words))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{program.parent}:{os.environ['PATH']}")
+    running = start(["plugins=cells"])
+    file = {"program's folder": program.parent, "kernel.json": spec, "folder of kernel.json": spec.parent}.get(what, program)
+    mode = file.stat().st_mode & 0o777
+    file.chmod(mode | 0o022)
+    book = Book(running, "n.ipynb", [("a", json.dumps({"do": [["busy"], ["stream", "hi\n"], ["reply"], ["idle"]]}))])
+    answer = book.call("runNotebookCells", cellIds=["a"])
+    assert answer.status_code != 200 and f"do `chmod go-w {file}`" in answer.json()["message"], answer.text
+    file.chmod(mode)
     book.run("a")
 
 

@@ -199,6 +199,7 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
         .status = result->status,
         .message = copy_of(result->message),
         .hint = copy_of(result->hint),
+        .has_hint = result->hint.data != NULL,
         .details = copy_of(result->details),
         .text = copy_of(result->text),
         .text_len = result->text.len,

@@ -28,6 +28,7 @@ struct answer {
     int status;
     char *message;
     char *hint;
+    bool has_hint;
     char *details;
     char *text;
     size_t text_len;

@@ -172,6 +172,21 @@ static int run_texts(void *self, struct ng_call *call, struct ng_str args)
     return NG_EFAILED;
 }
 
+/* What was hinted at before is taken back. */
+static int run_unhint(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    call->host->hint(call, "do it");
+    if (ng_arg(call, "text") != NULL) {
+        call->host->hint_text(call, ng_str_of(""));
+    } else {
+        call->host->hint(call, "%s", "");
+    }
+    (void)args;
+    (void)call->host->fail_text(call, NG_EFAILED, ng_str_of("failed"));
+    return NG_EFAILED;
+}
+
 #define ANY "{\"type\":\"object\"}"
 
 static const struct ng_tool tools[] = {
@@ -181,6 +196,7 @@ static const struct ng_tool tools[] = {
     {.name = "z_stat", .summary = "s", .params = ANY, .run = run_stat},
     {.name = "z_foreign", .summary = "s", .params = ANY, .run = run_foreign},
     {.name = "z_texts", .summary = "s", .params = ANY, .run = run_texts},
+    {.name = "z_unhint", .summary = "s", .params = ANY, .run = run_unhint},
 };
 
 static const struct ng_plugin plugin_desc = {
@@ -286,6 +302,17 @@ static void test_texts(void **state)
     answer_free(&answer);
 }
 
+static void test_no_hint(void **state)
+{
+    static const char *const args[] = {"{}", "{\"text\":true}"};
+    for (size_t i = 0; i < NG_COUNT(args); i++) {
+        struct answer answer = harness_call(*state, "z_unhint", args[i]);
+        assert_string_equal(answer.message, "failed");
+        assert_false(answer.has_hint);
+        answer_free(&answer);
+    }
+}
+
 /* ---- what backends give ---- */
 
 static int take_row(void *user, const struct ng_doc *row)
@@ -345,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_outputs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
         cmocka_unit_test_setup_teardown(test_texts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_hint, setup, teardown),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_fill),
     };

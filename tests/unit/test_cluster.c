@@ -140,7 +140,8 @@ static void test_keys(void **state)
     struct call *call = harness_new_call(&bench.harness[1]);
     struct key *revoked = NULL;
     assert_int_equal(
-        keys_revoke(bench.harness[1].gateway->keys, call, ng_str_of(key->id), &revoked), NG_OK);
+        keys_revoke(bench.harness[1].gateway->keys, call, ng_str_of(key->id), NULL, &revoked),
+        NG_OK);
     call_unref(call);
     assert_false(key_live(revoked));
     WAIT_FOR(!key_live(held)); /* what runs with it sees that */
@@ -162,9 +163,9 @@ static void test_revoked_at_once(void **state)
         struct key *key = add_key(&bench.harness[0], text);
         struct call *call = harness_new_call(&bench.harness[1]);
         struct key *revoked = NULL;
-        assert_int_equal(
-            keys_revoke(bench.harness[1].gateway->keys, call, ng_str_of(key->id), &revoked),
-            NG_OK);
+        assert_int_equal(keys_revoke(bench.harness[1].gateway->keys, call, ng_str_of(key->id),
+                                     NULL, &revoked),
+                         NG_OK);
         call_unref(call);
         key_unref(revoked);
         WAIT_FOR(!knows_key(&bench.harness[0], text));

@@ -270,6 +270,7 @@ static void test_names_check(void **state)
         "*",          "a.*.b",       "*a.example", "*.*.example", "10.0.0.0/33", "10.0.0.0/",
         "10.0.0.5/8", "10.0.0.0/+8", "10.0.0/8",   "fd00::/129",  "*.",          "*.[::1]",
         "a b",        "name:port",   "http://x",   "x/y",         ".example",    "*:8420",
+        "300.1.1.1",  "10.0.0:80",   "*.0.0.1",
     };
     static const char *const origins[] = {
         "https://app.example",  "http://localhost:6274", "https://*.example.com", "null",

@@ -77,12 +77,14 @@ static void test_table(void **state)
 
     struct call *call = harness_new_call(&harness);
     struct key *gone = NULL;
-    assert_int_equal(keys_revoke(keys, call, ng_str_of("nobodyishere"), &gone), NG_ENOTFOUND);
+    assert_int_equal(keys_revoke(keys, call, ng_str_of("nobodyishere"), NULL, &gone),
+                     NG_ENOTFOUND);
     call_reset_result(call);
-    assert_int_equal(keys_revoke(keys, call, ng_str_of(key->id), &gone), NG_OK);
+    assert_int_equal(keys_revoke(keys, call, ng_str_of(key->id), NULL, &gone), NG_OK);
     assert_ptr_equal(gone, key);
     key_unref(gone);
-    assert_int_equal(keys_revoke(keys, call, ng_str_of(key->id), &gone), NG_OK); /* again */
+    assert_int_equal(keys_revoke(keys, call, ng_str_of(key->id), NULL, &gone),
+                     NG_OK); /* again */
     key_unref(gone);
     assert_false(key_live(key));
     assert_int_equal(keys_exist(keys), 1);
@@ -129,7 +131,7 @@ static void test_full(void **state)
     assert_int_equal(keys_add(keys, call, &spec, text, &key), NG_ETOOLARGE);
     assert_int_equal(text[0], '\0');
     call_reset_result(call);
-    assert_int_equal(keys_revoke(keys, call, ng_str_of(first), &key), NG_OK);
+    assert_int_equal(keys_revoke(keys, call, ng_str_of(first), NULL, &key), NG_OK);
     key_unref(key);
     call_unref(call);
     /* Where that fails the revoked one is still there, as its document is. */
@@ -303,8 +305,8 @@ static void test_threads(void **state)
         struct key *key = add(&harness, &spec, text);
         expect_found(&harness, text, key->id);
         struct call *call = harness_new_call(&harness);
-        assert_int_equal(keys_revoke(harness.gateway->keys, call, ng_str_of(key->id), &gone),
-                         NG_OK);
+        assert_int_equal(
+            keys_revoke(harness.gateway->keys, call, ng_str_of(key->id), NULL, &gone), NG_OK);
         expect_none(&harness, text, "revoked");
         call_unref(call);
         key_unref(gone);

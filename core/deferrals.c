@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* deferrals.c - a list of calls for each plugin, in the order of their first deferrals. */
+#include "deferrals.h"
+
+#include "call.h"
+#include "clock.h"
+#include "registry.h"
+
+void deferrals_init(struct deferrals *deferrals)
+{
+    (void)pthread_mutex_init(&deferrals->lock, NULL);
+}
+
+void deferrals_done(struct deferrals *deferrals)
+{
+    (void)pthread_mutex_destroy(&deferrals->lock);
+}
+
+void deferrals_add(struct call *call)
+{
+    struct deferral *deferral = &call->deferral;
+    if (deferral->plugin == NULL) {
+        deferral->plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its list */
+    }
+    if (deferral->plugin == NULL) {
+        return;
+    }
+    struct deferrals *deferrals = &deferral->plugin->deferrals;
+    pthread_mutex_lock(&deferrals->lock);
+    if (deferral->count++ == 0) {
+        deferral->since_ns = clock_monotonic_ns();
+        deferral->before = deferrals->last;
+        deferral->after = NULL;
+        if (deferrals->last != NULL) {
+            deferrals->last->deferral.after = call;
+        } else {
+            deferrals->first = call;
+        }
+        deferrals->last = call;
+        deferrals->count++;
+    }
+    pthread_mutex_unlock(&deferrals->lock);
+}
+
+void deferrals_remove(struct call *call)
+{
+    struct deferral *deferral = &call->deferral;
+    if (deferral->plugin == NULL) {
+        return;
+    }
+    struct deferrals *deferrals = &deferral->plugin->deferrals;
+    pthread_mutex_lock(&deferrals->lock);
+    if (deferral->count > 0 && --deferral->count == 0) {
+        if (deferral->before != NULL) {
+            deferral->before->deferral.after = deferral->after;
+        } else {
+            deferrals->first = deferral->after;
+        }
+        if (deferral->after != NULL) {
+            deferral->after->deferral.before = deferral->before;
+        } else {
+            deferrals->last = deferral->before;
+        }
+        deferrals->count--;
+    }
+    pthread_mutex_unlock(&deferrals->lock);
+}
+
+size_t deferrals_look(struct deferrals *deferrals, int64_t *ret_since_ns)
+{
+    pthread_mutex_lock(&deferrals->lock);
+    size_t count = deferrals->count;
+    *ret_since_ns = deferrals->first != NULL ? deferrals->first->deferral.since_ns : 0;
+    pthread_mutex_unlock(&deferrals->lock);
+    return count;
+}

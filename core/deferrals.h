@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deferrals.h - the calls of one plugin that a deferral keeps from ending. One that is never
+ * finished keeps its call's memory for good: their number and the age of the oldest are told in
+ * /metrics. Any thread.
+ */
+#ifndef NOTEGATE_CORE_DEFERRALS_H
+#define NOTEGATE_CORE_DEFERRALS_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct call;
+struct plugin;
+
+struct deferrals {
+    pthread_mutex_t lock;
+    struct call *first, *last; /* the oldest first */
+    size_t count;
+};
+
+/* In a call. Under the lock but for `plugin`. */
+struct deferral {
+    struct plugin *plugin; /* set by the first one of the call; NULL: none, or the core's own */
+    unsigned count;        /* not finished yet */
+    int64_t since_ns;      /* CLOCK_MONOTONIC */
+    struct call *before, *after;
+};
+
+void deferrals_init(struct deferrals *deferrals);
+void deferrals_done(struct deferrals *deferrals);
+/* A deferral of the call was taken, by its run; finished, by any thread. */
+void deferrals_add(struct call *call);
+void deferrals_remove(struct call *call);
+/* *ret_since_ns: of the oldest; 0 where there is none. */
+size_t deferrals_look(struct deferrals *deferrals, int64_t *ret_since_ns);
+
+#endif
