@@ -232,6 +232,9 @@ static int list_step(struct ng_call *pub, void *user)
         const struct ng_resources *desc = page->source.desc;
         if (desc->list != NULL && mcp_lists_plugin(call, page->source.plugin)) {
             rc = mcp_enter_plugin(call, page->source.plugin, list_step, page);
+            if (rc != NG_OK) {
+                return rc; /* another thread may be in it already */
+            }
             size_t ends = desc->kind == NULL ? page->space_at + 1 : page->space_count;
             while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space
