@@ -545,7 +545,10 @@ void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
 static unsigned opened_slot(void)
 {
     unsigned char byte = 0;
-    (void)getrandom(&byte, 1, 0); /* any slot will do */
+    /* Any slot will do, so also the first. */
+    if (getrandom(&byte, 1, 0) != 1) {
+        return 0;
+    }
     return byte % OPENED_SLOTS;
 }
 
