@@ -67,8 +67,12 @@ static int fail_over(struct on_index *index, struct ng_call *call, size_t done, 
 
 /* ---- calls that may wait ---- */
 
-static void forget(struct on_wait *wait)
+/* The call has ended, however it went on: its memory goes. */
+static void forget(void *user, int rc, struct ng_str message)
 {
+    struct on_wait *wait = user;
+    (void)rc;
+    (void)message;
     (void)pthread_mutex_lock(&wait->indexes->lock);
     for (struct on_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
         if (*at == wait) {
@@ -119,7 +123,6 @@ static int run_tool(struct ng_call *call, void *user)
     for (;;) {
         int rc = wait->run(wait->user, call);
         if (rc != ON_WAITS) {
-            forget(wait);
             return rc;
         }
         if (leave(wait)) {
@@ -138,6 +141,9 @@ static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
     }
     *wait = (struct on_wait){.indexes = indexes, .call = call};
     wait->began_ms = call->host->remaining_ms(call);
+    if (call->host->when_ended(call, forget, wait) != NG_OK) {
+        return NULL;
+    }
     (void)pthread_mutex_lock(&indexes->lock);
     wait->next = indexes->calls;
     indexes->calls = wait;
@@ -162,9 +168,6 @@ int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *r
     wait = wait != NULL ? wait : add(indexes, call);
     int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
     if (rc != ON_WAITS) {
-        if (wait != NULL) {
-            forget(wait);
-        }
         return rc;
     }
     if (!leave(wait)) { /* it is done already */
@@ -190,7 +193,6 @@ static void end_wait(struct on_wait *wait, int rc)
     struct ng_call *call = wait->call;
     struct ng_deferred *deferred = wait->deferred;
     let_go(wait);
-    forget(wait);
     call->host->finish(deferred, rc);
 }
 

@@ -9,8 +9,15 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+#include "dispatch.h"
+#include "listing.h"
+#include "registry.h"
 
 #define CALLS 12
+#define LISTS 4
+#define WAIT_S 60 /* for what happens at once on an idle machine */
 #define NOTES 3000
 #define PATIENCE 200 /* calls until a large index is made */
 
@@ -125,6 +132,123 @@ static void waiting_keeps_no_worker(void **state)
     }
 }
 
+/* ---- lists that are not asked again ---- */
+
+struct tally {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int waiting, ended, failed;
+};
+
+struct asked {
+    struct ng_listing listing; /* first */
+    struct tally *tally;
+    bool before;
+};
+
+static void count(struct tally *tally, int *what)
+{
+    (void)pthread_mutex_lock(&tally->lock);
+    (*what)++;
+    (void)pthread_cond_broadcast(&tally->changed);
+    (void)pthread_mutex_unlock(&tally->lock);
+}
+
+static void await(struct tally *tally, const int *what, int wanted)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    (void)pthread_mutex_lock(&tally->lock);
+    int rc = 0;
+    while (*what < wanted && rc == 0) {
+        rc = pthread_cond_timedwait(&tally->changed, &tally->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&tally->lock);
+    assert_int_equal(rc, 0);
+}
+
+static int skip_entry(struct ng_listing *listing, const struct listing_item *item)
+{
+    (void)listing;
+    (void)item;
+    return NG_OK;
+}
+
+/* As resources/list where the plugin is listed no more when it runs again. */
+static int ask_once(struct ng_call *pub, void *user)
+{
+    struct asked *asked = user;
+    struct call *call = call_of(pub);
+    if (asked->before) {
+        return NG_OK;
+    }
+    asked->before = true;
+    call_gives(call);
+    int rc =
+        call_gave(call, call->plugin->desc.resources[0].list(
+                            call->plugin->self, pub, ng_str_of("shared"), &asked->listing));
+    if (rc == NG_PENDING) {
+        count(asked->tally, &asked->tally->waiting);
+    }
+    return rc;
+}
+
+static void list_ended(struct call *call, void *user)
+{
+    struct tally *tally = user;
+    bool good = call->result.rc == NG_OK;
+    call_unref(call);
+    if (!good) {
+        count(tally, &tally->failed);
+    }
+    count(tally, &tally->ended);
+}
+
+static struct plugin *find_plugin(struct test *test)
+{
+    struct plugin *const *plugins = NULL;
+    size_t all = registry_plugins(test->harness.gateway->registry, &plugins);
+    for (size_t i = 0; i < all; i++) {
+        if (strcmp(plugins[i]->desc.name, "opennotes") == 0) {
+            return plugins[i];
+        }
+    }
+    fail_msg("there is no opennotes");
+    return NULL;
+}
+
+/* One of the calls makes the index. The others wait for it, and end without the plugin; later
+ * calls meet nothing of them. */
+static void a_wait_ends_with_its_call(void **state)
+{
+    struct test *test = *state;
+    struct tally tally = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+    static const char *const agents[LISTS] = {"a0", "a1", "a2", "a3"};
+    struct asked lists[LISTS];
+    put(test, "@/nb/a.md", "# a");
+    open_workers(test, REGISTERED, "limits.workers=4");
+    has(test, "list", "{}", "\"total\":1");
+    sqlite3 *db = lock_index(test);
+    put(test, "@/nb/b.md", "# b");
+    for (int i = 0; i < LISTS; i++) {
+        struct call *call = harness_new_call(&test->harness);
+        lists[i] = (struct asked){.listing.add = skip_entry, .tally = &tally};
+        call->caller.agent = ng_str_of(agents[i]);
+        call->read_only = true;
+        call->plugin = find_plugin(test);
+        call->done = list_ended;
+        call->done_user = &tally;
+        assert_int_equal(dispatch_step(call, ask_once, &lists[i]), NG_PENDING);
+    }
+    await(&tally, &tally.waiting, LISTS - 1);
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    await(&tally, &tally.ended, LISTS);
+    assert_int_equal(tally.failed, 0);
+    has(test, "list", "{}", "\"total\":2");
+}
+
 /* A large notebook, and calls that may take a second: each says how far the index is, and it is
  * made in the end. Nothing was asked of it before. */
 static void is_told_how_far(void **state)
@@ -161,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(waiting_keeps_no_worker, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wait_ends_with_its_call, setup, teardown),
         cmocka_unit_test_setup_teardown(is_told_how_far, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

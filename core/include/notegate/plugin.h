@@ -306,8 +306,9 @@ struct ng_host {
 
     /* ended(user, rc, message) comes once, when the call is over and all that it changed is on
      * disk or has failed; rc and the sentence of a failure are what the caller is told. From
-     * any thread; must be quick, and may not use the call any more. Not NG_OK: out of memory,
-     * and it does not come. Only in the run of a tool and in background work. */
+     * any thread; must be quick, and of the call only what the plugin took of its memory is
+     * still there. Not NG_OK: out of memory, and it does not come. Only in the run of a tool,
+     * of a listing or reading of resources, and in background work. */
     int (*when_ended)(struct ng_call *call, ng_ended_fn *ended, void *user);
 
     /* From here on a cancellation comes too late: cancelled() is false, and changes are made.
