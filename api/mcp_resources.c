@@ -329,12 +329,8 @@ static int read_step(struct ng_call *pub, void *user)
         return call_fail(call, NG_ENOTFOUND, "there is no such resource");
     }
     struct ng_str space = desc->kind != NULL ? reading->uri.space : call->caller.space;
-    int rc = desc->read(reading->source.plugin->self, pub, space, reading->uri.id,
-                        reading->uri.revision);
-    if (rc == NG_OK && !call->work.has_text && !call->reply_open && call->work.parts == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "the resource was read and gave nothing");
-    }
-    return rc;
+    return desc->read(reading->source.plugin->self, pub, space, reading->uri.id,
+                      reading->uri.revision);
 }
 
 /* Before it runs: the call fails with `rc`. */
@@ -360,6 +356,7 @@ static int start_read(struct mcp_exchange *exchange)
                           rc == NG_ENOTFOUND ? "there is no such resource" : why);
     }
     call->plugin = reading->source.plugin;
+    call->must_reply = true;
     return dispatch_step(call, read_step, reading);
 }
 

@@ -153,7 +153,8 @@ struct call {
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
     atomic_bool waits;             /* a commit or deferral was begun: NG_PENDING has an end */
-    bool must_reply;               /* it is the run of a tool, whose success has an answer */
+    atomic_bool deferral_failed;   /* ... and one has ended with a failure */
+    bool must_reply;               /* its success has an answer: of a tool, of a resource */
     atomic_bool cancelled;
     atomic_bool shielded; /* ... but what is left is done all the same */
     atomic_bool stays;    /* its tool goes on when the client leaves */

@@ -20,10 +20,25 @@ bool call_has_reply(const struct call *call)
     return call->work.has_text || call->reply_open || call->work.parts != NULL;
 }
 
+/* A link only names a resource: it is no contents of one. */
+static bool result_has_contents(const struct call *call)
+{
+    const struct part *part = call->work.parts;
+    while (part != NULL && part->kind == PART_LINK) {
+        part = part->next;
+    }
+    return call->work.has_text || call->reply_open || part != NULL;
+}
+
 /* A success that says nothing is none that a caller could rely on. */
 static void result_check_reply(struct call *call)
 {
-    if (call->work.rc == NG_OK && call->must_reply && !call_has_reply(call)) {
+    if (call->work.rc != NG_OK || !call->must_reply) {
+        return;
+    }
+    if (call->tool == NULL && !result_has_contents(call)) {
+        call_fail(call, NG_EINTERNAL, "the resource was read and gave nothing");
+    } else if (!call_has_reply(call)) {
         call_fail(
             call, NG_EINTERNAL,
             "`%.*s` (plugin %s) ended with success and made no answer; what it changed stays "

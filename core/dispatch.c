@@ -228,7 +228,8 @@ void call_release(struct call *call)
     if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (call->runs_again && call->work.rc == NG_OK) {
+    /* A failure that its step met, and went on after, is not the call's. */
+    if (call->runs_again && !atomic_load(&call->deferral_failed)) {
         call->runs_again = false;
         (void)host_continue_on_worker(&call->pub, call->step, call->step_user);
         return;

@@ -20,6 +20,7 @@ void host_finish(struct ng_deferred *deferred, int rc)
     struct call *call = (struct call *)(void *)deferred;
     if (rc < 0) {
         call->work.rc = rc;
+        atomic_store(&call->deferral_failed, true);
     }
     deferrals_remove(call);
     call_release(call);

@@ -155,6 +155,10 @@ static void lists_are_asked_again(void **state)
         assert_int_equal(atomic_load(&later), 0);
         free(text);
     }
+    atomic_store(&later, 2);
+    atomic_store(&later_ends, NG_EFAILED);
+    expect(REQUEST("resources/list", ""), "what it asks for is gone");
+    assert_int_equal(atomic_load(&later), 1); /* and was not asked again */
     atomic_store(&later, -1);
     expect(REQUEST("resources/list", ""), "has taken no deferral");
 }
@@ -200,6 +204,11 @@ static void resources_are_read(void **state)
 
 static void what_cannot_be_read(void **state)
 {
+    static const char *const nothing[] = {
+        REQUEST("resources/read", "\"uri\":\"notegate://shared/item/\""),
+        REQUEST("resources/read", "\"uri\":\"notegate://shared/item/late_nothing\""),
+        REQUEST("resources/read", "\"uri\":\"notegate://shared/item/link\""),
+    };
     (void)state;
     expect(REQUEST("resources/read", "\"uri\":\"test://one//data\""),
            "{\"code\":-32002,\"message\":\"there is no such resource\",\"data\":{\"uri\":"
@@ -207,7 +216,10 @@ static void what_cannot_be_read(void **state)
     expect(REQUEST("resources/read", "\"uri\":\"notegate://~other/item/i1\""), "-32002");
     expect(REQUEST("resources/read", "\"uri\":\"notegate://shared/item/x\""),
            "there is no item");
-    expect(REQUEST("resources/read", "\"uri\":\"notegate://shared/item/\""), "-32603");
+    for (size_t i = 0; i < NG_COUNT(nothing); i++) {
+        expect(nothing[i], "-32603");
+        expect(nothing[i], "the resource was read and gave nothing");
+    }
     expect(REQUEST("resources/read", "\"uri\":7"), "-32602");
     expect(REQUEST("resources/read", ""), "`params.uri` must be a string");
     expect_new("resources/read", "test://none",

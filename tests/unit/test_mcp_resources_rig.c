@@ -16,7 +16,7 @@ static struct mcp_http *mcp;
 static atomic_int inside; /* calls in the serial plugin now */
 
 struct auth_caller caller;
-atomic_int most_inside, removed, hole, later;
+atomic_int most_inside, removed, hole, later, later_ends;
 
 /* ---- a plugin that takes one call at a time ---- */
 
@@ -36,20 +36,36 @@ static void leave(void)
 static void *finish_later(void *user)
 {
     const struct ng_host *host = &gateway->host;
-    host->finish(user, NG_OK);
+    host->finish(user, atomic_load(&later_ends));
     return NULL;
 }
 
-/* Ends from a thread that is not the gateway's. */
-static int pend(struct ng_call *call)
+static void *release_later(void *user)
+{
+    call_release(user);
+    return NULL;
+}
+
+static void start(void *(*run)(void *user), void *user, bool joins)
 {
     pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run, user), 0);
+    assert_int_equal(joins ? pthread_join(thread, NULL) : pthread_detach(thread), 0);
+}
+
+/* Ends from a thread that is not the gateway's: a failure before the list has returned. Another
+ * thread has not left the call yet, and the list goes on after a failure that it met. */
+static int pend(struct ng_call *call)
+{
     if (atomic_load(&later) < 0) {
         return NG_PENDING;
     }
     (void)atomic_fetch_sub(&later, 1);
-    assert_int_equal(pthread_create(&thread, NULL, finish_later, call->host->defer(call)), 0);
-    assert_int_equal(pthread_detach(thread), 0);
+    call_hold(call_of(call));
+    (void)call_fail(call_of(call), NG_ENOTFOUND, "what it asks for is gone");
+    struct ng_deferred *deferred = call->host->defer(call);
+    start(finish_later, deferred, atomic_load(&later_ends) != NG_OK);
+    start(release_later, call_of(call), false);
     return NG_PENDING;
 }
 
@@ -82,6 +98,13 @@ static int item_read_later(struct ng_call *call, void *user)
     return ng_reply(call, ng_str_of("late"));
 }
 
+static int item_read_nothing(struct ng_call *call, void *user)
+{
+    (void)call;
+    (void)user;
+    return NG_OK;
+}
+
 static int item_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
                      uint64_t revision)
 {
@@ -92,6 +115,13 @@ static int item_read(void *self, struct ng_call *call, struct ng_str space, stru
     }
     if (str_is(id, "late")) {
         return call->host->continue_on_worker(call, item_read_later, NULL);
+    }
+    if (str_is(id, "late_nothing")) {
+        return call->host->continue_on_worker(call, item_read_nothing, NULL);
+    }
+    if (str_is(id, "link")) {
+        return call->host->reply_link(call, ng_str_of("test://one/1/data"), ng_str_of("one"),
+                                      NULL);
     }
     const struct ng_str pieces[] = {space, ng_str_of(":"), id};
     return id.data[0] == 'i'
@@ -255,6 +285,7 @@ int set_up(void **state)
     atomic_store(&removed, 0);
     atomic_store(&hole, -1);
     atomic_store(&later, 0);
+    atomic_store(&later_ends, NG_OK);
     atomic_store(&most_inside, 0);
     return 0;
 }

@@ -26,6 +26,7 @@ extern atomic_int hole;        /* one item that is gone; -1: none */
 /* So many of its next lists stop behind 10 entries, to be asked again; below 0: they say so,
  * and nothing is pending. */
 extern atomic_int later;
+extern atomic_int later_ends; /* how what they wait for ends */
 
 int set_up(void **state);
 int tear_down(void **state);
