@@ -229,17 +229,21 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
 
 
 def leave_orphans(running, book, tmp_path, count):
-    """Programs of a cell that outlive its kernel's guard and holder, and end when the gateway has them."""
-    go = tmp_path / "go"
+    """Programs of a cell that outlive its kernel's guard and holder, and end when the gateway has them; their ids."""
+    go, pids = tmp_path / "go", tmp_path / "pids"
     program = textwrap.dedent(f"""
     import os, time
     end = time.monotonic() + 100
+    pids = []
     for i in range({count}):
-        if os.fork() == 0:
+        pids.append(os.fork())
+        if pids[-1] == 0:
             while not os.path.exists({str(go)!r}) and time.monotonic() < end:
                 time.sleep(0.05)
             os._exit(0)
-    open({str(tmp_path / "ready")!r}, "w").close()
+    with open({str(pids)!r} + "~", "w") as out:
+        out.write(" ".join(map(str, pids)))
+    os.rename({str(pids)!r} + "~", {str(pids)!r})
     """)
     book.cells([("a", textwrap.dedent(f"""
     import os, sys
@@ -249,13 +253,15 @@ def leave_orphans(running, book, tmp_path, count):
         os.execve(sys.executable, [sys.executable, "-c", {program!r}], env)
     """))])
     book.run("a")
-    eventually((tmp_path / "ready").exists, RUN_SECONDS, "they run")
+    eventually(pids.exists, RUN_SECONDS, "they run")
+    left = {int(pid) for pid in pids.read_text().split()}
     holder, guard = holder_of(running), guard_of(running)
     os.kill(holder, signal.SIGSTOP)
     os.kill(guard, signal.SIGKILL)
     os.kill(holder, signal.SIGKILL)
-    eventually(lambda: len(children_of(running.process.pid)) >= count, RUN_SECONDS, "the gateway has them")
+    eventually(lambda: left <= set(children_of(running.process.pid)), RUN_SECONDS, "the gateway has them")
     go.touch()
+    return left
 
 
 def test_orphans_are_reaped(start, tmp_path):
@@ -263,8 +269,8 @@ def test_orphans_are_reaped(start, tmp_path):
     need("python3")
     running = start(["plugins=cells,notebook"])
     book = Book(running, "n.ipynb", [("a", "")])
-    leave_orphans(running, book, tmp_path, 40)
-    eventually(lambda: not any(state_of(pid) == "Z" for pid in children_of(running.process.pid)), RUN_SECONDS, "none is left")
+    left = leave_orphans(running, book, tmp_path, 40)
+    eventually(lambda: not left & set(children_of(running.process.pid)), RUN_SECONDS, "none is left")
     # The gateway's own child is still its own: a new holder runs kernels, and is waited for at the stop.
     book.cells([("a", "print(6 * 7)")])
     book.run("a")
@@ -273,20 +279,25 @@ def test_orphans_are_reaped(start, tmp_path):
     assert owner_status(running, "tcp") == 200
 
 
+def test_orphans_are_reaped_between_reloads(start, tmp_path):
+    """Reloads come more often than the gateway looks for orphans."""
+    need("python3")
+    running = start(["plugins=cells,notebook"])
+    left = leave_orphans(running, Book(running, "n.ipynb", [("a", "")]), tmp_path, 3)
+
+    def none_left():
+        running.process.send_signal(signal.SIGHUP)
+        return not left & set(children_of(running.process.pid))
+
+    eventually(none_left, RUN_SECONDS, "none is left")
+
+
 def children_of(pid):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
             found += [int(child) for child in children.read().split()]
     return found
-
-
-def state_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return None
 
 
 def parent_of(pid):
