@@ -2,6 +2,7 @@
 /* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
  * stops. */
 #include <errno.h>
+#include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -230,10 +231,21 @@ static void serve_check_files(const struct serve *serve)
     }
 }
 
+/* libmicrohttpd cannot go on, as where it meets a lost descriptor before the next look. */
+static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
+{
+    serve_check_files(user);
+    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
+              reason != NULL ? reason : "no reason given");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
+    abort();
+}
+
 static void serve_wait(struct serve *serve)
 {
     http_server_note_files(serve->server, &serve->files);
     own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
+    MHD_set_panic_func(serve_panic, serve);
     int64_t look = clock_monotonic_ns() / 1000000 + ORPHANS_LOOK_MS;
     for (;;) {
         int64_t left = look - clock_monotonic_ns() / 1000000;
