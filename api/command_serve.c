@@ -236,6 +236,7 @@ static void serve_wait(struct serve *serve)
         } else if (signal_number == SIGTERM || signal_number == SIGINT) {
             return;
         } else {
+            http_server_look(serve->server);
             (void)orphans_reap(&serve->orphans);
             serve_check_files(serve);
         }
