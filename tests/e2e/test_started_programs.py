@@ -17,6 +17,7 @@ import threading
 import pytest
 from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
 from conftest import LISTENING, STOP_SECONDS, Raw, binary, environment, eventually
+from test_agent_notebook import SANITIZED, shim
 
 # In the cell: asks over TCP or the Unix socket, prints the status.
 ASK = '''
@@ -44,7 +45,6 @@ def status(plain):
     return data.split()[1].decode()
 '''
 
-SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 WAYS = ["tcp", "unix"]
 
 
@@ -355,17 +355,11 @@ def test_an_ignored_end_of_children_is_not_inherited():
 
 if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
 
-    def make_mute(tmp_path, monkeypatch, how):
-        """Gateways that start now cannot ask the kernel whose a TCP connection is."""
-        shim = tmp_path / "mute_netlink.so"
-        source = pathlib.Path(__file__).with_name("mute_netlink.c")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
-        monkeypatch.setenv("LD_PRELOAD", str(shim))
-        monkeypatch.setenv("MUTE_NETLINK", how)
-
     @pytest.fixture(params=[str(errno.EPROTONOSUPPORT), str(errno.EAFNOSUPPORT), str(errno.EPERM), str(errno.EACCES), "ask"])
     def mute(request, tmp_path, monkeypatch):
-        make_mute(tmp_path, monkeypatch, request.param)
+        """Gateways that start now cannot ask the kernel whose a TCP connection is."""
+        shim(monkeypatch, tmp_path, "mute_netlink")
+        monkeypatch.setenv("MUTE_NETLINK", request.param)
 
     def test_auth_off_where_the_kernel_cannot_be_asked(mute, start):
         need("python3")
@@ -388,7 +382,8 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
         assert owner_status(running, "unix") == 200
 
     def test_a_shortage_is_asked_again(start, tmp_path, monkeypatch):
-        make_mute(tmp_path, monkeypatch, str(errno.EMFILE))
+        shim(monkeypatch, tmp_path, "mute_netlink")
+        monkeypatch.setenv("MUTE_NETLINK", str(errno.EMFILE))
         assert owner_status(start(["auth=off"]), "tcp") == 503
 
 
