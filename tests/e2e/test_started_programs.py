@@ -387,6 +387,16 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
         assert owner_status(start(["auth=off"]), "tcp") == 503
 
 
+def test_the_last_kernel_leaves_no_program(start):
+    """Else a caller that the gateway cannot look at would count as one of its programs for as long as it runs."""
+    need("python3")
+    running = start(["plugins=cells", "cells.idle_timeout=1s"])
+    for _ in range(3):  # the next run gets a holder of its own
+        assert ask(running, "print(status(send(connect('tcp'))))") == "401"
+        eventually(lambda: not children_of(running.process.pid), RUN_SECONDS, "no program is left")
+    assert owner_status(running, "tcp") == 200
+
+
 def children_of(pid):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
