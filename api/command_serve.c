@@ -250,6 +250,7 @@ static void serve_wait(struct serve *serve)
     for (;;) {
         int64_t left = look - clock_monotonic_ns() / 1000000;
         if (left <= 0) { /* whatever came in between: reloads may come often */
+            http_server_look(serve->server);
             (void)orphans_reap(&serve->orphans);
             serve_check_files(serve);
             left = ORPHANS_LOOK_MS;
