@@ -250,6 +250,12 @@ static int refuse_unknown(struct auth_refusal *refusal)
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
                             const struct auth_headers *headers, struct auth_refusal *refusal)
 {
+    if (connection->is_started && connection->is_unseen) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The program that is calling was not found: it has ended, or the gateway "
+                      "cannot look at it. As programs that this gateway started run, or just "
+                      "ran, it may be one of them, and such a program needs a key");
+    }
     if (connection->is_started) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The call came from a program that this gateway started, as cells of a "
@@ -284,6 +290,12 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       "The call was forwarded by a proxy (header %s), and this gateway has no "
                       "keys yet",
                       headers->proxied);
+    }
+    if (connection->is_mute) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "This system does not tell the gateway which user is calling "
+                      "(NETLINK_SOCK_DIAG), so calls over TCP need a key; those over the Unix "
+                      "socket in the data directory do not");
     }
     if (!connection->is_own_user) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,

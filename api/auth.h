@@ -19,7 +19,9 @@ struct auth_connection {
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_mute;     /* nor can it ever be: this system does not tell */
     bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
+    bool is_unseen;   /* it counts as started because it was not found */
     bool knows_user;  /* the peer's Unix user is known: */
     uid_t user;
 };

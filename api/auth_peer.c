@@ -2,12 +2,15 @@
 /* auth_peer.c - one exact query to NETLINK_SOCK_DIAG. */
 #include "auth_peer.h"
 
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "process.h"
 
 /* Room for one answer with its attributes. */
 #define ANSWER_MAX 1024
@@ -58,6 +61,13 @@ bool auth_peer_is_loopback(const struct sockaddr_storage *address)
     return memcmp(end.address, &in6addr_loopback, sizeof(in6addr_loopback)) == 0;
 }
 
+/* A shortage passes; a kernel, a container or a filter that refuses does so for good. */
+static int refused(int error)
+{
+    bool again = process_is_short(error) || error == EAGAIN || error == EINTR;
+    return again ? NG_EUNAVAILABLE : NG_EFORBIDDEN;
+}
+
 static int ask(int fd, const struct end *peer, const struct end *local)
 {
     struct {
@@ -80,7 +90,7 @@ static int ask(int fd, const struct end *peer, const struct end *local)
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     ssize_t sent =
         sendto(fd, &query, sizeof(query), 0, (const struct sockaddr *)&kernel, sizeof(kernel));
-    return sent == (ssize_t)sizeof(query) ? NG_OK : NG_EUNAVAILABLE;
+    return sent == (ssize_t)sizeof(query) ? NG_OK : refused(errno);
 }
 
 /* The kernel has answered by the time sendto() returns, so nothing is waited for. */
@@ -92,11 +102,13 @@ static int answer(int fd, const struct end *peer, const struct end *local,
     struct inet_diag_msg found;
     ssize_t got = recv(fd, data, sizeof(data), MSG_DONTWAIT);
     if (got < (ssize_t)sizeof(head)) {
-        return NG_EUNAVAILABLE;
+        return got < 0 ? refused(errno) : NG_EUNAVAILABLE;
     }
     memcpy(&head, data, sizeof(head));
-    if (head.nlmsg_type == NLMSG_ERROR) {
-        return NG_ENOTFOUND;
+    if (head.nlmsg_type == NLMSG_ERROR && (size_t)got >= NLMSG_HDRLEN + sizeof(int)) {
+        int error = 0; /* the first of struct nlmsgerr */
+        memcpy(&error, data + NLMSG_HDRLEN, sizeof(error));
+        return refused(-error); /* ENOENT: no such socket, or no table of them */
     }
     if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || (size_t)got < NLMSG_HDRLEN + sizeof(found)) {
         return NG_EUNAVAILABLE;
@@ -112,6 +124,20 @@ static int answer(int fd, const struct end *peer, const struct end *local,
     return NG_OK;
 }
 
+static int look_up(const struct end *peer, const struct end *local, struct auth_peer *ret)
+{
+    int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+    if (fd < 0) {
+        return refused(errno);
+    }
+    int rc = ask(fd, peer, local);
+    if (rc == NG_OK) {
+        rc = answer(fd, peer, local, ret);
+    }
+    (void)close(fd);
+    return rc;
+}
+
 int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_storage *local,
                    struct auth_peer *ret)
 {
@@ -120,14 +146,12 @@ int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_st
     if (!end_of(peer, &from) || !end_of(local, &to) || from.family != to.family) {
         return NG_EUNAVAILABLE;
     }
-    int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-    if (fd < 0) {
-        return NG_EUNAVAILABLE;
+    int rc = look_up(&from, &to, ret);
+    if (rc != NG_EFORBIDDEN) {
+        return rc;
     }
-    int rc = ask(fd, &from, &to);
-    if (rc == NG_OK) {
-        rc = answer(fd, &from, &to, ret);
-    }
-    (void)close(fd);
-    return rc;
+    /* A table that has our own end is there, and does not have the other one. */
+    struct auth_peer own;
+    rc = look_up(&to, &from, &own);
+    return rc == NG_OK ? NG_ENOTFOUND : rc;
 }

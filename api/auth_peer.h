@@ -19,8 +19,8 @@ struct auth_peer {
 /*
  * Asks the kernel's socket table (sock_diag) for the socket whose own end is `peer` and whose
  * other end is `local`. NG_OK: an open socket. NG_ENOTFOUND: there is none any more, or no
- * process holds it (its user cannot be told then). NG_EUNAVAILABLE: the kernel does not answer.
- * Does not block.
+ * process holds it (its user cannot be told then). NG_EUNAVAILABLE: the kernel does not answer
+ * just now. NG_EFORBIDDEN: it cannot be asked here, for good. Does not block.
  */
 int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_storage *local,
                    struct auth_peer *ret);

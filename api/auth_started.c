@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 #include "process.h"
 
+/* A connection may wait so long to be accepted: what ended before that may have opened it. */
+#define BACKLOG_WAIT_S 60
 /* Ancestors that end meanwhile: how often the walk begins anew before it counts as started. */
 #define WALKS_MAX 16
 #define DEPTH_MAX 4096
@@ -74,8 +77,10 @@ static enum auth_started descends(pid_t pid)
             return AUTH_STARTED_UNKNOWN;
         }
     }
-    return AUTH_STARTED_YES;
+    return AUTH_STARTED_UNSEEN;
 }
+
+/* ---- whether there are, or were, such programs ---- */
 
 /* Nothing is below us just now. */
 static bool is_childless(void)
@@ -83,15 +88,6 @@ static bool is_childless(void)
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 &&
            errno == ECHILD;
-}
-
-/* Nor was anything before: most gateways run no kernels. One that has ended and was reaped may
- * have connected while it ran; no process runs without page faults. */
-static bool never_had_children(void)
-{
-    struct rusage ended;
-    return is_childless() && getrusage(RUSAGE_CHILDREN, &ended) == 0 && ended.ru_minflt == 0 &&
-           ended.ru_majflt == 0;
 }
 
 uint64_t auth_started_ticks(void)
@@ -103,10 +99,60 @@ uint64_t auth_started_ticks(void)
            (uint64_t)now.tv_nsec / (UINT64_C(1000000000) / per_second);
 }
 
-enum auth_started auth_started_process(pid_t pid, uint64_t ticks)
+/* Grows with each child that is reaped: no process runs without page faults. What this process
+ * reaped before it was started anew by exec counts in it, too. */
+static uint64_t usage_of_ended(void)
+{
+    struct rusage ended = {.ru_minflt = 0};
+    (void)getrusage(RUSAGE_CHILDREN, &ended);
+    return (uint64_t)ended.ru_minflt + (uint64_t)ended.ru_majflt;
+}
+
+void auth_started_begin(struct auth_started_past *past)
+{
+    struct sigaction action;
+    /* Ignored, as the parent of this process may have left it, it keeps ended children from
+     * being counted. */
+    if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+        (void)signal(SIGCHLD, SIG_DFL);
+    }
+    atomic_init(&past->usage, usage_of_ended());
+    atomic_init(&past->until, 0);
+}
+
+bool auth_started_look(struct auth_started_past *past)
+{
+    if (!is_childless()) {
+        atomic_store(&past->until, auth_started_ticks());
+        return true;
+    }
+    /* In this order: a thread that sees the new usage sees that time, too. */
+    uint64_t usage = usage_of_ended();
+    if (atomic_load(&past->usage) != usage) {
+        atomic_store(&past->until, auth_started_ticks());
+        atomic_store(&past->usage, usage);
+    }
+    return false;
+}
+
+/* May a program below this one have opened a connection that was accepted at `ticks`? Most
+ * gateways run no kernels. One that has ended and was reaped may have connected while it ran.
+ */
+static bool may_be_below(struct auth_started_past *past, uint64_t ticks)
+{
+    if (auth_started_look(past)) {
+        return true;
+    }
+    uint64_t until = atomic_load(&past->until);
+    uint64_t wait = BACKLOG_WAIT_S * (uint64_t)sysconf(_SC_CLK_TCK);
+    return until != 0 && ticks <= until + wait;
+}
+
+enum auth_started auth_started_process(struct auth_started_past *past, pid_t pid,
+                                       uint64_t ticks)
 {
     struct process process;
-    if (pid == 0 || pid == getpid()) {
+    if (pid == 0 || pid == getpid() || !may_be_below(past, ticks)) {
         return AUTH_STARTED_NO;
     }
     int rc = process_read(pid, &process);
@@ -117,41 +163,45 @@ enum auth_started auth_started_process(pid_t pid, uint64_t ticks)
         return AUTH_STARTED_UNKNOWN;
     }
     if (rc != NG_OK || process.start > ticks) {
-        return AUTH_STARTED_YES;
+        return AUTH_STARTED_UNSEEN;
     }
-    return never_had_children() ? AUTH_STARTED_NO : descends(pid);
+    return descends(pid);
 }
 
 /* ---- who holds a socket ---- */
 
-/* Of a process whose descriptors cannot be listed none is known: false. */
-static bool holds(pid_t pid, const char *socket_name)
+enum held { HELD_NO, HELD_YES, HELD_UNKNOWN };
+
+/* Of a process whose descriptors may not be listed none is known: HELD_NO. */
+static enum held holds(pid_t pid, const char *socket_name)
 {
     char path[PATH_SIZE];
     char target[PATH_SIZE];
     const struct dirent *entry;
-    bool found = false;
+    enum held held = HELD_NO;
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
     DIR *list = opendir(path);
+    if (list == NULL) {
+        return process_is_short(errno) ? HELD_UNKNOWN : HELD_NO;
+    }
     /* readdir is safe: the stream belongs to this thread. */
-    while (list != NULL && !found && (entry = readdir(list)) != NULL) {
+    while (held == HELD_NO && (entry = readdir(list)) != NULL) {
         ssize_t len = readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1);
         if (len > 0) {
             target[len] = '\0';
-            found = strcmp(target, socket_name) == 0;
+            held = strcmp(target, socket_name) == 0 ? HELD_YES : HELD_NO;
         }
     }
-    if (list != NULL) {
-        (void)closedir(list);
-    }
-    return found;
+    (void)closedir(list);
+    return held;
 }
 
 /* The processes below this one; with more than fit every caller counts as started. */
 struct family {
     pid_t pids[FAMILY_MAX];
     size_t count;
-    bool whole;
+    bool is_short; /* no descriptor or memory was left for listing all of them */
+    bool is_large;
 };
 
 /* Those of all its threads. */
@@ -161,43 +211,61 @@ static void add_children_of(struct family *family, pid_t pid)
     const struct dirent *entry;
     (void)snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
     DIR *threads = opendir(path);
-    while (threads != NULL && (entry = readdir(threads)) != NULL) {
+    if (threads == NULL) {
+        family->is_short = process_is_short(errno) || family->is_short;
+        return;
+    }
+    while ((entry = readdir(threads)) != NULL) {
         long thread = strtol(entry->d_name, NULL, 10);
-        if (thread > 0) {
-            family->whole = process_children(pid, (pid_t)thread, family->pids, FAMILY_MAX,
-                                             &family->count) &&
-                            family->whole;
+        if (thread > 0 &&
+            !process_children(pid, (pid_t)thread, family->pids, FAMILY_MAX, &family->count)) {
+            family->is_large = family->count == FAMILY_MAX || family->is_large;
+            family->is_short = family->count < FAMILY_MAX || family->is_short;
         }
     }
-    if (threads != NULL) {
-        (void)closedir(threads);
-    }
+    (void)closedir(threads);
 }
 
-/* May it hold something that we cannot see? */
-static bool is_closed(pid_t pid)
+/* Of a process whose descriptors were not found to be the socket: may it hold something that we
+ * cannot see? */
+static enum held holds_unseen(pid_t pid)
 {
     struct process process = {0};
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
-    return access(path, R_OK) != 0 && process_read(pid, &process) != NG_ENOTFOUND &&
-           process.state != 'Z';
+    if (access(path, R_OK) == 0) {
+        return HELD_NO;
+    }
+    int rc = process_read(pid, &process);
+    if (rc == NG_EUNAVAILABLE && process_is_short(errno)) {
+        return HELD_UNKNOWN;
+    }
+    return rc == NG_ENOTFOUND || process.state == 'Z' ? HELD_NO : HELD_YES;
 }
 
-/* Also where that cannot be told. */
-static bool family_holds(const char *socket_name)
+/* HELD_YES also where the family is too large, or cannot be listed on this system. */
+static enum held family_holds(const char *socket_name)
 {
-    struct family family = {.whole = true};
+    struct family family = {.is_large = false};
+    enum held all = HELD_NO;
     add_children_of(&family, getpid());
-    /* A system without lists of children has none of a process that has some. */
-    family.whole = family.whole && (family.count > 0 || is_childless());
     for (size_t i = 0; i < family.count; i++) {
-        if (holds(family.pids[i], socket_name) || is_closed(family.pids[i])) {
-            return true;
+        enum held held = holds(family.pids[i], socket_name);
+        held = held == HELD_NO ? holds_unseen(family.pids[i]) : held;
+        if (held == HELD_YES) {
+            return held;
         }
+        all = held == HELD_UNKNOWN ? held : all;
         add_children_of(&family, family.pids[i]);
     }
-    return !family.whole;
+    if (family.is_large) {
+        return HELD_YES;
+    }
+    if (family.is_short) {
+        return HELD_UNKNOWN;
+    }
+    /* A system without lists of children has none of a process that has some. */
+    return family.count == 0 && !is_childless() ? HELD_YES : all;
 }
 
 static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
@@ -210,18 +278,23 @@ static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
     return false;
 }
 
-/* Is it a process of the user's that holds the socket, and was not started by us? Then *ret is
- * told, and it comes first the next time. */
+/* Is it a process of the user's that holds the socket (or may, where that cannot be looked at
+ * just now)? Then *ret tells whether it was started by us; if not it comes first the next time.
+ */
 static bool found_at(pid_t pid, uid_t uid, const char *socket_name,
                      struct auth_started_recent *recent, enum auth_started *ret)
 {
     char path[PATH_SIZE];
     struct stat info;
     (void)snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
-    if (pid <= 0 || stat(path, &info) != 0 || info.st_uid != uid || !holds(pid, socket_name)) {
+    if (pid <= 0 || stat(path, &info) != 0 || info.st_uid != uid) {
         return false;
     }
-    *ret = descends(pid);
+    enum held held = holds(pid, socket_name);
+    if (held == HELD_NO) {
+        return false;
+    }
+    *ret = held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN : descends(pid);
     if (*ret == AUTH_STARTED_NO && !is_recent(recent, pid)) {
         recent->pids[recent->next++ % AUTH_STARTED_RECENT] = pid;
     }
@@ -256,24 +329,13 @@ static bool look_at_all(uid_t uid, const char *socket_name, struct auth_started_
     return looked;
 }
 
-enum auth_started auth_started_socket(uint32_t inode, uid_t uid,
-                                      struct auth_started_recent *recent)
+/* A socket of user `uid` that no process below this one holds. */
+static enum auth_started find_holder(uid_t uid, const char *name,
+                                     struct auth_started_recent *recent)
 {
-    char name[PATH_SIZE];
     /* With no holder that we may look at, none may have it just now: it is on its way from one
      * process to another. */
-    enum auth_started started = AUTH_STARTED_YES;
-    if (never_had_children()) {
-        return AUTH_STARTED_NO;
-    }
-    (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)inode);
-    if (family_holds(name)) {
-        return AUTH_STARTED_YES;
-    }
-    /* What other users' programs hold cannot be seen, but each program below us was asked. */
-    if (uid != geteuid() && geteuid() != 0) {
-        return AUTH_STARTED_NO;
-    }
+    enum auth_started started = AUTH_STARTED_UNSEEN;
     for (size_t i = 0; i < AUTH_STARTED_RECENT; i++) {
         if (found_at(recent->pids[i], uid, name, recent, &started)) {
             return started;
@@ -282,5 +344,34 @@ enum auth_started auth_started_socket(uint32_t inode, uid_t uid,
     if (!look_at_all(uid, name, recent, &started)) {
         return AUTH_STARTED_UNKNOWN;
     }
-    return started == AUTH_STARTED_YES && holds(getpid(), name) ? AUTH_STARTED_NO : started;
+    if (started != AUTH_STARTED_UNSEEN) {
+        return started;
+    }
+    enum held held = holds(getpid(), name);
+    return held == HELD_YES       ? AUTH_STARTED_NO
+           : held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN
+                                  : AUTH_STARTED_UNSEEN;
+}
+
+enum auth_started auth_started_socket(struct auth_started_past *past,
+                                      const struct auth_started_end *end,
+                                      struct auth_started_recent *recent)
+{
+    char name[PATH_SIZE];
+    if (!may_be_below(past, end->ticks)) {
+        return AUTH_STARTED_NO;
+    }
+    if (end->inode == 0) {
+        return AUTH_STARTED_UNSEEN;
+    }
+    (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)end->inode);
+    enum held held = family_holds(name);
+    if (held != HELD_NO) {
+        return held == HELD_YES ? AUTH_STARTED_YES : AUTH_STARTED_UNKNOWN;
+    }
+    /* What other users' programs hold cannot be seen, but each program below us was asked. */
+    if (end->uid != geteuid() && geteuid() != 0) {
+        return AUTH_STARTED_NO;
+    }
+    return find_holder(end->uid, name, recent);
 }

@@ -2,6 +2,7 @@
 /* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
  * stops. */
 #include <errno.h>
+#include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,6 +52,13 @@ static void serve_signals(sigset_t *set)
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
+}
+
+/* Waits for one of them, at most wait_ms; below 0: none came. */
+static int serve_signal(const sigset_t *signals, int64_t wait_ms)
+{
+    struct timespec wait = {(time_t)(wait_ms / 1000), (long)(wait_ms % 1000) * 1000000};
+    return sigtimedwait(signals, NULL, &wait);
 }
 
 /* Tells a service manager that started us (NOTIFY_SOCKET) how things stand. */
@@ -107,8 +115,7 @@ static void *serve_watch_run(void *user)
         if (left <= 0) {
             break;
         }
-        struct timespec wait = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
-        int signal_number = sigtimedwait(&watch->signals, NULL, &wait);
+        int signal_number = serve_signal(&watch->signals, left);
         if (atomic_load(&watch->done)) {
             return NULL;
         }
@@ -128,6 +135,7 @@ static void serve_stop(struct serve *serve)
 {
     int64_t wait_ms = reload_shutdown_ms(serve->reload);
     struct serve_watch watch = {.signals = serve->signals, .wait_ms = wait_ms};
+    own_files_done(&serve->files); /* its lock ends with the gateway */
     serve_notify("STOPPING=1");
     log_write(NG_LOG_INFO, "serve", "stopping");
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
@@ -223,21 +231,36 @@ static void serve_check_files(const struct serve *serve)
     }
 }
 
+/* libmicrohttpd cannot go on, as where it meets a lost descriptor before the next look. */
+static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
+{
+    serve_check_files(user);
+    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
+              reason != NULL ? reason : "no reason given");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
+    abort();
+}
+
 static void serve_wait(struct serve *serve)
 {
     http_server_note_files(serve->server, &serve->files);
     own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
-    const struct timespec look = {ORPHANS_LOOK_MS / 1000,
-                                  (long)(ORPHANS_LOOK_MS % 1000) * 1000000};
+    MHD_set_panic_func(serve_panic, serve);
+    int64_t look = clock_monotonic_ns() / 1000000 + ORPHANS_LOOK_MS;
     for (;;) {
-        int signal_number = sigtimedwait(&serve->signals, NULL, &look);
+        int64_t left = look - clock_monotonic_ns() / 1000000;
+        if (left <= 0) { /* whatever came in between: reloads may come often */
+            http_server_look(serve->server);
+            (void)orphans_reap(&serve->orphans);
+            serve_check_files(serve);
+            left = ORPHANS_LOOK_MS;
+            look = clock_monotonic_ns() / 1000000 + left;
+        }
+        int signal_number = serve_signal(&serve->signals, left);
         if (signal_number == SIGHUP) {
             serve_reload(serve);
         } else if (signal_number == SIGTERM || signal_number == SIGINT) {
             return;
-        } else {
-            (void)orphans_reap(&serve->orphans);
-            serve_check_files(serve);
         }
     }
 }

@@ -27,6 +27,8 @@ const char *http_server_scheme(const struct http_server *server);
 /* Its descriptors, which must stay open until it stops. */
 struct own_files;
 void http_server_note_files(const struct http_server *server, struct own_files *files);
+/* To be called now and then: it notes until when programs that this process started ran. */
+void http_server_look(struct http_server *server);
 /* "127.0.0.1:8420", "[::1]:41234": the address really listened on, with the real port. Lent
  * until http_server_stop(). */
 const char *http_server_address(const struct http_server *server);

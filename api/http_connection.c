@@ -123,9 +123,22 @@ static void identify_user(struct http_connection *connection)
     connection->auth.knows_user = rc == NG_OK;
     connection->auth.user = uid;
     connection->auth.is_own_user = rc == NG_OK && own && trust_knows_user(uid);
+    connection->auth.is_mute = rc == NG_EFORBIDDEN;
     /* Then the next request asks again. */
     connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
     connection->auth_known = !connection->auth.is_unknown;
+}
+
+static enum auth_started started_of_socket(struct http_connection *connection)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    bool known = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    connection->auth.knows_user = known;
+    connection->auth.user = known ? peer.uid : 0;
+    return known ? auth_started_process(&connection->server->started, peer.pid,
+                                        connection->since_ticks)
+                 : AUTH_STARTED_UNKNOWN;
 }
 
 /* Whether it is a program that the gateway started: only where it would get in without a key,
@@ -134,29 +147,24 @@ static void identify_started(struct http_connection *connection)
 {
     enum auth_started started = AUTH_STARTED_NO;
     if (connection->auth.is_socket) {
-        struct ucred peer;
-        socklen_t size = sizeof(peer);
-        bool known = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-        started = known ? auth_started_process(peer.pid, connection->since_ticks)
-                        : AUTH_STARTED_UNKNOWN;
-        connection->auth.knows_user = known;
-        connection->auth.user = known ? peer.uid : 0;
+        started = started_of_socket(connection);
     } else if (!connection->auth.is_loopback) {
         return;
     } else if (auth_needs_key(connection->server->auth)) {
         /* The last key may go before this very request is judged. */
         connection->auth.is_unknown = true;
         return;
-    } else if (connection->at_peer.inode == 0) {
-        /* The socket is closed already: its holder may have been a program of ours. */
-        started = auth_started_socket(0, geteuid(), &connection->server->recent_peers);
     } else {
-        /* Also another user's: there are programs that change it (su, user namespaces). */
-        started = auth_started_socket(connection->at_peer.inode, connection->at_peer.uid,
+        /* Also another user's: there are programs that change it (su, user namespaces). And one
+         * that is closed already, as its holder may have been a program of ours. */
+        const struct auth_started_end end = {connection->at_peer.inode, connection->at_peer.uid,
+                                             connection->since_ticks};
+        started = auth_started_socket(&connection->server->started, &end,
                                       &connection->server->recent_peers);
     }
     connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;
-    connection->auth.is_started = started == AUTH_STARTED_YES;
+    connection->auth.is_unseen = started == AUTH_STARTED_UNSEEN;
+    connection->auth.is_started = started == AUTH_STARTED_YES || connection->auth.is_unseen;
     connection->started_known = started != AUTH_STARTED_UNKNOWN;
 }
 

@@ -442,6 +442,7 @@ int http_server_start(struct gateway *gateway, struct http_server **ret, struct 
     server->gateway = gateway;
     server->tcp_fd = -1;
     server->local_fd = -1;
+    auth_started_begin(&server->started);
     if (getrandom(&server->id_prefix, sizeof(server->id_prefix), 0) !=
         (ssize_t)sizeof(server->id_prefix)) {
         server->id_prefix = (uint32_t)getpid();
@@ -479,6 +480,11 @@ void http_server_note_files(const struct http_server *server, struct own_files *
     note_daemon(server->tcp, "the socket that it listens on", "its event loop", files);
     note_daemon(server->local, "the Unix socket that it listens on",
                 "the event loop of its Unix socket", files);
+}
+
+void http_server_look(struct http_server *server)
+{
+    (void)auth_started_look(&server->started);
 }
 
 /* ---- stop ---- */

@@ -22,6 +22,7 @@ struct reload;
 struct http_server {
     struct gateway *gateway;
     struct auth *auth;
+    struct auth_started_past started;
     struct auth_started_recent recent_peers; /* of the thread that serves TCP */
     struct mcp_http *mcp;
     struct http_tls *tls;                     /* of the TCP listener; NULL: plain */

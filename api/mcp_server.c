@@ -39,9 +39,6 @@ static const struct mcp_method mcp_methods[] = {
     {"tasks/list", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
 };
 
-/* A message up to this size may be of those that are free. */
-#define MCP_FREE_BYTES ((size_t)4 * 1024)
-
 static const struct ng_str no_text = {NULL, 0};
 
 /* ---- answers ---- */
@@ -186,24 +183,6 @@ static void run_notification(struct mcp_exchange *exchange)
     }
 }
 
-/* See enum mcp_cost. False: answered, there are too many. */
-static bool take_rate(struct mcp_exchange *exchange, const struct mcp_method *method)
-{
-    struct mcp_job *job = exchange->job;
-    bool alone = !job->is_batch && job->text.len <= MCP_FREE_BYTES;
-    if (job->is_prepaid) {
-        job->is_prepaid = false;
-        exchange->call->no_rate = true;
-        return true;
-    }
-    if (method->cost == MCP_COST_CALL || (method->cost == MCP_COST_FREE && alone) ||
-        dispatch_take_rate(exchange->call) == NG_OK) {
-        return true;
-    }
-    mcp_answer_failed(exchange, no_text);
-    return false;
-}
-
 static int run_request(struct mcp_exchange *exchange)
 {
     const struct mcp_message *message = &exchange->message;
@@ -232,7 +211,7 @@ static int run_request(struct mcp_exchange *exchange)
                          ng_str_of("`initialize` cannot be part of a batch"), no_text);
         return NG_OK;
     }
-    return take_rate(exchange, method) ? method->handle(exchange) : NG_OK;
+    return mcp_rate_take(exchange, method) ? method->handle(exchange) : NG_OK;
 }
 
 static void release_call(void *object)
@@ -490,12 +469,18 @@ static int run_text(struct mcp_job *job)
     struct json_error error;
     if (json_parse(&job->call->arena, job->text,
                    job->gateway->limits.depth + MCP_ENVELOPE_DEPTH, &value, &error) != NG_OK) {
+        if (!mcp_rate_after_parse(job, NULL)) {
+            return NG_OK;
+        }
         struct ng_str sentence = arena_printf(
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
         return refuse_job(
             job, error.code == NG_EINTERNAL ? MCP_INTERNAL_ERROR : MCP_PARSE_ERROR,
             sentence.data == NULL ? ng_str_of("the message is not JSON") : sentence);
+    }
+    if (!mcp_rate_after_parse(job, value)) {
+        return NG_OK;
     }
     if (value->type == NG_TYPE_ARRAY) {
         return run_batch(job, value);
@@ -513,6 +498,9 @@ static int refuse_busy(struct mcp_job *job, const char *sentence)
     mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
     job->status = 503;
     job->retry_after_s = 1;
+    if (job->is_due) {
+        mcp_session_let_in_again(job->session); /* it may be sent again */
+    }
     return NG_OK;
 }
 
@@ -531,21 +519,6 @@ static void run_on_worker(struct task *task)
     if (rc != NG_PENDING) {
         job->done(job);
     }
-}
-
-/* A text that is no small message is counted before it is parsed. False: answered, there are
- * too many. */
-static bool prepay(struct mcp_job *job)
-{
-    struct call *call = job->call;
-    if (dispatch_take_rate(call) == NG_OK) {
-        job->is_prepaid = true;
-        return true;
-    }
-    job->status = call->result.status;
-    job->retry_after_s = call->result.retry_after_s;
-    mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
-    return false;
 }
 
 /* A large text is parsed on a worker when it is its agent's turn. */
@@ -577,11 +550,10 @@ int mcp_job_run(struct mcp_job *job)
     job->out_start = job->out->len;
     job->is_batch = false;
     job->has_items = false;
-    job->is_prepaid = false;
     atomic_init(&job->left, 1);
     bool later =
         job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
-    if (job->on_loop && job->text.len > MCP_FREE_BYTES && !prepay(job)) {
+    if (!mcp_rate_before_parse(job)) {
         return NG_OK;
     }
     return later ? run_later(job) : run_text(job);

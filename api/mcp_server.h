@@ -93,6 +93,7 @@ struct mcp_job {
     /* The job's own. */
     struct task task; /* a large text is parsed on a worker */
     bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
+    bool is_due;      /* let in as an answer of the client: counts unless it is one */
     size_t out_start; /* the face may have written before it */
     struct mcp_exchange one;
     struct mcp_exchange *many; /* a batch */
@@ -131,7 +132,9 @@ void mcp_exchange_finish(struct mcp_exchange *exchange);
  * connect and to stay connected, however few calls its key allows (a key of one call a minute
  * could not even initialize otherwise), and what belongs to a call that was counted when it
  * began; but only in small messages that come alone. Over HTTP a longer text counts before it
- * is parsed, whatever it is. Small notifications and answers of the client are free, too.
+ * is parsed, whatever it is; but for as many as there are open questions to the client, which
+ * are parsed first, and count unless they are answers. Small notifications and answers of the
+ * client are free, too.
  */
 enum mcp_cost {
     MCP_COST_FREE = 0,
@@ -185,6 +188,12 @@ void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers
 void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence);
 /* What run->answer() prints is this failure instead. */
 void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence);
+
+/* mcp_rate.c: see enum mcp_cost. False: answered, there are too many. value: NULL for a text
+ * that is not JSON. */
+bool mcp_rate_before_parse(struct mcp_job *job);
+bool mcp_rate_after_parse(struct mcp_job *job, const struct ng_value *value);
+bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *method);
 
 /* mcp_server.c: another call for this exchange; the one before is let go. */
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call);

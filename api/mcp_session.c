@@ -199,6 +199,7 @@ bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
     question->id = ++session->question_id;
     if (open) {
         session->question_count++;
+        session->let_in++;
         question->next = session->questions;
         session->questions = question;
     }
@@ -217,6 +218,9 @@ static bool take_question(struct mcp_session *session, const struct mcp_question
     if (found) {
         *at = question->next;
         session->question_count--;
+        if (session->let_in > session->question_count) {
+            session->let_in = session->question_count;
+        }
     }
     return found;
 }
@@ -247,4 +251,20 @@ bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
     }
     (void)pthread_mutex_unlock(&session->lock);
     return question != NULL;
+}
+
+bool mcp_session_let_in(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool room = session->let_in > 0;
+    session->let_in -= room ? 1 : 0;
+    (void)pthread_mutex_unlock(&session->lock);
+    return room;
+}
+
+void mcp_session_let_in_again(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    session->let_in += session->let_in < session->question_count ? 1 : 0;
+    (void)pthread_mutex_unlock(&session->lock);
 }

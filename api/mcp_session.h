@@ -91,6 +91,7 @@ struct mcp_session {
     bool ended;
     struct mcp_question *questions;
     size_t question_count;
+    size_t let_in;          /* as many more texts; question_count at most */
     uint64_t question_id;   /* of the last one */
     atomic_int busy;        /* calls under way and open streams: as long it is not silent */
     bool streams_replay;    /* over HTTP: the members below are used */
@@ -162,6 +163,11 @@ bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *ques
 /* A response came from the client. False: to nothing that was asked. */
 bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message);
+/* A text that is not small may be the answer to an open question: one for each is parsed before
+ * it counts against the client's rate. False: no more of them. Again: it was counted, and takes
+ * the place of no answer. */
+bool mcp_session_let_in(struct mcp_session *session);
+void mcp_session_let_in_again(struct mcp_session *session);
 
 /* Now and then: those gone silent go now, not only when the next one comes, and those whose key
  * was revoked or has expired; silence begins when the last call or stream ends. */

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
 
 static bool holds(const struct orphans_set *set, pid_t pid, uint64_t start)
@@ -34,40 +35,64 @@ static bool list(pid_t pids[ORPHANS_MAX], size_t *ret_count)
     return process_children(getpid(), getpid(), pids, ORPHANS_MAX, ret_count);
 }
 
+static uint64_t ticks_now(void)
+{
+    return (uint64_t)clock_uptime_ms() * (uint64_t)sysconf(_SC_CLK_TCK) / 1000;
+}
+
 void orphans_begin(struct orphans *orphans)
 {
     pid_t pids[ORPHANS_MAX];
     size_t count = 0;
-    orphans->seen.count = 0;
-    orphans->off = !list(pids, &count) || orphans->off;
+    if (orphans->open) {
+        return; /* what it could not look at is as old as the first begin */
+    }
+    orphans->before.count = 0;
+    orphans->begin = ticks_now();
+    /* They are older: only those of this very tick have to be in the set. */
+    (void)list(pids, &count);
     for (size_t i = 0; i < count; i++) {
         struct process process;
         if (process_read(pids[i], &process) == NG_OK) {
-            (void)add(&orphans->seen, pids[i], process.start);
+            (void)add(&orphans->before, pids[i], process.start);
+        }
+    }
+}
+
+/* Notes our own among the children there are, and whether one could not be looked at. */
+static void note_own(struct orphans *orphans)
+{
+    pid_t pids[ORPHANS_MAX];
+    size_t count = 0;
+    orphans->open = !list(pids, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct process process;
+        int rc = process_read(pids[i], &process);
+        if (rc == NG_ENOTFOUND) {
+            continue; /* it was waited for */
+        }
+        if (rc != NG_OK) {
+            orphans->open = true;
+        } else if (process.parent == getpid() && process.start >= orphans->begin &&
+                   process.start <= orphans->end &&
+                   !holds(&orphans->before, pids[i], process.start) &&
+                   !holds(&orphans->own, pids[i], process.start)) {
+            orphans->off = !add(&orphans->own, pids[i], process.start) || orphans->off;
         }
     }
 }
 
 void orphans_end(struct orphans *orphans)
 {
-    pid_t pids[ORPHANS_MAX];
-    size_t count = 0;
     bool off = orphans->off;
-    orphans->off = !list(pids, &count) || off;
-    for (size_t i = 0; i < count; i++) {
-        struct process process;
-        if (process_read(pids[i], &process) != NG_OK) {
-            orphans->off = true;
-        } else if (!holds(&orphans->seen, pids[i], process.start)) {
-            orphans->off = !add(&orphans->own, pids[i], process.start) || orphans->off;
-        }
-    }
-    orphans->seen.count = 0;
-    if (orphans->off && !off) {
+    bool open = orphans->open;
+    orphans->end = ticks_now();
+    note_own(orphans);
+    if ((orphans->off && !off) || (orphans->open && !open)) {
         log_write(NG_LOG_WARNING, "serve",
                   "the gateway's own child processes cannot be told from others: programs that "
-                  "come to it when their parents end stay in the table of processes until it "
-                  "stops");
+                  "come to it when their parents end stay in the table of processes until %s",
+                  orphans->off ? "it stops" : "they can");
     }
 }
 
@@ -92,7 +117,10 @@ size_t orphans_reap(struct orphans *orphans)
     size_t reaped = 0;
     struct orphans_set ended;
     ended.count = 0;
-    if (orphans->off) {
+    if (orphans->open) {
+        note_own(orphans);
+    }
+    if (orphans->off || orphans->open) {
         return 0;
     }
     forget_gone(&orphans->own);

@@ -29,12 +29,17 @@ struct orphans_set {
 };
 
 struct orphans {
-    bool off;                /* some of our own could not be noted */
-    struct orphans_set own;  /* never reaped */
-    struct orphans_set seen; /* ended, at the last look; orphans_begin(): all there are */
+    bool off;            /* some of our own could not be noted */
+    bool open;           /* some could not be looked at yet: nothing is reaped till then */
+    uint64_t begin, end; /* in ticks since the boot, as struct process has them */
+    struct orphans_set before; /* all there were at orphans_begin() */
+    struct orphans_set own;    /* never reaped */
+    struct orphans_set seen;   /* ended, at the last look */
 };
 
-/* Children that the main thread gets between begin and end are its own: plugins start there. */
+/* Children that start between begin and end are the main thread's own: plugins start there.
+ * Orphans that come meanwhile are older; one whose whole life before lies in between is taken
+ * for one of our own, and stays. */
 void orphans_begin(struct orphans *orphans);
 void orphans_end(struct orphans *orphans);
 /* How many were reaped. Does not block. */

@@ -41,12 +41,20 @@ static bool parse_stat(const char *text, struct process *ret)
     return true;
 }
 
+bool process_is_short(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 int process_read(pid_t pid, struct process *ret)
 {
     char path[PATH_SIZE];
     char text[STAT_MAX];
     (void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ESRCH) {
+        return NG_ENOTFOUND; /* it ends just now */
+    }
     if (fd < 0 && errno != ENOENT) {
         return NG_EUNAVAILABLE;
     }
@@ -71,7 +79,7 @@ bool process_children(pid_t pid, pid_t thread, pid_t *ret, size_t max, size_t *r
     (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)thread);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+        return !process_is_short(errno);
     }
     ssize_t got = read(fd, block, sizeof(block));
     while (got > 0 && fits) {

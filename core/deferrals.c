@@ -16,13 +16,28 @@ void deferrals_done(struct deferrals *deferrals)
     (void)pthread_mutex_destroy(&deferrals->lock);
 }
 
+/* In whose list the call is to be. It is moved where none of its deferrals is left: then no
+ * other thread reads of which plugin it is. */
+static struct plugin *plugin_for(struct call *call)
+{
+    struct deferral *deferral = &call->deferral;
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its list */
+    if (deferral->plugin != NULL && deferral->plugin != plugin) {
+        pthread_mutex_lock(&deferral->plugin->deferrals.lock);
+        bool waits = deferral->count > 0;
+        pthread_mutex_unlock(&deferral->plugin->deferrals.lock);
+        if (waits) {
+            return deferral->plugin;
+        }
+    }
+    deferral->plugin = plugin;
+    return plugin;
+}
+
 void deferrals_add(struct call *call)
 {
     struct deferral *deferral = &call->deferral;
-    if (deferral->plugin == NULL) {
-        deferral->plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its list */
-    }
-    if (deferral->plugin == NULL) {
+    if (plugin_for(call) == NULL) {
         return;
     }
     struct deferrals *deferrals = &deferral->plugin->deferrals;

@@ -103,16 +103,24 @@ static int host_may_change(struct call *call, struct ng_str collection)
         own != NULL ? own->desc.name : "(unknown)", (int)collection.len, collection.data);
 }
 
+/* In a change function it would wait for locks that its own thread holds. */
+static int host_may_write(struct call *call)
+{
+    return !module_run_in_change()
+               ? NG_OK
+               : call_fail(call, NG_EINTERNAL,
+                           "a change function may not change documents or files: it runs under "
+                           "the lock of its own; name all documents in one change");
+}
+
 /* In today's size, and of collections that the plugin may change. */
 static int host_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                              const struct ng_change **ret)
 {
-    if (module_run_in_change()) { /* it would wait for locks that its own thread holds */
-        return call_fail(call, NG_EINTERNAL,
-                         "a change function may not change documents: it runs under the lock "
-                         "of its own; name all of them in one change");
+    int rc = host_may_write(call);
+    if (rc == NG_OK) {
+        rc = abi_take_changes(call, changes, count, ret);
     }
-    int rc = abi_take_changes(call, changes, count, ret);
     for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
         rc = host_may_change(call, (*ret)[i].key.collection);
         if (rc == NG_OK && (*ret)[i].fn == NULL) {
@@ -251,7 +259,10 @@ int host_file_edit(struct ng_call *pub, const struct ng_file_edit *edit)
 {
     struct call *call = call_of(pub);
     struct ng_file_edit mine;
-    int rc = abi_take(call, &abi_file_edit, &mine, edit);
+    int rc = host_may_write(call);
+    if (rc == NG_OK) {
+        rc = abi_take(call, &abi_file_edit, &mine, edit);
+    }
     if (rc == NG_OK && mine.collection != NULL) {
         rc = host_may_change(call, ng_str_of(mine.collection));
     }
@@ -262,7 +273,10 @@ int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *trans
 {
     struct call *call = call_of(pub);
     struct ng_file_transfer mine;
-    int rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    int rc = host_may_write(call);
+    if (rc == NG_OK) {
+        rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    }
     return rc != NG_OK ? rc : files_transfer(call->gateway->files, call, &mine);
 }
 
@@ -270,7 +284,10 @@ int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
 {
     struct call *call = call_of(pub);
     struct ng_file_undo mine;
-    int rc = abi_take(call, &abi_file_undo, &mine, undo);
+    int rc = host_may_write(call);
+    if (rc == NG_OK) {
+        rc = abi_take(call, &abi_file_undo, &mine, undo);
+    }
     return rc != NG_OK ? rc : files_undo(call->gateway->files, call, &mine);
 }
 

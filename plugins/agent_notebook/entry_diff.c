@@ -155,7 +155,7 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     const struct ng_host *host = call->host;
     const uint64_t versions[2] = {docs[0]->revision, docs[1]->revision};
     const struct ng_value *bodies[2];
-    struct ng_str text;
+    struct ng_str text = {NULL, 0};
     int rc = entry_body(call, docs[0], &bodies[0]);
     rc = rc != NG_OK ? rc : entry_body(call, docs[1], &bodies[1]);
     rc = rc != NG_OK ? rc : diff_text(call, diff, key, versions, &text);

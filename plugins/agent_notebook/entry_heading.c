@@ -225,31 +225,46 @@ bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret)
     return false;
 }
 
-/* The next character; white space around a line end is one space. */
-static char next_char(struct ng_str text, size_t *at)
+/* Reads the text of a heading. */
+struct reader {
+    struct ng_str text;
+    size_t at;
+    size_t plain_until; /* the white space up to here has no line end */
+};
+
+/* The next character; white space around a line end is one space. Each run of white space is
+ * searched once: the time is linear. */
+static char next_char(struct reader *reader)
 {
-    size_t end = *at;
+    const struct ng_str text = reader->text;
+    size_t end = reader->at;
     bool line_end = false;
-    while (end < text.len && (is_blank_char(text.data[end]) || text.data[end] == '\r' ||
-                              text.data[end] == '\n')) {
+    while (
+        reader->at >= reader->plain_until && end < text.len &&
+        (is_blank_char(text.data[end]) || text.data[end] == '\r' || text.data[end] == '\n')) {
         line_end = line_end || text.data[end] == '\n';
         end++;
     }
-    char c = line_end ? ' ' : text.data[*at];
-    *at = line_end ? end : *at + 1;
-    return c;
+    if (line_end) {
+        reader->at = end;
+        return ' ';
+    }
+    if (end > reader->plain_until) {
+        reader->plain_until = end;
+    }
+    return text.data[reader->at++];
 }
 
 static bool same_text(struct ng_str a, struct ng_str b)
 {
-    size_t i = 0;
-    size_t j = 0;
-    while (i < a.len && j < b.len) {
-        if (next_char(a, &i) != next_char(b, &j)) {
+    struct reader left = {.text = a};
+    struct reader right = {.text = b};
+    while (left.at < a.len && right.at < b.len) {
+        if (next_char(&left) != next_char(&right)) {
             return false;
         }
     }
-    return i == a.len && j == b.len;
+    return left.at == a.len && right.at == b.len;
 }
 
 struct ng_str entry_heading_text(struct ng_call *call, const struct entry_heading *heading)
@@ -262,10 +277,10 @@ struct ng_str entry_heading_text(struct ng_call *call, const struct entry_headin
     if (line == NULL) {
         return text; /* the call has failed */
     }
-    size_t at = 0;
+    struct reader reader = {.text = text};
     struct ng_str ret = {line, 0};
-    while (at < text.len) {
-        line[ret.len++] = next_char(text, &at);
+    while (reader.at < text.len) {
+        line[ret.len++] = next_char(&reader);
     }
     return ret;
 }
@@ -281,12 +296,17 @@ static bool find_named(struct ng_str text, struct ng_str name, struct entry_sect
             ret->end = heading.at;
             ended = true;
         }
-        if (!same_text(heading.text, name)) {
+        if (found) {
+            if (ret->again == SIZE_MAX && same_text(heading.text, name)) {
+                ret->again = heading.at;
+            }
+            if (ended && ret->again != SIZE_MAX) {
+                return true;
+            }
             continue;
         }
-        if (found) {
-            ret->again = heading.at;
-            return true;
+        if (!same_text(heading.text, name)) {
+            continue;
         }
         found = true;
         ret->heading = heading;

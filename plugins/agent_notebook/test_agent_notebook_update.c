@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void test_update_members(void **state)
@@ -172,6 +173,27 @@ static void test_a_section_that_is_there_twice(void **state)
     answer_free(&answer);
     expect_content(*state, &page, "# A\n1\n## A\n2\n");
     expect_member(*state, &page, ",\"section\":\"A\"", "lines.start", "1");
+    page = make(*state, "pages",
+                "\"title\":\"U\",\"content\":\"# A\\n1\\n## A\\n2\\n# B\\n3\\n\"");
+    expect_member(*state, &page, ",\"section\":\"A\"", "lines.total", "5");
+    expect_member(*state, &page, ",\"section\":\"A\"", "content", "# A\n1\n## A\n2\n");
+}
+
+/* White space in a heading of several lines is read once: with a square of it this would take
+ * hours. */
+static void test_a_heading_of_spaces(void **state)
+{
+    enum { SPACES = 1024 * 1024 };
+    char *args = malloc(SPACES + 200);
+    assert_non_null(args);
+    int head =
+        snprintf(args, 200, "{\"collection\":\"pages\",\"title\":\"T\",\"content\":\"a\\nx");
+    memset(args + head, ' ', SPACES);
+    (void)snprintf(args + head + SPACES, 100, "y\\n===\\nbelow\\n\"}");
+    struct answer answer = go(*state, "notebook_create", args);
+    assert_string_equal(at(answer.text, "version"), "1");
+    answer_free(&answer);
+    free(args);
 }
 
 /* Sentences name members as those of the gateway do, and count what they say they count. */
@@ -295,17 +317,12 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_update_members),
-        WITH(test_update_by_another),
-        WITH(test_expected_version),
-        WITH(test_edits),
-        WITH(test_edits_all_or_none),
-        WITH(test_one_kind_of_edit),
-        WITH(test_section_edits),
-        WITH(test_a_section_that_is_there_twice),
-        WITH(test_titles_count_characters),
-        WITH(test_sections_follow),
-        WITH_SQLITE(test_no_update_is_lost),
+        WITH(test_update_members),      WITH(test_update_by_another),
+        WITH(test_expected_version),    WITH(test_edits),
+        WITH(test_edits_all_or_none),   WITH(test_one_kind_of_edit),
+        WITH(test_section_edits),       WITH(test_a_section_that_is_there_twice),
+        WITH(test_a_heading_of_spaces), WITH(test_titles_count_characters),
+        WITH(test_sections_follow),     WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

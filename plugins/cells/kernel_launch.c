@@ -167,8 +167,12 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    if (slash == NULL) {
-        return true; /* not found on PATH */
+    if (path[0] != '/') { /* else it would be looked for beside the notebook */
+        return fail(why, "The kernel `%s` is not started: its program `%.300s` %s.",
+                    kernel->spec.name, path,
+                    slash != NULL
+                        ? "is a relative path; name it as an absolute one in kernel.json"
+                        : "is in no folder of PATH");
     }
     int len =
         snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);

@@ -228,6 +228,17 @@ static void free_gone(struct kernels *kernels)
     kernels_lock(kernels);
 }
 
+/* The process that holds kernels goes with the last of them: while programs of the gateway's
+ * run, a caller that it cannot look at counts as one of them. */
+static void end_idle_holder(struct kernels *kernels)
+{
+    if (kernels->first == NULL && kernels->holding.socket >= 0) {
+        kernels_unlock(kernels);
+        holding_close(&kernels->holding);
+        kernels_lock(kernels);
+    }
+}
+
 /* Everything that has come, and everything that is due. Returns how long to wait. */
 static long turn(struct kernels *kernels)
 {
@@ -240,6 +251,7 @@ static long turn(struct kernels *kernels)
         busy = busy || kernel_is_busy(kernel);
     }
     free_gone(kernels);
+    end_idle_holder(kernels);
     return more ? 0 : busy ? LOOP_BUSY_MS : kernels->first != NULL ? LOOP_IDLE_MS : -1;
 }
 

@@ -352,8 +352,9 @@ case("large body", lambda w, m: w.wire.tool("notebook", {"mode": "write", "name"
                                             HEADER), before=new_book, writes=True)
 case("new connection", lambda w, m: (w.wire.close(), w.wire.tool("notebook", {"mode": "read", "name": "sweep"}, HEADER))[1])
 rest("keys list", "GET", "/v1/keys", exact=False)
-rest("keys add", "POST", "/v1/keys", lambda w, m: {"agent": m, "role": "reader", "spaces": ["shared"], "tools": ["notebook"]},
-     writes=True, after=lambda w, m, a: w.wire.rest("DELETE", f"/v1/keys/{a.json()['id']}") if a.ok else None)
+rest("keys add", "POST", "/v1/keys", lambda w, m: {
+    "agent": m, "role": "reader", "spaces": ["shared"], "tools": ["notebook"], "note": f"of {m}"}, writes=True,
+     after=lambda w, m, a: w.wire.rest("DELETE", f"/v1/keys/{a.json()['id']}") if a.ok else None)
 
 
 def key_of(world, mark):

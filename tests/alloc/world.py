@@ -70,7 +70,7 @@ class World:
 
     def start(self):
         if not hasattr(self, "key"):
-            told = self.command("key", "add", "root", "--role", "admin", "--json")
+            told = self.command("key", "add", "root", "--role", "admin", "--note", "for the sweep", "--json")
             assert told.returncode == 0, told.stderr
             self.key, self.ids["key"] = (json.loads(told.stdout)[name] for name in ("key", "id"))
         with open(self.log, "a") as log:

@@ -127,20 +127,29 @@ def tools_of(url, key):
 
 
 def use(name, url, key, home):
-    """The line that the framework's script printed."""
+    """The framework's script, when it has ended well."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), **QUIET}
     done = subprocess.run([*command(name), f"{url}/mcp", key, json.dumps(plan(name, home))], env=environment, cwd=home,
                           capture_output=True, text=True, timeout=RUN_SECONDS)
     if done.returncode != 0:
         raise AssertionError(f"{name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return done
 
 
 def faults(name, url, key, home):
     """Runs one framework; a sentence for each fault."""
-    told = use(name, url, key, home)
+    tools = tools_of(url, key)
+    done = use(name, url, key, home)
+    try:
+        return report_faults(name, tools, json.loads(done.stdout.splitlines()[-1]))
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise AssertionError(f"{name} printed no whole report ({error!r}):\n{done.stdout}\n{done.stderr}") from error
+
+
+def report_faults(name, tools, told):
+    """Of the report that the framework's script printed, where the gateway lists `tools`."""
     steps = told["steps"]
-    found = schemas.faults(name, tools_of(url, key), told["tools"])
+    found = schemas.faults(name, tools, told["tools"])
     if name not in TELLS_NO_STATUS and "401" not in told["keyless"] and "wants a key" not in told["keyless"]:
         found.append(f"without a key: {told['keyless'][-SHOWN_MAX:]}")
     if "it was let in" in told["keyless"]:

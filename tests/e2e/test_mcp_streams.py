@@ -9,15 +9,16 @@ import threading
 import httpx
 import pytest
 from conftest import Gateway, eventually
+from keys_support import add, bearer
 from mcp_support import CALL_SECONDS, EVENTS, Events, FIXTURES, HANDSHAKE, call, server  # noqa: F401 (fixtures among them)
 
 
 class Session:
     """A session of the older era over raw HTTP."""
 
-    def __init__(self, server, version=HANDSHAKE, capabilities=None):
+    def __init__(self, server, version=HANDSHAKE, capabilities=None, headers=None):
         self.client = httpx.Client(base_url=server.url, timeout=CALL_SECONDS, trust_env=False)
-        self.headers = {"Accept": EVENTS}
+        self.headers = {"Accept": EVENTS, **(headers or {})}
         answer = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": {"name": "raw", "version": "1"}}})
         assert answer.status_code == 200, answer.text
@@ -86,6 +87,39 @@ def test_its_question_comes_on_the_sessions_stream(session):
     reply = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Paris"}}
     assert session.post({"jsonrpc": "2.0", "id": asked["id"], "result": reply}).status_code == 202
     assert "Paris" in answers.get(timeout=CALL_SECONDS).text
+
+
+@pytest.mark.parametrize("length", [10_000, 200_000])
+def test_an_answer_is_let_in_however_few_calls_its_key_has(tmp_path, length):
+    """The call that asks was counted when it began; other messages are counted before they are answered."""
+    gateway = Gateway(tmp_path / "data", FIXTURES)
+    session = Session(gateway, "2025-03-26", {"sampling": {}}, bearer(add(gateway.data_dir, "slow", "--rate", "1/min")))
+    content = {"type": "text", "text": "Paris" + "x" * length}
+
+    def reply(asked):
+        return {"jsonrpc": "2.0", "id": asked["id"], "result": {"role": "assistant", "model": "m", "content": content}}
+
+    events = session.stream(call("test_sampling", {"prompt": "x"}, number=7))
+    asked = events.message()
+    answer = session.post([reply(asked)] if length < 100_000 else reply(asked))
+    assert answer.status_code == 202, answer.text
+    assert "Paris" in json.dumps(events.message())
+    # Nothing is asked any more.
+    assert session.post(reply(asked)).status_code == 429
+    session.close()
+    # As many as there are questions are parsed before they are counted, and no more.
+    other = Session(gateway, "2025-03-26", {"sampling": {}}, bearer(add(gateway.data_dir, "other", "--rate", "1/min")))
+    events = other.stream(call("test_sampling", {"prompt": "x"}, number=7))
+    asked = events.message()
+    large = {"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"_meta": {"x": "x" * length}}}
+    answers = [other.post(message) for message in (large, reply(asked))]
+    assert [answer.status_code for answer in answers] == [429, 429], [answer.text[:200] for answer in answers]
+    assert all(int(answer.headers["Retry-After"]) > 0 and "a minute" in answer.text for answer in answers)
+    small = reply(asked) | {"result": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Rome"}}}
+    assert other.post(small).status_code == 202
+    assert "Rome" in json.dumps(events.message())
+    other.close()
+    assert gateway.stop() == 0
 
 
 def test_a_cut_connection_is_resumed(server, session):

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Programs that the gateway started (kernels, and what their cells run) are not its owner, and need a key."""
 
+import contextlib
+import ctypes
+import errno
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import textwrap
 import threading
 
 import pytest
 from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
-from conftest import binary, environment, eventually
+from conftest import LISTENING, STOP_SECONDS, Raw, binary, environment, eventually
+from test_agent_notebook import SANITIZED, shim
 
 # In the cell: asks over TCP or the Unix socket, prints the status.
 ASK = '''
@@ -229,17 +236,21 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
 
 
 def leave_orphans(running, book, tmp_path, count):
-    """Programs of a cell that outlive its kernel's guard and holder, and end when the gateway has them."""
-    go = tmp_path / "go"
+    """Programs of a cell that outlive its kernel's guard and holder, and end when the gateway has them; their ids."""
+    go, pids = tmp_path / "go", tmp_path / "pids"
     program = textwrap.dedent(f"""
     import os, time
     end = time.monotonic() + 100
+    pids = []
     for i in range({count}):
-        if os.fork() == 0:
+        pids.append(os.fork())
+        if pids[-1] == 0:
             while not os.path.exists({str(go)!r}) and time.monotonic() < end:
                 time.sleep(0.05)
             os._exit(0)
-    open({str(tmp_path / "ready")!r}, "w").close()
+    with open({str(pids)!r} + "~", "w") as out:
+        out.write(" ".join(map(str, pids)))
+    os.rename({str(pids)!r} + "~", {str(pids)!r})
     """)
     book.cells([("a", textwrap.dedent(f"""
     import os, sys
@@ -249,13 +260,15 @@ def leave_orphans(running, book, tmp_path, count):
         os.execve(sys.executable, [sys.executable, "-c", {program!r}], env)
     """))])
     book.run("a")
-    eventually((tmp_path / "ready").exists, RUN_SECONDS, "they run")
+    eventually(pids.exists, RUN_SECONDS, "they run")
+    left = {int(pid) for pid in pids.read_text().split()}
     holder, guard = holder_of(running), guard_of(running)
     os.kill(holder, signal.SIGSTOP)
     os.kill(guard, signal.SIGKILL)
     os.kill(holder, signal.SIGKILL)
-    eventually(lambda: len(children_of(running.process.pid)) >= count, RUN_SECONDS, "the gateway has them")
+    eventually(lambda: left <= set(children_of(running.process.pid)), RUN_SECONDS, "the gateway has them")
     go.touch()
+    return left
 
 
 def test_orphans_are_reaped(start, tmp_path):
@@ -263,13 +276,143 @@ def test_orphans_are_reaped(start, tmp_path):
     need("python3")
     running = start(["plugins=cells,notebook"])
     book = Book(running, "n.ipynb", [("a", "")])
-    leave_orphans(running, book, tmp_path, 40)
-    eventually(lambda: not any(state_of(pid) == "Z" for pid in children_of(running.process.pid)), RUN_SECONDS, "none is left")
+    left = leave_orphans(running, book, tmp_path, 40)
+    eventually(lambda: not left & set(children_of(running.process.pid)), RUN_SECONDS, "none is left")
     # The gateway's own child is still its own: a new holder runs kernels, and is waited for at the stop.
     book.cells([("a", "print(6 * 7)")])
     book.run("a")
     assert book.text("a") == "42\n"
     assert ask(running, "print(status(send(connect('tcp'))))", name="after.ipynb") == "401"
+    assert owner_status(running, "tcp") == 200
+
+
+def test_orphans_are_reaped_between_reloads(start, tmp_path):
+    """Reloads come more often than the gateway looks for orphans."""
+    need("python3")
+    running = start(["plugins=cells,notebook"])
+    left = leave_orphans(running, Book(running, "n.ipynb", [("a", "")]), tmp_path, 3)
+
+    def none_left():
+        running.process.send_signal(signal.SIGHUP)
+        return not left & set(children_of(running.process.pid))
+
+    eventually(none_left, RUN_SECONDS, "none is left")
+
+
+# ---- programs that the gateway cannot look at ----
+
+PR_SET_DUMPABLE = 4
+# Root may look at all programs: then gateway and caller are this user's.
+USER = 12345 if os.geteuid() == 0 else os.geteuid()
+WRAPPERS = {"plain": [], "shell": ["bash", "-c", '/bin/true; exec "$@"', "shell"]}
+IGNORING = ["bash", "-c", 'trap "" CHLD; exec "$@"', "shell"]
+
+
+@contextlib.contextmanager
+def gateway_of_user(wrapper, *sets):
+    """The port and socket of a gateway of USER that the wrapper becomes."""
+    place = tempfile.mkdtemp(dir="/tmp")
+    drop = []
+    if os.geteuid() == 0:
+        os.chown(place, USER, USER)
+        drop = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
+    command = [*drop, *wrapper, binary(), "serve", "--data-dir", place + "/d", "--listen", "127.0.0.1:0"]
+    for item in sets:
+        command += ["--set", item]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment() | {"HOME": place}) as process:
+        try:
+            told = LISTENING.search(process.stdout.readline())
+            assert told
+            yield process.pid, int(told.group(1).rsplit(":", 1)[1]), place + "/d/notegate.sock"
+        finally:
+            process.terminate()
+            assert process.wait(STOP_SECONDS) == 0
+    shutil.rmtree(place)
+
+
+def unseen_status(port, local, way):
+    """What a program of USER gets whose descriptors no other one may list."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(USER)
+                os.setuid(USER)
+            assert ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0
+            plain = socket.socket(socket.AF_INET if way == "tcp" else socket.AF_UNIX)
+            plain.settimeout(100)
+            plain.connect(("127.0.0.1", port) if way == "tcp" else local)
+            answer = Raw(plain, port).request("GET /v1/keys HTTP/1.1", ["Connection: close"]).answer()
+            os.write(writing, f"{answer.status} {answer.body.decode()}".encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        told = answer.read()
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("auth", ["auto", "off"])
+def test_a_gateway_without_programs_refuses_no_unseen_caller(wrapper, auth):
+    """Also one that a shell became, whose children count among those of the process."""
+    with gateway_of_user(WRAPPERS[wrapper], f"auth={auth}") as (_, port, local):
+        for way in WAYS:
+            assert unseen_status(port, local, way).startswith("200 "), (way, unseen_status(port, local, way))
+
+
+def test_an_ignored_end_of_children_is_not_inherited():
+    """Children that the kernel reaps by itself would not be counted."""
+    with gateway_of_user(IGNORING) as (pid, _, _):
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+        ignored = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn")), 16)
+        assert ignored & (1 << (signal.SIGCHLD - 1)) == 0
+
+
+if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded
+
+    @pytest.fixture(params=[str(errno.EPROTONOSUPPORT), str(errno.EAFNOSUPPORT), str(errno.EPERM), str(errno.EACCES), "ask"])
+    def mute(request, tmp_path, monkeypatch):
+        """Gateways that start now cannot ask the kernel whose a TCP connection is."""
+        shim(monkeypatch, tmp_path, "mute_netlink")
+        monkeypatch.setenv("MUTE_NETLINK", request.param)
+
+    def test_auth_off_where_the_kernel_cannot_be_asked(mute, start):
+        need("python3")
+        running = start(["plugins=cells", "auth=off"])
+        assert owner_status(running, "tcp") == 200
+        assert owner_status(running, "unix") == 200
+        # While programs of its own run it cannot tell them from others.
+        assert ask(running, "print(status(send(connect('tcp'))))", name="tcp.ipynb") == "401"
+        with running.connect() as raw:
+            answer = raw.request("GET /v1/keys HTTP/1.1").answer()
+        assert answer.status == 401 and "was not found" in answer.json()["message"]
+        assert owner_status(running, "unix") == 200
+
+    def test_callers_need_a_key_where_the_kernel_cannot_be_asked(mute, start):
+        running = start()
+        with running.connect() as raw:
+            answer = raw.request("GET /v1/keys HTTP/1.1").answer()
+        assert answer.status == 401 and "NETLINK_SOCK_DIAG" in answer.json()["message"]
+        assert "key add" in answer.json()["hint"]
+        assert owner_status(running, "unix") == 200
+
+    def test_a_shortage_is_asked_again(start, tmp_path, monkeypatch):
+        shim(monkeypatch, tmp_path, "mute_netlink")
+        monkeypatch.setenv("MUTE_NETLINK", str(errno.EMFILE))
+        assert owner_status(start(["auth=off"]), "tcp") == 503
+
+
+def test_the_last_kernel_leaves_no_program(start):
+    """Else a caller that the gateway cannot look at would count as one of its programs for as long as it runs."""
+    need("python3")
+    running = start(["plugins=cells", "cells.idle_timeout=1s"])
+    for _ in range(3):  # the next run gets a holder of its own
+        assert ask(running, "print(status(send(connect('tcp'))))") == "401"
+        eventually(lambda: not children_of(running.process.pid), RUN_SECONDS, "no program is left")
     assert owner_status(running, "tcp") == 200
 
 
@@ -279,14 +422,6 @@ def children_of(pid):
         with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
             found += [int(child) for child in children.read().split()]
     return found
-
-
-def state_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return None
 
 
 def parent_of(pid):

@@ -190,6 +190,26 @@ def test_a_kernel_that_others_can_change(start, tmp_path, monkeypatch, what):
     book.run("a")
 
 
+@pytest.mark.parametrize("program, told", [("kernel", "is in no folder of PATH"), ("./kernel", "is a relative path")])
+def test_a_kernel_program_is_not_looked_for_beside_the_notebook(start, tmp_path, monkeypatch, program, told):
+    need_zmq()
+    bad_kernel(tmp_path / "jupyter", "python3")
+    spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
+    words = json.loads(spec.read_text())
+    words["argv"][0] = program
+    spec.write_text(json.dumps(words))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}:")
+    book = Book(start(["plugins=cells"]), "n.ipynb", [("a", "1")])
+    ran = tmp_path / "ran"
+    beside = book.path.parent / "kernel"
+    beside.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    beside.chmod(0o755)
+    answer = book.call("runNotebookCells", cellIds=["a"])
+    assert answer.status_code != 200 and told in answer.json()["message"], answer.text
+    assert not ran.exists()
+
+
 def test_the_log_says_which_file_was_read(start, tmp_path):
     path = tmp_path / "some.yaml"
     path.write_text("log.level: info\n")

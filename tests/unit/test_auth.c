@@ -3,7 +3,9 @@
 #include "auth.h"
 #include "harness.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +13,9 @@
 
 #include "auth_started.h"
 #include "str.h"
+
+/* No process has it. */
+#define PID_GONE 0x7ffffff0
 
 struct expected {
     struct auth_connection connection;
@@ -50,6 +55,9 @@ static void test_programs_of_the_gateway_get_in_by_no_mode(void **state)
         {{.is_loopback = true, .is_started = true}, NG_EUNAUTHENTICATED},
         {{.is_loopback = true, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
         {{.is_loopback = true, .is_unknown = true}, NG_EBUSY},
+        {{.is_loopback = true, .is_mute = true}, NG_OK},
+        {{.is_loopback = true, .is_mute = true, .is_started = true, .is_unseen = true},
+         NG_EUNAUTHENTICATED},
         {{.is_own_user = true}, NG_EUNAUTHENTICATED},
         {{.is_socket = true}, NG_OK},
         {{.is_socket = true, .is_started = true}, NG_EUNAUTHENTICATED},
@@ -60,6 +68,7 @@ static void test_programs_of_the_gateway_get_in_by_no_mode(void **state)
         {{.is_loopback = true, .is_own_user = true}, NG_OK},
         {{.is_loopback = true, .is_own_user = true, .is_started = true}, NG_EUNAUTHENTICATED},
         {{.is_loopback = true, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
+        {{.is_loopback = true, .is_mute = true}, NG_EUNAUTHENTICATED},
         {{.is_own_user = true}, NG_EUNAUTHENTICATED},
         {{.is_socket = true}, NG_OK},
         {{.is_socket = true, .is_started = true}, NG_EUNAUTHENTICATED},
@@ -87,22 +96,121 @@ static uint32_t inode_of(int fd)
     return (uint32_t)info.st_ino;
 }
 
-/* A process that has ended is no child any more; it may have connected before. */
-static void test_a_socket_of_ended_programs(void **state)
+/* A child that has ended and was waited for. */
+static void run_child(void)
 {
-    struct auth_started_recent recent = {.next = 0};
-    int ends[2];
-    (void)state;
     pid_t pid = fork();
     if (pid == 0) {
         _exit(0);
     }
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static enum auth_started judge(struct auth_started_past *past, uint32_t inode, uint64_t ticks)
+{
+    const struct auth_started_end end = {inode, geteuid(), ticks};
+    struct auth_started_recent recent = {.next = 0};
+    return auth_started_socket(past, &end, &recent);
+}
+
+/* A process that has ended is no child any more; it may have connected before. */
+static void test_a_socket_of_ended_programs(void **state)
+{
+    struct auth_started_past past;
+    uint64_t now = auth_started_ticks();
+    int ends[2];
+    (void)state;
+    auth_started_begin(&past);
+    run_child();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    assert_int_equal(auth_started_socket(0, geteuid(), &recent), AUTH_STARTED_YES);
-    assert_int_equal(auth_started_socket(inode_of(ends[0]), geteuid(), &recent),
+    assert_int_equal(judge(&past, 0, now), AUTH_STARTED_UNSEEN);
+    assert_int_equal(judge(&past, inode_of(ends[0]), now), AUTH_STARTED_NO);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+/* What ended before anything could connect (a shell that became the gateway by exec has had
+ * children), and what ended long before a connection was accepted. */
+static void test_programs_that_ended_long_ago(void **state)
+{
+    struct auth_started_past past;
+    uint64_t hour = 3600 * (uint64_t)sysconf(_SC_CLK_TCK);
+    (void)state;
+    run_child();
+    auth_started_begin(&past);
+    assert_false(auth_started_look(&past));
+    assert_int_equal(judge(&past, 0, auth_started_ticks()), AUTH_STARTED_NO);
+    assert_int_equal(auth_started_process(&past, PID_GONE, auth_started_ticks()),
                      AUTH_STARTED_NO);
+    run_child();
+    assert_false(auth_started_look(&past));
+    uint64_t now = auth_started_ticks();
+    assert_int_equal(auth_started_process(&past, PID_GONE, now), AUTH_STARTED_UNSEEN);
+    assert_int_equal(judge(&past, 0, now), AUTH_STARTED_UNSEEN);
+    /* It waited in the queue of the listener. */
+    assert_int_equal(judge(&past, 0, now + 1), AUTH_STARTED_UNSEEN);
+    assert_int_equal(judge(&past, 0, now + hour), AUTH_STARTED_NO);
+    assert_int_equal(auth_started_process(&past, PID_GONE, now + hour), AUTH_STARTED_NO);
+}
+
+/* While one runs, whatever cannot be found may be of its making. */
+static void test_programs_that_run(void **state)
+{
+    struct auth_started_past past;
+    uint64_t hour = 3600 * (uint64_t)sysconf(_SC_CLK_TCK);
+    (void)state;
+    auth_started_begin(&past);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    assert_true(auth_started_look(&past));
+    uint64_t later = auth_started_ticks() + hour;
+    assert_int_equal(judge(&past, 0, later), AUTH_STARTED_UNSEEN);
+    assert_int_equal(auth_started_process(&past, PID_GONE, later), AUTH_STARTED_UNSEEN);
+    assert_int_equal(auth_started_process(&past, pid, later), AUTH_STARTED_YES);
+    assert_int_equal(auth_started_process(&past, getppid(), later), AUTH_STARTED_NO);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* In a gateway with a child and no descriptor left for looking it is not known, not a yes. */
+static void judge_without_descriptors(int socket)
+{
+    struct auth_started_past past;
+    struct rlimit none = {0, 0};
+    auth_started_begin(&past);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    uint32_t inode = inode_of(socket);
+    int status = 1;
+    if (pid > 0 && setrlimit(RLIMIT_NOFILE, &none) == 0 &&
+        judge(&past, inode, auth_started_ticks()) == AUTH_STARTED_UNKNOWN &&
+        auth_started_process(&past, getppid(), auth_started_ticks()) == AUTH_STARTED_UNKNOWN) {
+        status = 0;
+    }
+    (void)kill(pid, SIGKILL);
+    _exit(status);
+}
+
+static void test_no_descriptor_is_left(void **state)
+{
+    int ends[2];
+    int status = 0;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        judge_without_descriptors(ends[0]);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
     (void)close(ends[0]);
     (void)close(ends[1]);
 }
@@ -125,8 +233,10 @@ static void become(uid_t uid, int socket)
 static int ask_as_user(uid_t below, uint32_t inode)
 {
     struct auth_started_recent recent = {.next = 0};
+    struct auth_started_past past;
     int ends[2];
     char byte = 0;
+    auth_started_begin(&past);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
         return -1;
     }
@@ -136,8 +246,9 @@ static int ask_as_user(uid_t below, uint32_t inode)
         become(below, ends[1]);
     }
     (void)close(ends[1]);
+    const struct auth_started_end end = {inode, 4243, auth_started_ticks()};
     return read(ends[0], &byte, 1) == 1 && setresuid(4242, 4242, 4242) == 0
-               ? (int)auth_started_socket(inode, 4243, &recent)
+               ? (int)auth_started_socket(&past, &end, &recent)
                : -1;
 }
 
@@ -176,6 +287,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs_of_the_gateway_get_in_by_no_mode),
         cmocka_unit_test(test_a_socket_of_ended_programs),
+        cmocka_unit_test(test_programs_that_ended_long_ago),
+        cmocka_unit_test(test_programs_that_run),
+        cmocka_unit_test(test_no_descriptor_is_left),
         cmocka_unit_test(test_sockets_of_other_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static int run_silent(void *self, struct ng_call *call, struct ng_str args)
     return ng_change_one(call, &change);
 }
 
-/* A change of another document, or of the same one: its lock is held. */
+/* A change of another document, or of the same one, whose lock is held; or of a file. */
 static int change_more(struct ng_call *call, const struct ng_doc *present,
                        struct ng_draft *next, void *user)
 {
@@ -59,9 +59,11 @@ static int change_more(struct ng_call *call, const struct ng_doc *present,
         .key = {ng_str_of("faults"), ng_str_of("shared"), ng_str_of(user)},
         .fn = change_nothing,
     };
+    struct ng_file_undo undo = {.size = sizeof(undo), .path = ng_str_of("/tmp/none")};
     (void)present;
     (void)next;
-    return ng_change_one(call, &change);
+    return strcmp(user, "file") == 0 ? call->host->file_undo(call, &undo)
+                                     : ng_change_one(call, &change);
 }
 
 static int run_nested(void *self, struct ng_call *call, struct ng_str args)
@@ -70,11 +72,15 @@ static int run_nested(void *self, struct ng_call *call, struct ng_str args)
     (void)args;
     static char same[] = "nested";
     static char other[] = "other";
+    static char file[] = "file";
+    struct ng_str how = ng_arg_text(call, "how");
     struct ng_change change = {
         .size = sizeof(change),
         .key = {ng_str_of("faults"), ng_str_of("shared"), ng_str_of("nested")},
         .fn = change_more,
-        .user = str_is(ng_arg_text(call, "how"), "same") ? same : other,
+        .user = str_is(how, "same")   ? same
+                : str_is(how, "file") ? file
+                                      : other,
     };
     int rc = call->host->reply(call, ng_str_of("done"));
     return rc != NG_OK ? rc : ng_change_one(call, &change);
@@ -207,11 +213,12 @@ static void test_nothing_pending(void **state)
 /* Refused at once, and the document takes the next change. */
 static void test_change_in_a_change(void **state)
 {
-    static const char *const args[] = {"{\"how\":\"same\"}", "{\"how\":\"other\"}"};
+    static const char *const args[] = {"{\"how\":\"same\"}", "{\"how\":\"other\"}",
+                                       "{\"how\":\"file\"}"};
     for (size_t i = 0; i < NG_COUNT(args); i++) {
         expect_error(*state, "f_nested", args[i], "INTERNAL",
-                     "a change function may not change documents: it runs under the lock of "
-                     "its own; name all of them in one change");
+                     "a change function may not change documents or files: it runs under the "
+                     "lock of its own; name all documents in one change");
         expect_text(*state, "f_plain", "{}", "done");
     }
 }

@@ -139,7 +139,7 @@ static void run_kernel(const struct holder *holder, char **words, char **variabl
         (void)close_range((unsigned)pipes[1] + 1, ~0U, 0);
         set_environment(variables, holder->owner, id);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)execvp(words[1], words + 1);
+        (void)execv(words[1], words + 1);
     }
     int error = errno;
     (void)!write(pipes[1], &error, sizeof(error));

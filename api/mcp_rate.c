@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_rate.c - what messages take from the rate of their caller's key: before they are parsed,
+ * after it, or as the method says. */
+#include "mcp_resources.h"
+#include "mcp_server.h"
+
+/* A message up to this size may be of those that are free. */
+#define MCP_FREE_BYTES ((size_t)4 * 1024)
+
+static const struct ng_str no_text = {NULL, 0};
+
+static bool prepay(struct mcp_job *job)
+{
+    struct call *call = job->call;
+    if (dispatch_take_rate(call) == NG_OK) {
+        job->is_prepaid = true;
+        return true;
+    }
+    job->status = call->result.status;
+    job->retry_after_s = call->result.retry_after_s;
+    mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
+    return false;
+}
+
+bool mcp_rate_before_parse(struct mcp_job *job)
+{
+    job->is_prepaid = false;
+    job->is_due = false;
+    if (!job->on_loop || job->text.len <= MCP_FREE_BYTES) {
+        return true;
+    }
+    /* The call that asks was counted when it began. */
+    job->is_due = job->session != NULL && mcp_session_let_in(job->session);
+    return job->is_due || prepay(job);
+}
+
+static bool is_answer(const struct ng_value *message)
+{
+    return message->type == NG_TYPE_OBJECT && json_get(message, "method") == NULL;
+}
+
+static bool only_answers(const struct ng_value *value)
+{
+    if (value->type != NG_TYPE_ARRAY) {
+        return is_answer(value);
+    }
+    bool all = value->count > 0;
+    for (const struct ng_value *item = value->first; item != NULL; item = item->next) {
+        all = all && is_answer(item);
+    }
+    return all;
+}
+
+bool mcp_rate_after_parse(struct mcp_job *job, const struct ng_value *value)
+{
+    if (!job->is_due || (value != NULL && only_answers(value))) {
+        return true;
+    }
+    if (!prepay(job)) {
+        return false;
+    }
+    mcp_session_let_in_again(job->session);
+    return true;
+}
+
+bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *method)
+{
+    struct mcp_job *job = exchange->job;
+    bool alone = !job->is_batch && job->text.len <= MCP_FREE_BYTES;
+    if (job->is_prepaid) {
+        job->is_prepaid = false;
+        exchange->call->no_rate = true;
+        return true;
+    }
+    if (method->cost == MCP_COST_CALL || (method->cost == MCP_COST_FREE && alone) ||
+        dispatch_take_rate(exchange->call) == NG_OK) {
+        return true;
+    }
+    mcp_answer_failed(exchange, no_text);
+    return false;
+}
