@@ -463,21 +463,32 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 }
 
 /* NG_OK: job->out has the answers. */
+static int refuse_no_memory(struct mcp_job *job)
+{
+    if (job->is_due) {
+        mcp_session_let_in_again(job->session); /* it may be sent again */
+    }
+    return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+}
+
 static int run_text(struct mcp_job *job)
 {
     const struct ng_value *value = NULL;
     struct json_error error;
     if (json_parse(&job->call->arena, job->text,
                    job->gateway->limits.depth + MCP_ENVELOPE_DEPTH, &value, &error) != NG_OK) {
+        if (error.code == NG_EINTERNAL) {
+            return refuse_no_memory(job);
+        }
         if (!mcp_rate_after_parse(job, NULL)) {
             return NG_OK;
         }
         struct ng_str sentence = arena_printf(
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
-        return refuse_job(
-            job, error.code == NG_EINTERNAL ? MCP_INTERNAL_ERROR : MCP_PARSE_ERROR,
-            sentence.data == NULL ? ng_str_of("the message is not JSON") : sentence);
+        return refuse_job(job, MCP_PARSE_ERROR,
+                          sentence.data == NULL ? ng_str_of("the message is not JSON")
+                                                : sentence);
     }
     if (!mcp_rate_after_parse(job, value)) {
         return NG_OK;
@@ -526,7 +537,7 @@ static int run_later(struct mcp_job *job)
 {
     struct call *call = job->call;
     if (job->face->keep(job) != NG_OK) {
-        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+        return refuse_no_memory(job);
     }
     job->task.run = run_on_worker;
     switch (pool_submit(job->gateway->pool, call->caller.agent, &job->task)) {
@@ -539,7 +550,7 @@ static int run_later(struct mcp_job *job)
         return refuse_busy(job, "as many calls are waiting as limits.queue allows; try again "
                                 "in a moment");
     default:
-        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+        return refuse_no_memory(job);
     }
 }
 

@@ -114,7 +114,8 @@ void audit_event(const struct audit_event *event)
 {
     struct log_record record;
     bool stranger = strcmp(event->outcome, error_name(NULL, NG_EUNAUTHENTICATED)) == 0;
-    if (!is_on(event->gateway) || (stranger && !log_switched_on(LOG_AUDIT))) {
+    bool on = is_on(event->gateway) || (event->is_of_keys && log_switched_on(LOG_AUDIT_KEYED));
+    if (!on || (stranger && !log_switched_on(LOG_AUDIT))) {
         return;
     }
     log_record_begin(&record, LOG_AUDIT);

@@ -30,6 +30,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns);
 struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;
+    bool is_of_keys; /* a key was made or ended: also where no key is left */
     struct ng_str agent, key, remote, client, target, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);

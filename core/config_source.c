@@ -19,6 +19,8 @@
 /* Variables with the prefix that are not keys. */
 #define CONFIG_ENV_TESTS "NOTEGATE_TEST_"
 #define CONFIG_ENV_SERVERS "NOTEGATE_REQUIRE_SERVERS"
+/* What marks a kernel that a gateway started, and so what its cells start. */
+#define CONFIG_ENV_KERNEL "NOTEGATE_KERNEL"
 
 #define CONFIG_READ_STEP ((size_t)16 * 1024)
 
@@ -247,7 +249,8 @@ int config_source_environment(struct config_sources *sources, struct buf *error)
         }
         struct ng_str name = str_make(entry.data, (size_t)(equal - entry.data));
         /* Compose files and units pass empty variables for "not set". */
-        if (str_is(name, CONFIG_ENV_SERVERS) || equal[1] == '\0') {
+        if (str_is(name, CONFIG_ENV_SERVERS) || str_is(name, CONFIG_ENV_KERNEL) ||
+            equal[1] == '\0') {
             continue;
         }
         struct config_raw *raw = config_source_add(sources, CONFIG_ENVIRONMENT, name, error);

@@ -391,6 +391,7 @@ void keys_audit(const char *what, const struct key *key, const struct call *call
         .gateway = call->gateway,
         .what = what,
         .outcome = "ok",
+        .is_of_keys = true,
         .agent = call->caller.agent,
         .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
         .remote = call->remote,

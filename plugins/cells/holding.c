@@ -120,14 +120,40 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
     return true;
 }
 
+static void wait_for(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
 void holding_close(struct holding *holding)
 {
     if (holding->socket >= 0) {
         (void)close(holding->socket);
         holding->socket = -1;
-        while (waitpid(holding->pid, NULL, 0) < 0 && errno == EINTR) {
+        wait_for(holding->pid);
+    }
+}
+
+void holding_leave(struct holding *holding)
+{
+    if (holding->socket >= 0 && holding->leaving_count < HOLDING_LEAVING_MAX) {
+        (void)close(holding->socket);
+        holding->socket = -1;
+        holding->leaving[holding->leaving_count++] = holding->pid;
+    }
+}
+
+bool holding_is_leaving(struct holding *holding)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < holding->leaving_count; i++) {
+        if (waitpid(holding->leaving[i], NULL, WNOHANG) == 0) {
+            holding->leaving[left++] = holding->leaving[i];
         }
     }
+    holding->leaving_count = left;
+    return left > 0;
 }
 
 /* ---- what a holder that was killed left behind ---- */

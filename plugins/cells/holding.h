@@ -11,9 +11,14 @@
 
 #include "nb.h"
 
+/* Processes that were let go and are not gone: where there are so many, the next stays. */
+#define HOLDING_LEAVING_MAX 8
+
 struct holding {
     int socket; /* -1: there is no such process */
     pid_t pid;
+    pid_t leaving[HOLDING_LEAVING_MAX];
+    size_t leaving_count;
     char place[HOLDER_OWNER_MAX / 2]; /* which data directory; "": not known */
 };
 
@@ -33,8 +38,13 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error);
 /* Can others than root and our user (or who owns this module) change the file, or what is in
  * the folder? Not where it cannot be looked at: using it says why. */
 bool holding_is_others(const char *path);
-/* Ends it: it takes all kernels and what they started with it. Waits until they are gone. */
+/* Ends it: it takes all kernels and what they started with it. Waits until they are gone, which
+ * a program that cannot be killed puts off. */
 void holding_close(struct holding *holding);
+/* The same without waiting; another process can be started at once. */
+void holding_leave(struct holding *holding);
+/* Takes those that have ended off the list; true: some have not. Does not wait. */
+bool holding_is_leaving(struct holding *holding);
 /* The process and its guard were killed: kernels went with them, and what those had started
  * goes now. */
 void holding_sweep(const struct holding *holding);

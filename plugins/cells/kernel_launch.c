@@ -196,10 +196,11 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
 static bool find_program(char **program, char *const *variables)
 {
     const char *path = getenv("PATH");
+    path = path != NULL ? path : "/usr/local/bin:/usr/bin:/bin"; /* an empty environment */
     for (; *variables != NULL; variables++) {
         path = strncmp(*variables, "PATH=", 5) == 0 ? *variables + 5 : path;
     }
-    if (path == NULL || strchr(*program, '/') != NULL) {
+    if (strchr(*program, '/') != NULL) {
         return true;
     }
     while (*path != '\0') {

@@ -229,14 +229,14 @@ static void free_gone(struct kernels *kernels)
 }
 
 /* The process that holds kernels goes with the last of them: while programs of the gateway's
- * run, a caller that it cannot look at counts as one of them. */
-static void end_idle_holder(struct kernels *kernels)
+ * run, a caller that it cannot look at counts as one of them. What cannot be killed may keep it
+ * for long, so it is not waited for. true: one is on its way. */
+static bool end_idle_holder(struct kernels *kernels)
 {
-    if (kernels->first == NULL && kernels->holding.socket >= 0) {
-        kernels_unlock(kernels);
-        holding_close(&kernels->holding);
-        kernels_lock(kernels);
+    if (kernels->first == NULL) {
+        holding_leave(&kernels->holding);
     }
+    return holding_is_leaving(&kernels->holding);
 }
 
 /* Everything that has come, and everything that is due. Returns how long to wait. */
@@ -251,8 +251,11 @@ static long turn(struct kernels *kernels)
         busy = busy || kernel_is_busy(kernel);
     }
     free_gone(kernels);
-    end_idle_holder(kernels);
-    return more ? 0 : busy ? LOOP_BUSY_MS : kernels->first != NULL ? LOOP_IDLE_MS : -1;
+    bool leaving = end_idle_holder(kernels);
+    if (more) {
+        return 0;
+    }
+    return busy ? LOOP_BUSY_MS : kernels->first != NULL || leaving ? LOOP_IDLE_MS : -1;
 }
 
 static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t max)

@@ -227,6 +227,7 @@ def test_the_last_key_over_rest(start):
     assert SHUT in body["message"] and OPEN not in body["message"]
     assert gateway.client.delete(path + late["id"], headers=bearer(admin)).status_code == 200
     assert gateway.client.delete(own + "?force=true", headers=bearer(admin)).json()["state"] == "revoked"
+    eventually(lambda: gateway.logged('"key_revoke"', '"ok"'), what="the audit line, also where no key is left")
     assert gateway.client.get("/v1/tools").status_code == 200
     assert admin[16:] not in "".join(gateway.errors)
 

@@ -416,6 +416,28 @@ def test_the_last_kernel_leaves_no_program(start):
     assert owner_status(running, "tcp") == 200
 
 
+def test_a_guard_that_does_not_end_delays_no_kernel(start):
+    """It waits for programs that cannot be killed; the next kernel gets a guard of its own."""
+    need("python3")
+    running = start(["plugins=cells", "cells.idle_timeout=1s"])
+    assert ask(running, "print(1)", name="a.ipynb") == "1"
+    held = guard_of(running)
+    os.kill(held, signal.SIGSTOP)
+    try:
+        eventually(lambda: holder_is_gone(running, held), RUN_SECONDS, "the kernel is gone")
+        assert ask(running, "print(2)", name="b.ipynb") == "2"
+        assert held in children_of(running.process.pid)
+    finally:
+        os.kill(held, signal.SIGCONT)
+    eventually(lambda: not children_of(running.process.pid), RUN_SECONDS, "no program is left")
+
+
+def holder_is_gone(running, guard):
+    """The gateway has closed its end: kernels are listed no more."""
+    kernels = running.call("listKernels", {}).json()["result"]
+    return guard in children_of(running.process.pid) and "a.ipynb" not in str(kernels)
+
+
 def children_of(pid):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
