@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command_user.h"
 #include "commands.h"
 #include "disk.h"
 #include "faces.h"
@@ -351,6 +352,25 @@ static void check_space(struct check *check)
     buf_done(&text);
 }
 
+/* What a start would refuse, also where a gateway that serves leaves no place for trying one.
+ */
+static void check_values(struct check *check, const struct config *config)
+{
+    struct ng_str user = config_text(config, "user");
+    struct buf error;
+    buf_init(&error, CHECK_ERROR_MAX);
+    if (journal_check_zone(config, &error) != NG_OK) {
+        check_line(check, false, "timezone", "%s", buf_cstr(&error));
+    }
+    if (user.len > 0 && !command_user_is_known(user.data)) {
+        check_line(check, false, "user",
+                   "there is no user \"%s\"; make it with `adduser --system --group --home "
+                   "/var/lib/notegate --no-create-home NAME`, or name another",
+                   user.data);
+    }
+    buf_done(&error);
+}
+
 static void check_running(struct check *check)
 {
     struct target_answer answer;
@@ -498,6 +518,7 @@ static void check_all(struct check *check)
     if (check->running || config_is_set(check->described->config, "roots")) {
         check_roots(check, check->described);
     }
+    check_values(check, check->described->config);
     bool opens = !check->running && !check->failed;
     if (!opens) {
         check_listen(check, check->described);
@@ -506,6 +527,9 @@ static void check_all(struct check *check)
     gateway_close(check->described);
     if (check->running) {
         check_running(check);
+        check_line(check, true, "start",
+                   "not tried, as the gateway that serves has the data directory: databases "
+                   "and views of another configuration are looked at when it starts");
         if (runs) {
             check_served_runners(check);
         }

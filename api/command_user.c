@@ -87,6 +87,14 @@ static int user_switch(const struct passwd *user)
     return COMMAND_OK;
 }
 
+bool command_user_is_known(const char *name)
+{
+    struct passwd entry;
+    struct passwd *user = NULL;
+    char text[USER_PASSWD_MAX];
+    return getpwnam_r(name, &entry, text, sizeof(text), &user) == 0 && user != NULL;
+}
+
 int command_user_become(const struct config *config, const char *data_dir, bool *ret_dropped)
 {
     struct ng_str name = config_text(config, "user");

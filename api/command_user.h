@@ -11,6 +11,8 @@
  * made for it first. Before any thread is started and any module is loaded. *ret_dropped: this
  * was root, and is not any more. COMMAND_OK, or COMMAND_FAILED after a message.
  */
+/* Is there such a user? */
+bool command_user_is_known(const char *name);
 int command_user_become(const struct config *config, const char *data_dir, bool *ret_dropped);
 
 #endif

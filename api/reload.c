@@ -13,6 +13,7 @@
 #include "faces.h"
 #include "gateway_modules.h"
 #include "http_names.h"
+#include "journal.h"
 #include "keys.h"
 #include "log.h"
 #include "str.h"
@@ -369,6 +370,10 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
     }
     if (rc == NG_OK && reload->server != NULL) {
         rc = http_names_check(config, error);
+    }
+    if (rc == NG_OK) {
+        rc = journal_check_zone(config,
+                                error); /* it holds after a restart, which it would stop */
     }
     if (rc == NG_OK && gateway->files != NULL &&
         (reload_roots_hold(gateway, config) || reload_lists_equal(old, config, "roots"))) {

@@ -337,15 +337,28 @@ int journal_flush(struct journal_front *front, struct call *call)
 
 /* ---- opening and closing ---- */
 
+#define ZONE_UNKNOWN                                                                           \
+    "timezone is '%.*s', which the system's zone database does not know; give a name such as " \
+    "Europe/Berlin, or UTC"
+
+int journal_check_zone(const struct config *config, struct buf *error)
+{
+    struct ng_str name = config_text(config, "timezone");
+    struct zone *zone = NULL;
+    int rc = zone_open(name, &zone);
+    zone_free(zone);
+    if (rc != NG_OK) {
+        (void)buf_printf(error, ZONE_UNKNOWN, (int)name.len, name.data);
+    }
+    return rc;
+}
+
 static int front_open_inner(struct journal_front *front, struct call *call,
                             const struct ng_journal *backend, const struct ng_conf *conf)
 {
     struct ng_str zone = config_text(front->gateway->config, "timezone");
     if (zone_open(zone, &front->zone) != NG_OK) {
-        return call_fail(call, NG_EINVAL,
-                         "timezone is '%.*s', which the system's zone database does not know; "
-                         "give a name such as Europe/Berlin, or UTC",
-                         (int)zone.len, zone.data);
+        return call_fail(call, NG_EINVAL, ZONE_UNKNOWN, (int)zone.len, zone.data);
     }
     if (backend != NULL) {
         front->inner = backend;

@@ -24,6 +24,9 @@
 
 struct journal_front;
 
+/* Does the system know `timezone`? NG_EINVAL: error says what to give. */
+int journal_check_zone(const struct config *config, struct buf *error);
+
 /*
  * Opens the journal and starts the relay. After the store is open and the plugins' collections
  * are declared, before the first call; gateway->store must be set. backend: a journal module's

@@ -344,6 +344,9 @@ def test_check_finds_what_serve_would_refuse(data):
     assert code == 1 and 'failed listen: listen is "nonsense"' in told
     code, told = check("--listen", "0.0.0.0:0")
     assert code == 1 and "failed listen: " in told and "no key exists" in told
+    for config, why in (("timezone=Mars/Olympus", "failed timezone: timezone is 'Mars/Olympus'"), ("user=nosuch", "failed user: ")):
+        code, told = check("--set", config)
+        assert code == 1 and why in told
     code, told = check("--set", "tls.certificate=/x")
     assert code == 1 and "failed tls: tls.certificate is set, but tls.key is not" in told
 

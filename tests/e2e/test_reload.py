@@ -93,6 +93,17 @@ def test_names_that_cannot_match_change_nothing(configured):
     assert made.gateway.client.get("/v1/tools", headers={"Host": "gateway.example"}).status_code == 200
 
 
+def test_what_the_next_start_would_refuse_is_refused(configured):
+    made = configured(limits__body=1000)
+    made.path.write_text("limits.body: 500\ntimezone: Mars/Olympus\n")
+    answer = made.gateway.client.post("/v1/reload")
+    assert answer.status_code == 400 and "timezone is 'Mars/Olympus'" in answer.json()["message"]
+    assert limit(made.gateway, "body") == 1000
+    # The same by the command, while the gateway serves.
+    done = notegate("check", "--data-dir", made.gateway.data_dir, "--config", str(made.path))
+    assert done.returncode == 1 and "failed timezone: " in done.stdout, done.stdout
+
+
 def test_a_bad_configuration_changes_nothing(configured):
     made = configured(limits__body=1000)
     made.path.write_text("limits.body: 500\nlimits.nonsense: 1\n")
