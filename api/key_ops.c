@@ -182,10 +182,11 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
             : "every program of the gateway's own user on this machine needs none again, and "
               "is admin";
     (void)call_fail(call, NG_ECONFLICT,
-                    "the key %s of %.*s is the last one in force, and this gateway listens on "
+                    "the key %s of %.*s is the last one%s, and this gateway listens on "
                     "%.*s: without it %s",
-                    key->id, (int)key->agent.len, key->agent.data, shown(listen), listen.data,
-                    then);
+                    key->id, (int)key->agent.len, key->agent.data,
+                    key_live(key) ? " in force" : " (it has expired, but keeps others out)",
+                    shown(listen), listen.data, then);
     call->work.hint = arena_printf(&call->arena,
                                    "Add the next one before: `notegate key add NAME`. If it is "
                                    "meant: `notegate key revoke %s --force`, or DELETE "

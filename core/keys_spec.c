@@ -329,10 +329,14 @@ static int take_note(struct spec_reading *reading, const struct ng_value *object
     struct ng_str text;
     int rc = take_text(reading->call, object, "note", &text);
     if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
-        return call_fail(reading->call, NG_EINVAL,
-                         "the note has %zu characters; it must be one line of at most %d, "
-                         "without control characters",
-                         str_utf8_count(text), KEY_NOTE_CHARS);
+        size_t count = str_utf8_count(text);
+        return count > KEY_NOTE_CHARS
+                   ? call_fail(reading->call, NG_EINVAL,
+                               "the note has %zu characters; at most %d are kept", count,
+                               KEY_NOTE_CHARS)
+                   : call_fail(reading->call, NG_EINVAL,
+                               "the note has a line end or another control character; it "
+                               "must be one line");
     }
     reading->spec->note = text.len > 0 ? text : str_make(NULL, 0);
     return rc;
