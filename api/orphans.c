@@ -137,6 +137,8 @@ size_t orphans_reap(struct orphans *orphans)
         } else if (waitid(P_PID, (id_t)pids[i], &info, WEXITED | WNOHANG) == 0 &&
                    info.si_pid == pids[i]) {
             reaped++;
+        } else { /* its other threads have not ended */
+            (void)add(&ended, pids[i], process.start);
         }
     }
     orphans->seen = ended;

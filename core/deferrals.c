@@ -22,7 +22,10 @@ static struct plugin *plugin_for(struct call *call)
 {
     struct deferral *deferral = &call->deferral;
     struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its list */
-    if (deferral->plugin != NULL && deferral->plugin != plugin) {
+    if (deferral->plugin == plugin) {
+        return plugin; /* not written again: another thread may finish an earlier deferral */
+    }
+    if (deferral->plugin != NULL) {
         pthread_mutex_lock(&deferral->plugin->deferrals.lock);
         bool waits = deferral->count > 0;
         pthread_mutex_unlock(&deferral->plugin->deferrals.lock);
