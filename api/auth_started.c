@@ -369,7 +369,7 @@ enum auth_started auth_started_socket(struct auth_started_past *past,
     if (held != HELD_NO) {
         return held == HELD_YES ? AUTH_STARTED_YES : AUTH_STARTED_UNKNOWN;
     }
-    /* What other users' programs hold cannot be seen, but each program below us was asked. */
+    /* The sockets of other users' programs cannot be listed; all descendants were asked. */
     if (end->uid != geteuid() && geteuid() != 0) {
         return AUTH_STARTED_NO;
     }

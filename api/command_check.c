@@ -352,8 +352,7 @@ static void check_space(struct check *check)
     buf_done(&text);
 }
 
-/* What a start would refuse, also where a gateway that serves leaves no place for trying one.
- */
+/* Values that a start refuses. A start cannot be tried while a gateway serves the data. */
 static void check_values(struct check *check, const struct config *config)
 {
     struct ng_str user = config_text(config, "user");

@@ -83,7 +83,8 @@ static int describe(struct http_listener *listener, struct buf *error)
     return NG_OK;
 }
 
-/* What "host:port" stands for; freeaddrinfo() it. NG_EINVAL. */
+/* Resolves "host:port". The caller frees the list with freeaddrinfo(). NG_EINVAL: no such
+ * address. */
 static int resolve(struct ng_str address, struct addrinfo **ret, struct buf *error)
 {
     char host[256];

@@ -165,28 +165,27 @@ static int show(struct call *call, const struct key_job *job)
     return NG_OK;
 }
 
-/* What it would do to revoke the last key, and how it is done all the same. */
+/* Refuses to revoke the last key: the sentence tells the effect, the hint how to force it. */
 static int refuse_last(struct call *call, const struct key *key, enum keys_left left)
 {
     const struct config *config = call->gateway->config;
     struct ng_str listen = config_text(config, "listen");
     bool auto_opens = !str_is(config_text(config, "auth"), "on");
+    bool stays_closed = call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens;
+    bool stops_start = call->gateway->is_public && left == KEYS_LEFT_NONE;
     const char *then =
-        call->gateway->is_public && left == KEYS_LEFT_NONE
-            ? "a running gateway answers nobody but commands on its own machine until there is "
-              "another one, and the next "
-              "start refuses to listen there"
-        : call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens
-            ? "a running gateway answers nobody but commands on its own machine until there is "
-              "another one"
+        stays_closed
+            ? "a running gateway refuses all callers except commands on its own machine until "
+              "another key is added"
             : "every program of the gateway's own user on this machine needs none again, and "
               "is admin";
     (void)call_fail(call, NG_ECONFLICT,
                     "the key %s of %.*s is the last one%s, and this gateway listens on "
-                    "%.*s: without it %s",
+                    "%.*s: without it %s%s",
                     key->id, (int)key->agent.len, key->agent.data,
                     key_live(key) ? " in force" : " (it has expired, but keeps others out)",
-                    shown(listen), listen.data, then);
+                    shown(listen), listen.data, then,
+                    stops_start ? ", and the next start refuses to listen there" : "");
     call->work.hint = arena_printf(&call->arena,
                                    "Add the next one before: `notegate key add NAME`. If it is "
                                    "meant: `notegate key revoke %s --force`, or DELETE "

@@ -108,8 +108,7 @@ static void close_names(struct buf *out, size_t count)
     (void)buf_add_c(out, count == 0 ? "}" : "]}");
 }
 
-/* What parameters may name: the tools that are listed, and the collections of whose changes
- * this caller is told. */
+/* The values of parameters: listed tools, and collections whose events this caller may see. */
 static void print_names(struct buf *out, struct gateway *gateway, struct call *call)
 {
     const struct tool *const *tools = NULL;

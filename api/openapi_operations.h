@@ -25,8 +25,7 @@ enum openapi_refusal {
     OPENAPI_507 = 1 << 9
 };
 
-/* What every operation may be refused with that needs a key, what those that write may, and
- * what calls of tools may. */
+/* Error responses of operations that need a key, of those that write, and of tool calls. */
 #define OPENAPI_READS                                                                          \
     (OPENAPI_400 | OPENAPI_401 | OPENAPI_403 | OPENAPI_404 | OPENAPI_429 | OPENAPI_503)
 #define OPENAPI_WRITES (OPENAPI_READS | OPENAPI_409 | OPENAPI_413 | OPENAPI_507)

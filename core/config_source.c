@@ -19,7 +19,7 @@
 /* Variables with the prefix that are not keys. */
 #define CONFIG_ENV_TESTS "NOTEGATE_TEST_"
 #define CONFIG_ENV_SERVERS "NOTEGATE_REQUIRE_SERVERS"
-/* What marks a kernel that a gateway started, and so what its cells start. */
+/* The mark in the environment of kernels and of the programs that their cells start. */
 #define CONFIG_ENV_KERNEL "NOTEGATE_KERNEL"
 
 #define CONFIG_READ_STEP ((size_t)16 * 1024)

@@ -73,10 +73,10 @@ struct key_spec {
     struct ng_str note, made_by; /* or absent */
 };
 
-/* What is left without a key. */
+/* The keys that remain after one is revoked. */
 enum keys_left {
     KEYS_LEFT_SOME = 0, /* another one is in force */
-    KEYS_LEFT_UNUSABLE, /* others that have expired, or cannot be read: nobody gets in */
+    KEYS_LEFT_UNUSABLE, /* others that have expired, or cannot be read: all calls are refused */
     KEYS_LEFT_NONE /* no key: a gateway on loopback is open, one on another address closed */
 };
 
@@ -117,11 +117,11 @@ int keys_read_again(struct keys *keys, struct call *call);
 
 /* keys_use.c: the same, and stores last uses. On a worker, each minute. */
 int keys_upkeep(struct keys *keys, struct call *call);
-/* What was not stored since; the stop does not depend on it. After the last call. NULL is a
- * no-op. */
+/* Stores the last uses at a stop, after the last call. A failure does not prevent the stop.
+ * NULL is a no-op. */
 void keys_store_last(struct keys *keys);
-/* What other gateways know of them, and what could not be read before. What is known stays
- * where it fails. On workers and in commands. */
+/* Reads the last uses that other gateways stored. A failure keeps the known ones. On workers
+ * and in commands. */
 void keys_refresh_uses(struct keys *keys, struct call *call);
 
 void key_ref(struct key *key);

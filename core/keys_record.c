@@ -245,7 +245,7 @@ static bool read_word(const struct ng_value *body, const char *name, struct ng_s
     return true;
 }
 
-/* What is only told, and a key works without it; absent in what earlier versions made. */
+/* A member for display only; records of earlier versions do not have it. */
 static struct ng_str read_told(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);

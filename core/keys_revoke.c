@@ -12,7 +12,7 @@
 
 struct revoking {
     int64_t now_ms;
-    bool before; /* somebody else was quicker */
+    bool before; /* another call revoked it first */
 };
 
 /* The key that stays is a part of the change: it is revoked meanwhile in no other one. */
@@ -132,7 +132,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
     return rc;
 }
 
-/* What is left where no key stays: of `going` only, as it counts itself. */
+/* Refuses, because no other usable key remains. keys_exist() counts `going`, too. */
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {

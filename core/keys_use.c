@@ -49,7 +49,7 @@ void key_use(struct key *key, int64_t now_ms)
     }
 }
 
-/* What a document says. */
+/* Takes over the time that a document has. */
 static void use_learn(struct key *key, int64_t stored_ms, int64_t now_ms)
 {
     int64_t known = atomic_load(&key->used_ms);

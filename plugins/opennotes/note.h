@@ -130,7 +130,7 @@ struct on_note {
 /* NG_OK, or NG_EINTERNAL: no memory. Any bytes are a note. Parts point into `bytes` or the
  * arena. */
 int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note);
-/* What its front matter says alone; body and words stay empty. */
+/* Parses the front matter only; body and words stay empty. */
 int on_note_parse_front(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note);
 /* A note's title: front matter's, else the file's name without its ending. */
 struct ng_str on_note_title(const struct on_note *note, struct ng_str path);

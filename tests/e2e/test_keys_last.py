@@ -153,7 +153,7 @@ def test_last_uses_go_into_the_backup_and_back(tmp_path):
 
 
 OPEN = "every program of the gateway's own user on this machine needs none again"
-SHUT = "answers nobody but commands on its own machine"
+SHUT = "refuses all callers except commands on its own machine"
 
 
 @pytest.mark.parametrize("running", [False, True])
