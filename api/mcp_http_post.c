@@ -155,7 +155,7 @@ static void ask(struct mcp_job *job, struct ng_str message)
     }
 }
 
-static void let_go(struct mcp_job *job, int64_t retry_ms)
+static void detach_client(struct mcp_job *job, int64_t retry_ms)
 {
     struct mcp_http_job *http = http_of(job);
     struct mcp_http_response *response = http->response;
@@ -283,7 +283,7 @@ static const struct mcp_face http_face = {
     .can_notify = can_notify,
     .streams = streams,
     .ask = ask,
-    .let_go = let_go,
+    .detach_client = detach_client,
     .owes_answer = owes_answer,
     .is_http = true,
 };

@@ -151,20 +151,20 @@ static void call_log(struct call *call, enum ng_level ng_level, const char *logg
     notify(exchange, &text);
 }
 
-static void call_let_go(struct call *call, int64_t retry_ms, void *user)
+static void call_detach_client(struct call *call, int64_t retry_ms, void *user)
 {
     struct mcp_exchange *exchange = user;
     (void)call;
     if (!atomic_load(&exchange->answered)) {
-        exchange->job->face->let_go(exchange->job, retry_ms);
+        exchange->job->face->detach_client(exchange->job, retry_ms);
     }
 }
 
 static void listen_to_call(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    if (exchange->job->face->let_go != NULL) {
-        call->on_let_go = call_let_go;
+    if (exchange->job->face->detach_client != NULL) {
+        call->on_detach_client = call_detach_client;
     }
     if (exchange->job->face->notify == NULL) {
         return;

@@ -36,7 +36,7 @@ struct mcp_face {
      */
     void (*ask)(struct mcp_job *job, struct ng_str message);
     /* The client may come back for the answer. NULL: it cannot. */
-    void (*let_go)(struct mcp_job *job, int64_t retry_ms);
+    void (*detach_client)(struct mcp_job *job, int64_t retry_ms);
     /* Is this job answered all the same when its client has cancelled it? NULL: no. */
     bool (*owes_answer)(struct mcp_job *job);
     /* Errors have HTTP statuses of their own; headers are checked. */

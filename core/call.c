@@ -104,7 +104,7 @@ struct call *call_new(struct gateway *gateway)
     atomic_init(&call->answered, 0);
     atomic_init(&call->failed_rc, 0);
     atomic_init(&call->cancelled, false);
-    atomic_init(&call->shielded, false);
+    atomic_init(&call->cancel_masked, false);
     atomic_init(&call->timed, false);
     call->caller.size = sizeof(call->caller);
     call->caller.agent = ng_str_of("local");

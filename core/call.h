@@ -82,7 +82,7 @@ struct pin {
 
 /* Who is told that the call has ended. Memory of the call. */
 struct call_end {
-    ng_ended_fn *ended;
+    ng_complete_fn *ended;
     void *user;
     struct call_end *next;
 };
@@ -125,7 +125,7 @@ struct call {
     /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
      * take none. */
     void (*on_cancel)(struct call *call, void *user);
-    void (*on_let_go)(struct call *call, int64_t retry_ms, void *user);
+    void (*on_detach_client)(struct call *call, int64_t retry_ms, void *user);
     void *on_user;
     unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
     const struct ng_value
@@ -156,7 +156,7 @@ struct call {
     atomic_bool deferral_failed;   /* ... and one has ended with a failure */
     bool must_reply;               /* its success has an answer: of a tool, of a resource */
     atomic_bool cancelled;
-    atomic_bool shielded; /* ... but what is left is done all the same */
+    atomic_bool cancel_masked; /* ... but what is left is done all the same */
     atomic_bool stays;    /* its tool goes on when the client leaves */
     atomic_bool timed;    /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending;   /* the run itself, commits and deferrals that must end before the call

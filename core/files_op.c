@@ -416,7 +416,7 @@ int files_op_complete(struct file_op *op, const char *revision)
     }
     struct result before = call->work;
     op->intent_open = false; /* it goes with the completion, or is settled later */
-    (void)call->pub.host->when_ended(&call->pub, op_ended, op);
+    (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
     for (unsigned tries = 1;
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {

@@ -27,8 +27,8 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision);
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int host_fail_text(struct ng_call *pub, int code, struct ng_str message);
-int host_fail_after(struct ng_call *pub, int code, struct ng_str message);
-int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user);
+int host_fail_on_completion(struct ng_call *pub, int code, struct ng_str message);
+int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user);
 void host_hint_text(struct ng_call *pub, struct ng_str text);
 void host_log_text(struct ng_call *pub, enum ng_level level, struct ng_str text);
 void host_hint(struct ng_call *pub, const char *format, ...)
@@ -38,8 +38,8 @@ struct ng_writer *host_details(struct ng_call *pub);
 /* ---- host_run.c ---- */
 
 void host_progress(struct ng_call *pub, double done, double total, struct ng_str message);
-void host_shield(struct ng_call *pub);
-struct ng_str host_once(struct ng_call *pub);
+void host_mask_cancel(struct ng_call *pub);
+struct ng_str host_idempotency_token(struct ng_call *pub);
 bool host_cancelled(struct ng_call *pub);
 int64_t host_remaining_ms(struct ng_call *pub);
 bool host_may_block(struct ng_call *pub);
@@ -48,7 +48,7 @@ void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void host_notify_log(struct ng_call *pub, enum ng_level level, const char *logger,
                      struct ng_str json);
-void host_let_go(struct ng_call *pub, int64_t retry_ms);
+void host_detach_client(struct ng_call *pub, int64_t retry_ms);
 bool host_client_can(struct ng_call *pub, enum ng_ask_kind kind);
 const struct ng_value *host_ask(struct ng_call *pub, const char *key, enum ng_ask_kind kind,
                                 struct ng_str request);

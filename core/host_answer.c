@@ -181,7 +181,7 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
     return code;
 }
 
-int host_fail_after(struct ng_call *pub, int code, struct ng_str message)
+int host_fail_on_completion(struct ng_call *pub, int code, struct ng_str message)
 {
     struct call *call = call_of(pub);
     struct ng_str copy = arena_copy(&call->arena, message);
@@ -191,7 +191,7 @@ int host_fail_after(struct ng_call *pub, int code, struct ng_str message)
     return copy.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
-int host_when_ended(struct ng_call *pub, ng_ended_fn *ended, void *user)
+int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
 {
     struct call *call = call_of(pub);
     struct call_end *end = arena_alloc(&call->arena, sizeof(*end));

@@ -19,20 +19,20 @@ void host_progress(struct ng_call *pub, double done, double total, struct ng_str
     }
 }
 
-void host_shield(struct ng_call *pub)
+void host_mask_cancel(struct ng_call *pub)
 {
-    atomic_store(&call_of(pub)->shielded, true);
+    atomic_store(&call_of(pub)->cancel_masked, true);
 }
 
-struct ng_str host_once(struct ng_call *pub)
+struct ng_str host_idempotency_token(struct ng_call *pub)
 {
-    return idem_once(call_of(pub));
+    return idem_token(call_of(pub));
 }
 
 bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
-    if (atomic_load_explicit(&call->shielded, memory_order_relaxed)) {
+    if (atomic_load_explicit(&call->cancel_masked, memory_order_relaxed)) {
         return false;
     }
     /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
@@ -89,11 +89,11 @@ void host_notify_log(struct ng_call *pub, enum ng_level level, const char *logge
     }
 }
 
-void host_let_go(struct ng_call *pub, int64_t retry_ms)
+void host_detach_client(struct ng_call *pub, int64_t retry_ms)
 {
     struct call *call = call_of(pub);
-    if (call->on_let_go != NULL && retry_ms >= 0) {
-        call->on_let_go(call, retry_ms, call->on_user);
+    if (call->on_detach_client != NULL && retry_ms >= 0) {
+        call->on_detach_client(call, retry_ms, call->on_user);
     }
 }
 

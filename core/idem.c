@@ -357,7 +357,7 @@ struct ng_str idem_scope_of(const struct call *call)
     return call->idem->scope;
 }
 
-struct ng_str idem_once(struct call *call)
+struct ng_str idem_token(struct call *call)
 {
     struct buf text;
     struct ng_str none = {NULL, 0};

@@ -39,7 +39,7 @@ int idem_adopt(struct call *call);
 struct ng_str idem_scope_of(const struct call *call);
 /* A name for what the call makes: the same for each repeat of it. {NULL, 0}: it has no key, or
  * memory is out. */
-struct ng_str idem_once(struct call *call);
+struct ng_str idem_token(struct call *call);
 /* The call ended: waiting repeats go on. */
 void idem_end(struct call *call);
 /* The answer to store with the call's change, made of what was replied so far. Memory of the

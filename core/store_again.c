@@ -291,7 +291,7 @@ static int again_check(struct operation *op)
         return call_fail(call, NG_EUNAVAILABLE,
                          "the gateway is stopping; the change was not made");
     }
-    if (own && atomic_load(&call->cancelled) && !atomic_load(&call->shielded)) {
+    if (own && atomic_load(&call->cancelled) && !atomic_load(&call->cancel_masked)) {
         return call_fail(call, NG_ECANCELLED, "the caller left before the change was made");
     }
     if (own && call->deadline_ns != 0 && now >= call->deadline_ns) {

@@ -444,7 +444,7 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         .checkpoint = ng_arg_text(call, "checkpoint_id"),
         .owner = checkpoint_owner(notebook->checkpoint),
         .token = memory_uuid(call),
-        .once = host->once(call),
+        .once = host->idempotency_token(call),
         .phase = CHECKPOINT_BEGUN,
         .notebooks = host->json_type(ng_arg(call, "notebooks")) == NG_TYPE_TRUE,
     };

@@ -76,7 +76,7 @@ struct ng_str memory_uuid(struct ng_call *call)
 
 struct ng_str memory_uuid_once(struct ng_call *call)
 {
-    return memory_uuid_of(call, call->host->once(call));
+    return memory_uuid_of(call, call->host->idempotency_token(call));
 }
 
 bool memory_same(struct ng_str a, struct ng_str b)

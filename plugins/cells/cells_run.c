@@ -315,7 +315,7 @@ static void run_ended(void *user, int rc, struct ng_str message)
 static int run_begin(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
-    int rc = call->host->when_ended(call, run_ended, run);
+    int rc = call->host->on_complete(call, run_ended, run);
     if (rc != NG_OK) {
         cells_runs_over(run->self->runs, run, rc, ng_str_of("out of memory"));
         return rc;

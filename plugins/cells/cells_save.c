@@ -160,7 +160,7 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
         rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
         /* The outputs are saved all the same: only the call fails. */
-        rc = call->host->fail_after(call, code, nb_text_str(&text));
+        rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
     }
     nb_text_done(&text);
     return rc;
@@ -215,7 +215,7 @@ int cells_run_save(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
     struct nb_text none = {0};
-    call->host->shield(call); /* what was put out is kept, though nobody may wait for it */
+    call->host->mask_cancel(call); /* what was put out is kept, though nobody may wait for it */
     cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);

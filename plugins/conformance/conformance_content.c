@@ -163,7 +163,7 @@ static int content_reconnection_step(struct ng_call *call, struct conformance_wa
 int conformance_reconnection(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)args;
-    call->host->let_go(call, CONTENT_RETRY_MS);
+    call->host->detach_client(call, CONTENT_RETRY_MS);
     return conformance_wait(self, call, CONTENT_AWAY_MS, content_reconnection_step);
 }
 

@@ -73,7 +73,7 @@ static void on_log(struct call *call, enum ng_level level, const char *logger,
     seen_add(user, text);
 }
 
-static void on_let_go(struct call *call, int64_t retry_ms, void *user)
+static void on_detach_client(struct call *call, int64_t retry_ms, void *user)
 {
     (void)call;
     assert_true(retry_ms > 0);
@@ -102,7 +102,7 @@ static void watched_begin(struct harness *h, struct watched *watched, const char
     call->args_text = ng_str_of(args);
     call->on_progress = on_progress;
     call->on_log = on_log;
-    call->on_let_go = on_let_go;
+    call->on_detach_client = on_detach_client;
     call->on_user = watched;
     call->done = on_done;
     call->done_user = watched;

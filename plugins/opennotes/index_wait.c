@@ -141,7 +141,7 @@ static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
     }
     *wait = (struct on_wait){.indexes = indexes, .call = call};
     wait->began_ms = call->host->remaining_ms(call);
-    if (call->host->when_ended(call, forget, wait) != NG_OK) {
+    if (call->host->on_complete(call, forget, wait) != NG_OK) {
         return NULL;
     }
     (void)pthread_mutex_lock(&indexes->lock);

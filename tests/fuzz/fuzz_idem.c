@@ -67,7 +67,7 @@ static void try_key(struct gateway *gateway, struct ng_str key)
     elsewhere->pub.tool = first->pub.tool;
     elsewhere->caller.space = ng_str_of("~fuzz");
     must(!str_equal(idem_scope(elsewhere), held.scope));
-    struct ng_str once = idem_once(first);
+    struct ng_str once = idem_token(first);
     must(once.len == (size_t)2 * IDEM_HASH_BYTES);
     first->idem->waiting_count = 0; /* nobody runs it here */
     idem_end(first);

@@ -207,7 +207,7 @@ static void background_ended(void *user, int rc, struct ng_str message)
 int background_step(struct ng_call *call, void *user)
 {
     (void)user;
-    assert_int_equal(call->host->when_ended(call, background_ended, &probe), NG_OK);
+    assert_int_equal(call->host->on_complete(call, background_ended, &probe), NG_OK);
     pthread_mutex_lock(&probe.lock);
     (void)snprintf(probe.space, sizeof(probe.space), "%.*s %.*s", (int)call->caller->agent.len,
                    call->caller->agent.data, (int)call->caller->space.len,

@@ -94,7 +94,7 @@ typedef int ng_step_fn(struct ng_call *call, void *user);
 typedef void ng_changed_fn(void *user, int rc);
 
 /* How a call ended; the sentence is lent. */
-typedef void ng_ended_fn(void *user, int rc, struct ng_str message);
+typedef void ng_complete_fn(void *user, int rc, struct ng_str message);
 
 /* ---- the services of the gateway ---- */
 
@@ -269,7 +269,7 @@ struct ng_host {
     /* What is left takes long: the client's connection may go, and the client comes back for
      * the answer after about retry_ms. Nothing happens where a transport cannot resume (MCP
      * sessions over HTTP can). */
-    void (*let_go)(struct ng_call *call, int64_t retry_ms);
+    void (*detach_client)(struct ng_call *call, int64_t retry_ms);
 
     /* Where the page that is wanted begins: behind the entry with this id; absent: at the
      * start. A listing that asks must begin there (also where that entry is gone); one that
@@ -302,23 +302,23 @@ struct ng_host {
     /* The call fails with this once all that it has begun is done, and what it changes stays
      * changed: of work that failed and left something to keep. The last one counts; NG_OK takes
      * it back. Copies; out of memory: NG_EINTERNAL. */
-    int (*fail_after)(struct ng_call *call, int code, struct ng_str message);
+    int (*fail_on_completion)(struct ng_call *call, int code, struct ng_str message);
 
     /* ended(user, rc, message) comes once, when the call is over and all that it changed is on
      * disk or has failed; rc and the sentence of a failure are what the caller is told. From
      * any thread; must be quick, and of the call only what the plugin took of its memory is
      * still there. Not NG_OK: out of memory, and it does not come. Only in the run of a tool,
      * of a listing or reading of resources, and in background work. */
-    int (*when_ended)(struct ng_call *call, ng_ended_fn *ended, void *user);
+    int (*on_complete)(struct ng_call *call, ng_complete_fn *ended, void *user);
 
     /* From here on a cancellation comes too late: cancelled() is false, and changes are made.
      * Of work that was stopped and is to keep what it has; only what is quick comes after. */
-    void (*shield)(struct ng_call *call);
+    void (*mask_cancel)(struct ng_call *call);
 
     /* 64 hexadecimal digits, the same at each try of one call that came with an idempotency
      * key; {NULL, 0}: it came without. For what cannot be committed together with the answer:
      * made under a name of this text, it is found again by the next try. Call memory. */
-    struct ng_str (*once)(struct ng_call *call);
+    struct ng_str (*idempotency_token)(struct ng_call *call);
 
     /* How many revisions history() would give for this range without its limit. */
     int (*history_count)(struct ng_call *call, const struct ng_key *key,
