@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway.h"
-#include "journal.h"
-#include "store.h"
+#include "core/call/gateway.h"
+#include "core/journal/journal.h"
+#include "core/store/store.h"
 
 static void page_drop(struct bench *bench, const char *id)
 {

@@ -3,10 +3,10 @@
  * comes upon them. */
 #include "test_agent_notebook_checkpoint_rig.h"
 
-#include "clock.h"
-#include "gateway.h"
-#include "journal.h"
-#include "store.h"
+#include "core/base/clock.h"
+#include "core/call/gateway.h"
+#include "core/journal/journal.h"
+#include "core/store/store.h"
 
 /* Writes the record that a gateway leaves which dies in the middle. */
 struct record {

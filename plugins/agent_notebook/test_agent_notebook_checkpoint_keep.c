@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "gateway.h"
-#include "journal.h"
+#include "core/call/gateway.h"
+#include "core/journal/journal.h"
 
 #define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
 

@@ -3,9 +3,9 @@
  * put back and forth all the same; checkpoints are deleted. */
 #include "test_agent_notebook_checkpoint_rig.h"
 
-#include "gateway.h"
-#include "journal.h"
-#include "store.h"
+#include "core/call/gateway.h"
+#include "core/journal/journal.h"
+#include "core/store/store.h"
 
 /* Not under a sanitizer: the texts would take minutes, and smaller ones fit into any journal.
  */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "store.h"
+#include "core/store/store.h"
 
 struct ng_str copied(struct bench *bench, struct ng_str text)
 {

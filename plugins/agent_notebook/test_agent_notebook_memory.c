@@ -2,7 +2,7 @@
 /* test_agent_notebook_memory.c - the memory tools through a whole gateway: logging, recalling,
  * days, the summary, what is refused, spaces, restart. On sqlite and in memory; in Redis where
  * NOTEGATE_TEST_REDIS_URI names a server. */
-#include "clock.h"
+#include "core/base/clock.h"
 #include "test_memory_bench.h"
 
 #include <pthread.h>

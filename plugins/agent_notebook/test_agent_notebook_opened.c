@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal.h"
-#include "json.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/journal/journal.h"
+#include "core/json/json.h"
 
 static const char *const sets[] = {"plugins=agent_notebook", "documents=sqlite", NULL};
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
 
 static const char *const sqlite_sets[] = {"plugins=agent_notebook", "documents=sqlite", NULL};
 

@@ -6,7 +6,7 @@
 
 #include "harness.h"
 
-#include "call.h"
+#include "core/call/call.h"
 
 int open_with(void **state, const char *const *sets);
 int setup(void **state);

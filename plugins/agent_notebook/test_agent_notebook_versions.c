@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store.h"
+#include "core/store/store.h"
 
 static void test_versions(void **state)
 {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "json.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
 
 struct bench {
     struct harness harness;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch.h"
-#include "json.h"
-#include "listing.h"
-#include "registry.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/listing.h"
+#include "core/dispatch/dispatch.h"
+#include "core/json/json.h"
+#include "core/module/registry.h"
 
 #define EVERY_KIND                                                                             \
     ((1U << NG_ASK_FORM) | (1U << NG_ASK_MODEL) | (1U << NG_ASK_ROOTS) | (1U << NG_ASK_URL))

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "listing.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/listing.h"
 
 static void assert_bytes(const struct answer *answer, struct ng_str text)
 {

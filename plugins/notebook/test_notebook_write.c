@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define WRITE_SENTENCE                                                                         \
     "Write operation requires newStr, optionally with oldStr for replacement or insertLine "   \

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "core/dispatch/dispatch.h"
 
 /* ---- notebooks ---- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "answer.h"
-#include "call.h"
+#include "core/call/call.h"
 
 #define ITEMS 40
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "core/json/json.h"
 #include "opennotes.h"
 #include "sql_parts.h"
 

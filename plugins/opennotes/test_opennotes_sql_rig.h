@@ -6,7 +6,7 @@
 
 #include "harness.h"
 
-#include "call.h"
+#include "core/call/call.h"
 #include "sql.h"
 
 #define LONG_MS 60000

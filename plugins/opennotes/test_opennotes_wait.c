@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "dispatch.h"
-#include "listing.h"
-#include "registry.h"
+#include "core/call/listing.h"
+#include "core/dispatch/dispatch.h"
+#include "core/module/registry.h"
 
 #define CALLS 12
 #define LISTS 4

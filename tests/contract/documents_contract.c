@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "documents_parts.h"
 #include "faulty_backend.h"
-#include "str.h"
 
 static const char *suite_module;
 static const char *const *suite_sets;

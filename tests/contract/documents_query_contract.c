@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "documents_parts.h"
-#include "str.h"
 
 /* Ten documents: n = 0..9 but none in t3; s = "s<n>" but none in t4; tag even/odd and, in t5,
  * both; space "other" has one more; t9 is deleted afterwards. */

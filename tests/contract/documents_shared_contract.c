@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "documents_parts.h"
-#include "str.h"
 
 #define CHAIN 4
 #define ROUNDS 25

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "documents_parts.h"
-#include "str.h"
 
 #define DAY INT64_C(86400000)
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 static int restore_aside(struct suite *suite, const char *id, const char *json)
 {

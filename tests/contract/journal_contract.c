@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 const char *const journal_day = "2024-05-17";
 /* 2024-05-17 00:00:00 UTC. */

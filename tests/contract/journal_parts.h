@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_TEST_JOURNAL_PARTS_H
 #define NOTEGATE_TEST_JOURNAL_PARTS_H
 
-#include "journal.h"
+#include "core/journal/journal.h"
 #include "journal_contract.h"
 
 struct suite {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "journal.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/journal/journal.h"
 
 static const char *const sets[] = {"plugins=notebook", "documents=sqlite", NULL};
 

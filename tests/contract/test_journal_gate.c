@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "clock.h"
-#include "journal.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/journal/journal.h"
 
 #define WAIT_NS INT64_C(60000000000)
 #define SETTERS 6

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/journal/journal.h"
 
 #define TEAM "team"
 

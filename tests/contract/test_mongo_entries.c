@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "backend_fixture.h"
-#include "str.h"
+#include "core/base/str.h"
 
 #define DATABASE_MAX 64
 #define PATIENCE_S 150

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "backend_fixture.h"
+#include "core/base/str.h"
 #include "cut_line.h"
-#include "str.h"
 
 #define DOCS 3
 #define STEPS_MAX 48

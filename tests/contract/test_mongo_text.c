@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "backend_fixture.h"
-#include "str.h"
+#include "core/base/str.h"
 
 static const char *const *text_sets;
 

@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "journal.h"
+#include "core/base/clock.h"
+#include "core/journal/journal.h"
 
 #define FAKE_CONNECTIONS 32
 #define FAKE_STEP_MS 20

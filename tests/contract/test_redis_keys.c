@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "journal.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/journal/journal.h"
 #include "redis_fixture.h"
-#include "str.h"
 
 #define SKIPPED 77
 #define DAY "2024-05-17"

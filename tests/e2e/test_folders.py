@@ -9,9 +9,9 @@ from conftest import SOURCE
 # Folders with a README of their own. What is below them and has none is told in theirs.
 PAGES = sorted(
     path
-    for pattern in ("*/README.md", "backends/*/README.md", "plugins/*/README.md")
+    for pattern in ("*/README.md", "*/*/README.md", "*/*/*/README.md")
     for path in SOURCE.glob(pattern)
-    if path.parent.name != "build"
+    if path.relative_to(SOURCE).parts[0] in ("core", "api", "plugins", "backends", "tests", "packaging")
 )
 CODE = (".c", ".h", ".py", ".mjs", ".sh", ".cmake", ".service", ".yaml", ".in", "")
 # What is at home in any folder, or is a test by its name.
@@ -83,7 +83,7 @@ def test_every_named_file_is_there(page):
 @pytest.mark.parametrize("folder", ["core", "api"])
 def test_every_named_function_is_there(folder):
     words = set()
-    for path in [*SOURCE.glob("core/*.[ch]"), *SOURCE.glob("core/include/notegate/*.h"), *SOURCE.glob("api/*.[ch]"),
+    for path in [*SOURCE.glob("core/**/*.[ch]"), *SOURCE.glob("api/**/*.[ch]"),
                  *SOURCE.glob("backends/*/*.[ch]")]:
         words |= set(re.findall(r"\w+", path.read_text()))
     named = {name.removesuffix("()") for name in names(SOURCE / folder / "README.md")}

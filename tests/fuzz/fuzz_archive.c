@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive.h"
-#include "archive_hash.h"
-#include "buf.h"
-#include "str.h"
+#include "core/archive/archive.h"
+#include "core/archive/archive_hash.h"
+#include "core/base/buf.h"
+#include "core/base/str.h"
 
 #define ARCHIVE_BYTES_MAX ((size_t)1024 * 1024)
 #define ERROR_BYTES_MAX 65536

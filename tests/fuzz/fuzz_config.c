@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config_source.h"
-#include "gateway.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/config/config_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_pages.h"
-#include "str.h"
+#include "api/protocol/mcp_pages.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

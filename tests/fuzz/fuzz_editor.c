@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/call.h"
 #include "test_gateway.h"
 
 #include "../../plugins/file_editor/file_editor_edit.c"

@@ -7,9 +7,9 @@
  * Each stream opens, or is refused with a sentence; a cursor of MCP leads to an event that is
  * still kept, or nowhere.
  */
-#include "../../api/rest_events.c"
-#include "mcp_http.h"
-#include "mcp_stream.h"
+#include "api/rest/rest_events.c"
+#include "api/session/mcp_stream.h"
+#include "api/transport/mcp_http.h"
 #include "whole_gateway.h"
 
 #define INPUT_BYTES_MAX 8192

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files_state.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
 #include "test_gateway.h"
 
 #define PRINT_BYTES_MAX ((size_t)1024 * 1024)

@@ -3,9 +3,9 @@
  * what passes keeps its promises. */
 #include <stdlib.h>
 
-#include "http_check.h"
-#include "http_names.h"
-#include "str.h"
+#include "api/listen/http_check.h"
+#include "api/listen/http_names.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

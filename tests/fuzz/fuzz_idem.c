@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/idem.c"
+#include "core/store/idem.c"
 #include "test_gateway.h"
 
 #define INPUT_BYTES_MAX 16384

@@ -3,8 +3,8 @@
  * position inside the text. */
 #include <stdlib.h>
 
-#include "json_number.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/json/json_number.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keys.h"
-#include "keys_table.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
+#include "core/keys/keys_table.h"
 #include "test_gateway.h"
 
 #define INPUT_BYTES_MAX 4096

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_stream_face.h"
-#include "mcp_http.h"
-#include "str.h"
+#include "api/http/http_stream_face.h"
+#include "api/transport/mcp_http.h"
+#include "core/base/str.h"
 #include "test_gateway.h"
 
 #define ANSWER_BYTES_MAX ((size_t)8 * 1024 * 1024)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_http.h"
-#include "mcp_tasks.h"
-#include "str.h"
+#include "api/tasks/mcp_tasks.h"
+#include "api/transport/mcp_http.h"
+#include "core/base/str.h"
 #include "whole_gateway.h"
 
 #define ANSWER_BYTES_MAX ((size_t)8 * 1024 * 1024)

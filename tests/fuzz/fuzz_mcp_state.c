@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_session.h"
-#include "mcp_state.h"
-#include "mcp_stream.h"
-#include "str.h"
+#include "api/protocol/mcp_state.h"
+#include "api/session/mcp_session.h"
+#include "api/session/mcp_stream.h"
+#include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 8192
 #define NOW_MS 1800000000000LL

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_uri.h"
-#include "str.h"
+#include "api/protocol/mcp_uri.h"
+#include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 16384
 

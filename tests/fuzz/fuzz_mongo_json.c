@@ -5,7 +5,7 @@
 
 #include "../../backends/mongo/db.h"
 #include "../../backends/shared/words.h"
-#include "json.h"
+#include "core/json/json.h"
 
 #define INPUT_BYTES_MAX 16384
 

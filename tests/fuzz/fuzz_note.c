@@ -2,8 +2,8 @@
 /* fuzz_note.c - files given as modules: the ELF reader that looks before anything is mapped. */
 #include <stdlib.h>
 
-#include "elf_note.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/module/elf_note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

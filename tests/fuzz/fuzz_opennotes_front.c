@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "core/json/json.h"
 
 #include "../../plugins/opennotes/note.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
+#include "core/call/call.h"
 #include "test_gateway.h"
 
 #include "../../plugins/opennotes/opennotes.h"

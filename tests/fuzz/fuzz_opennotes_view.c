@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "json.h"
+#include "core/call/call.h"
+#include "core/json/json.h"
 #include "test_gateway.h"
 
 #include "../../plugins/opennotes/create.h"

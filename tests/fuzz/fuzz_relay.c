@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "mcp_relay_events.h"
-#include "mcp_relay_message.h"
-#include "str.h"
+#include "api/client/mcp_relay_events.h"
+#include "api/client/mcp_relay_message.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
 
 #define INPUT_BYTES_MAX 16384
 #define EVENTS_BYTES_MAX ((size_t)8192)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/schema/schema.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define INPUT_BYTES_MAX 2048 /* longer ones only find that exponential schemas are slow */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 4096
 

@@ -3,8 +3,8 @@
  * plugin declares, what is sent is one JSON object. */
 #include <stdlib.h>
 
-#include "str.h"
-#include "tool_schema.h"
+#include "api/definitions/tool_schema.h"
+#include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 8192
 #define OUT_BYTES_MAX ((size_t)16 * 1024 * 1024)

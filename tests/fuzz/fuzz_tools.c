@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dispatch.h"
-#include "store.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
+#include "core/store/store.h"
 #include "whole_gateway.h"
 
 #define INPUT_BYTES_MAX 16384

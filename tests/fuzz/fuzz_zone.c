@@ -3,7 +3,7 @@
  * the file is refused. The same bytes as a day that somebody wrote. */
 #include <stdlib.h>
 
-#include "../../core/zone.c"
+#include "core/base/zone.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "call.h"
+#include "core/call/call.h"
 #include "test_gateway.h"
 
 struct ng_call *plain_call_begin(void)

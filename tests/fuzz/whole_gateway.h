@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_FUZZ_WHOLE_GATEWAY_H
 #define NOTEGATE_FUZZ_WHOLE_GATEWAY_H
 
-#include "gateway.h"
+#include "core/call/gateway.h"
 
 #define WHOLE_FOLDER_SIZE 256
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define SETS_MAX 8
 #define SET_BYTES 640

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "call.h"
-#include "config.h"
-#include "loader.h"
+#include "core/call/call.h"
+#include "core/config/config.h"
+#include "core/module/loader.h"
 
 #define FIXTURE_ROWS_MAX 4096
 

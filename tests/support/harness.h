@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "gateway.h"
+#include "core/call/gateway.h"
 #include "notegate/journal.h"
 
 struct harness {

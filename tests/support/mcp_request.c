@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 /* Waiting for an answer gives up after this long. */
 #define PATIENCE_S 20

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "mcp_http.h"
+#include "api/transport/mcp_http.h"
 
 struct exchange {
     struct mcp_http_request request;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "places.h"
-#include "timers.h"
-#include "watchdog.h"
+#include "core/call/places.h"
+#include "core/dispatch/timers.h"
+#include "core/module/watchdog.h"
 
 #define NG_TEXT(text)                                                                          \
     {                                                                                          \

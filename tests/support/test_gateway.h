@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_TEST_GATEWAY_H
 #define NOTEGATE_TEST_GATEWAY_H
 
-#include "gateway.h"
+#include "core/call/gateway.h"
 
 /*
  * t_echo (text), t_object (structured), t_parts, t_revision, t_fail, t_ask, t_big (argument

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi_size.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/module/abi_size.h"
 
 #define GUARD 0x5a
 #define GROWN 32

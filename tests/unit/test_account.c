@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "files.h"
-#include "keys.h"
-#include "log.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/files/files.h"
+#include "core/keys/keys.h"
 
 #undef fail /* of cmocka: ng_fail() needs the name */
 

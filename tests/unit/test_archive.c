@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "archive.h"
-#include "gateway.h"
-#include "str.h"
+#include "core/archive/archive.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
 
 #define TEXT_MAX ((size_t)64 * 1024 * 1024)
 #define TIME_MS INT64_C(1790000000000)

@@ -10,9 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "archive.h"
-#include "files_pack.h"
-#include "str.h"
+#include "core/archive/archive.h"
+#include "core/base/str.h"
+#include "core/files/files_pack.h"
 
 #define TEXT_MAX ((size_t)1024 * 1024)
 

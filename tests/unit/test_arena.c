@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "arena.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/str.h"
 
 static void test_alignment_and_growth(void **state)
 {

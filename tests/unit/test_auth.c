@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_auth.c - connections without a key, in each mode of authentication. */
-#include "auth.h"
+#include "api/auth/auth.h"
 #include "harness.h"
 
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "auth_started.h"
-#include "str.h"
+#include "api/auth/auth_started.h"
+#include "core/base/str.h"
 
 /* No process has it. */
 #define PID_GONE 0x7ffffff0

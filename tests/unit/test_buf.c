@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "arena.h"
-#include "buf.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/base/str.h"
 
 static void test_adding(void **state)
 {

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "cluster.h"
-#include "feed.h"
+#include "api/tasks/mcp_tasks.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/cluster/cluster.h"
+#include "core/feed/feed.h"
+#include "core/journal/journal.h"
+#include "core/keys/keys.h"
 #include "hub.h"
-#include "journal.h"
-#include "keys.h"
-#include "mcp_tasks.h"
-#include "str.h"
 
 #define GATEWAYS 3
 /* Far more than anything here takes. */

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
 
 static void expect(const struct config *config, const char *key, const char *text)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway.h"
+#include "core/call/gateway.h"
 
 static int declare(struct config *config, const char *prefix, const struct ng_option *option,
                    const char *message)

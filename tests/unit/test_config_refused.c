@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "arena.h"
+#include "core/base/arena.h"
 
 static void refused_variable(const char *variable, const char *message)
 {

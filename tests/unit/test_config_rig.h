@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "config.h"
+#include "core/config/config.h"
 
 #define FILE_NAME "test_config.yaml"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "call.h"
-#include "registry.h"
+#include "core/call/call.h"
+#include "core/module/registry.h"
 
 struct two {
     struct plugin *first, *second;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "idem.h"
-#include "keys.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
+#include "core/store/idem.h"
 
 static void run_as(struct harness *harness, enum ng_role role, enum ng_mode mode,
                    const char *tool, const char *args, const char *code)

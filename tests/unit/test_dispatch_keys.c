@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "clock.h"
-#include "files.h"
-#include "keys.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/files/files.h"
+#include "core/keys/keys.h"
 
 /* A key that lives as long as a case; what it allows. */
 static void key_init(struct key *key, const struct ng_str *allowed, size_t tool_count,

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "keys.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 #define OOM_MOST 150
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "keys.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define LARGE_BYTES ((size_t)1024 * 1024)
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define SEAM_WRITERS 4
 #define SEAM_READERS 6

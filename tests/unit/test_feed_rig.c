@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
 
 #define WAIT_MS 30000
 

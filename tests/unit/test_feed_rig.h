@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "feed_types.h"
+#include "core/feed/feed_types.h"
 
 struct bench {
     struct harness harness;

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "files_state.h"
-#include "registry.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
+#include "core/module/registry.h"
 
 static int count_entry(void *user, const struct ng_file_entry *entry)
 {

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files_state.h"
+#include "core/files/files_state.h"
 
 #define THEIRS "theirs\n"
 

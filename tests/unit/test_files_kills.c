@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 #define KILLS 25
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files_state.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
 
 #define KIB ((size_t)1024)
 #define MIB (KIB * KIB)

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files_state.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
 
 #define VIEW "\"command\":\"view\""
 

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files_state.h"
-#include "idem.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
+#include "core/store/idem.h"
 
 const char *const sets[] = {"plugins=file_editor", NULL};
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "files_state.h"
-#include "idem.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/files/files_state.h"
+#include "core/store/idem.h"
 
 /* Leaves what a killed save leaves: the intent of this call, committed. */
 static void leave_intent_of(struct harness *harness, struct call *call, enum file_change kind,

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster.h"
-#include "files_state.h"
+#include "core/base/str.h"
+#include "core/cluster/cluster.h"
+#include "core/files/files_state.h"
+#include "core/store/idem.h"
 #include "hub.h"
-#include "idem.h"
-#include "str.h"
 
 struct pair {
     struct harness first, second;

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "files_state.h"
+#include "core/files/files_state.h"
 
 #define STEPS_MAX 200 /* more than any change takes */
 #define STEPS_MIN 5   /* an intent, a file and a completion have more */

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "http_check.h"
-#include "http_names.h"
-#include "str.h"
+#include "api/listen/http_check.h"
+#include "api/listen/http_names.h"
+#include "core/base/str.h"
 
 static struct http_target target;
 static struct http_fault fault;

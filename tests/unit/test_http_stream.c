@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "arena.h"
-#include "http_stream_face.h"
-#include "keys.h"
+#include "api/http/http_stream_face.h"
+#include "core/base/arena.h"
+#include "core/keys/keys.h"
 
 #define THREADS 4
 #define ROUNDS 2000

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_request.h"
-#include "http_watch.h"
+#include "api/http/http_request.h"
+#include "api/http/http_watch.h"
 
 struct test {
     struct harness harness;

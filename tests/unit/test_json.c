@@ -32,8 +32,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json_number.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/json/json_number.h"
 
 #define SUITE NOTEGATE_SHARED_DATA "/json-parsing-suite/test_parsing"
 #define FILE_BYTES_MAX ((size_t)4 * 1024 * 1024)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json_number.h"
+#include "core/json/json_number.h"
 
 static void test_compare(void **state)
 {

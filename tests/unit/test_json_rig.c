@@ -3,7 +3,7 @@
  */
 #include "test_json_rig.h"
 
-#include "str.h"
+#include "core/base/str.h"
 
 const struct ng_value *parse(struct arena *arena, const char *text)
 {

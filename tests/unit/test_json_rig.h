@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "json.h"
+#include "core/json/json.h"
 
 /* A text that must be JSON, as a value in the arena. */
 const struct ng_value *parse(struct arena *arena, const char *text);

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "keys_table.h"
-#include "log.h"
-#include "str.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/keys/keys_table.h"
 
 #define NOW_MS INT64_C(1800000000000) /* 2027-01-15T08:00:00Z */
 

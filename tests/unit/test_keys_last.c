@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/keys/keys_table.h"
 #include "hub.h"
-#include "keys_table.h"
-#include "log.h"
-#include "str.h"
 
 #define ROUNDS 40
 #define DAY_MS INT64_C(86400000)

@@ -3,8 +3,8 @@
  */
 #include "test_keys_rig.h"
 
-#include "clock.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
 
 const char *const plain[] = {"plugins=notebook", "documents=memory", NULL};
 

@@ -6,7 +6,7 @@
 
 #include "harness.h"
 
-#include "keys.h"
+#include "core/keys/keys.h"
 
 #define SECOND_NS INT64_C(1000000000)
 /* The hash of a key, as its document has it. */

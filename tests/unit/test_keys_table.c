@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "clock.h"
-#include "keys_table.h"
-#include "log.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/keys/keys_table.h"
 
 #define THREADS 4
 

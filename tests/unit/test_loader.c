@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "elf_note.h"
-#include "loader.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/str.h"
+#include "core/module/elf_note.h"
+#include "core/module/loader.h"
 
 #define MODULES NOTEGATE_BUILD "/tests/modules"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "log.h"
+#include "core/base/arena.h"
+#include "core/base/log.h"
 
 #define THREADS 4
 #define LINES 500

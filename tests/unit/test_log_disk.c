@@ -10,8 +10,8 @@
 
 #include "test_log_rig.h"
 
-#include "disk.h"
-#include "log.h"
+#include "core/base/log.h"
+#include "core/store/disk.h"
 
 #define MESSAGE "the commit failed: no room is left for x"
 

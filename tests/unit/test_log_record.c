@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "json.h"
-#include "log_queue.h"
-#include "log_record.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/log_queue.h"
+#include "core/base/log_record.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
 
 #define THREADS 4
 #define LINES 2000

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "dispatch.h"
-#include "gateway.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
 
 static int status_with(const char *content_type, const char *accept, const char **ret_type)
 {

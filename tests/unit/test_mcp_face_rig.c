@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "str.h"
+#include "core/base/str.h"
 #include "test_gateway.h"
 
 /* Waiting for a condition gives up after this long. */

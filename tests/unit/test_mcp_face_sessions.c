@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "keys.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 /* A POST of the handshake era, answered as expected. */
 static void expect_answer(const char *body, int status, const char *answer)

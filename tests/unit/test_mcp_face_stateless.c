@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dispatch.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 
 #define SERVER_META                                                                            \
     "\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{"          \

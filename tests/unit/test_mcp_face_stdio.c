@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mcp_stdio.h"
+#include "api/transport/mcp_stdio.h"
 #include "test_gateway.h"
 
 struct pipes {

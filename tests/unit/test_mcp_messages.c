@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "keys.h"
-#include "mcp_session.h"
-#include "str.h"
+#include "api/session/mcp_session.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 struct read {
     struct arena arena;

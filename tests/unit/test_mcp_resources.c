@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_watch.h"
-#include "str.h"
+#include "api/server/mcp_watch.h"
+#include "core/base/str.h"
 
 #define META                                                                                   \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 #include "test_gateway.h"
 
 static struct gateway *gateway;

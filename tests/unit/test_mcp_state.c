@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mcp_state.h"
-#include "str.h"
+#include "api/protocol/mcp_state.h"
+#include "core/base/str.h"
 
 #define NOW ((int64_t)1700000000000)
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp_stream.h"
-#include "str.h"
+#include "api/session/mcp_stream.h"
+#include "core/base/str.h"
 
 static void expect_fill(struct http_stream *stream, const char *text, int state)
 {

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp_ask.h"
-#include "mcp_http.h"
-#include "str.h"
+#include "api/server/mcp_ask.h"
+#include "api/transport/mcp_http.h"
+#include "core/base/str.h"
 #include "test_gateway.h"
 
 #define ROUNDS 200

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "mcp_session.h"
+#include "api/session/mcp_session.h"
 
 /* ---- the HTTP face's part ---- */
 

@@ -13,8 +13,8 @@
 
 #include <stdatomic.h>
 
-#include "buf.h"
-#include "http_stream.h"
+#include "api/http/http_stream.h"
+#include "core/base/buf.h"
 
 #define PATIENCE_MS 20000
 

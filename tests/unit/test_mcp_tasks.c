@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "keys.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 #define UNDECLARED NEWER_META("\"elicitation\":{}")
 

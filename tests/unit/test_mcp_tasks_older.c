@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "keys.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
 
 static char *call_older(const char *tool, const char *arguments, const char *task)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
 
 struct fixture fixture;
 

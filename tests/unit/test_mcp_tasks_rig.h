@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
+#include "api/tasks/mcp_tasks.h"
 #include "mcp_request.h"
-#include "mcp_tasks.h"
 
 /* Waiting for a condition gives up after this long. */
 #define PATIENCE_MS 20000

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "mcp_pages.h"
-#include "mcp_uri.h"
+#include "api/protocol/mcp_pages.h"
+#include "api/protocol/mcp_uri.h"
+#include "core/base/str.h"
 #include "notegate/documents.h"
-#include "str.h"
 
 static struct arena arena;
 

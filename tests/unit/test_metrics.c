@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "metrics.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/str.h"
+#include "core/call/metrics.h"
 
 #define THREADS 4
 #define CALLS 20000

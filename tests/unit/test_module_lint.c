@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-#include "config.h"
-#include "module_lint.h"
-#include "registry.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/config/config.h"
+#include "core/module/module_lint.h"
+#include "core/module/registry.h"
 
 #define OBJECT "{\"type\":\"object\"}"
 #define KNOWS " (notegate " NOTEGATE_VERSION ")"

@@ -2,12 +2,12 @@
 /* test_openapi.c - the table of routes and the paths of /openapi.json are the same. */
 #include <string.h>
 
-#include "call.h"
+#include "api/rest/openapi.h"
+#include "api/serve/routes.h"
+#include "core/base/str.h"
+#include "core/call/call.h"
+#include "core/json/json.h"
 #include "harness.h"
-#include "json.h"
-#include "openapi.h"
-#include "routes.h"
-#include "str.h"
 
 #define DOCUMENT_MAX ((size_t)16 * 1024 * 1024)
 #define DOCUMENT_DEPTH 64

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "orphans.h"
+#include "api/base/orphans.h"
 
 /* More than one page of a list of children. */
 #define CROWD 900

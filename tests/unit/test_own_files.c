@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "own_files.h"
+#include "api/base/own_files.h"
 
 #define PATH_SIZE 128
 

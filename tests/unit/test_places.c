@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "arena.h"
-#include "places.h"
+#include "core/base/arena.h"
+#include "core/call/places.h"
 
 #define THREADS 4
 #define ROUNDS 5000

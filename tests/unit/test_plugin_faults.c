@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "registry.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/module/registry.h"
 
 static const struct ng_collection collection = {.name = "faults"};
 

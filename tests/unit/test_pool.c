@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "metrics.h"
-#include "pool.h"
+#include "core/call/metrics.h"
+#include "core/call/pool.h"
 
 #define QUEUE 20
 #define ORDER_MAX 64

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "journal.h"
-#include "record.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/dispatch/record.h"
+#include "core/journal/journal.h"
 
 #define PATIENCE_MS 60000
 

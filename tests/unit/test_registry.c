@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "registry.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/call/call.h"
+#include "core/module/registry.h"
 
 #define PLUGINS 60
 #define TOOLS 3

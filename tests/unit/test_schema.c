@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "arena.h"
-#include "schema.h"
-#include "str.h"
+#include "core/base/arena.h"
+#include "core/base/str.h"
+#include "core/schema/schema.h"
 
 #define SUITE NOTEGATE_SHARED_DATA "/json-schema-test-suite/tests/draft2020-12"
 #define SKIPPED 77

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "str.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
 
 /* Lets go of the first held batch: it fails with rc, or is committed. */
 static void held_next(int rc)

@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
 #include "harness.h"
-#include "str.h"
 
 #define HOUR_MS (INT64_C(60) * 60 * 1000)
 #define DAY_MS (24 * HOUR_MS)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 /* ---- the backend ---- */
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "store_types.h"
+#include "core/store/store_types.h"
 
 #define HELD_MAX 64
 

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "dispatch.h"
-#include "str.h"
+#include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 
 static uint64_t expect_answer(struct cluster *cluster, size_t gateway, const char *tool,
                               const char *args, const char *text)

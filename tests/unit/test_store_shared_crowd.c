@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 static void expect_lines(const char *text, size_t agents, size_t writes)
 {

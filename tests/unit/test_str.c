@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "str.h"
+#include "core/base/str.h"
 
 static void test_utf8_valid(void **state)
 {

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "timers.h"
+#include "core/dispatch/timers.h"
 
 #define EVERY_MS 1
 #define TIMES 20

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "json.h"
-#include "str.h"
-#include "tool_schema.h"
+#include "api/definitions/tool_schema.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
 
 /* What each vendor says it takes; everything else must not be sent. */
 static const char openai_knows[] =

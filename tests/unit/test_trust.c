@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "trust.h"
+#include "core/base/trust.h"
 
 #define NOBODY 65534
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "zone.h"
+#include "core/base/zone.h"
 
 static void check_day(const char *name, int64_t time_s, const char *want)
 {

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* auth.c - who a request comes from: a key, the owner on the Unix socket, and while no key
+ * exists the gateway's own user on loopback. */
+#include "auth.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/dispatch/audit.h"
+#include "core/keys/keys.h"
+
+#define AGENT_DEFAULT "local"
+
+#define SHOWN_MAX 80
+
+static const char hint_key[] = "Add a key with: notegate key add NAME, and send it as "
+                               "Authorization: Bearer ng_...";
+
+/* Lines of refusals in the log, a second. */
+#define LOG_LINES_MAX 5
+
+static const char hint_other_key[] = "Keys are added with: notegate key add NAME. One that was "
+                                     "lost or has expired cannot be had back, add another";
+
+static const char bearer[] = "Bearer";
+static const char key_prefix[] = "ng_";
+
+struct auth {
+    struct gateway *gateway;
+    enum auth_mode mode;
+    bool is_public; /* it listens where other machines can reach it */
+    /* Refusals in the log: how many in this second, and how many were left out. */
+    _Atomic int64_t log_second;
+    atomic_uint log_lines, log_left_out;
+};
+
+int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
+{
+    struct ng_str mode = config_text(gateway->config, "auth");
+    struct auth *auth = alloc_zeroed(1, sizeof(*auth));
+    if (auth == NULL) {
+        (void)buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    if (mode.len == 0 || str_is(mode, "auto")) {
+        auth->mode = AUTH_AUTO;
+    } else if (str_is(mode, "on")) {
+        auth->mode = AUTH_ON;
+    } else if (str_is(mode, "off")) {
+        auth->mode = AUTH_OFF;
+    } else {
+        free(auth);
+        (void)buf_printf(error, "auth is \"%.*s\", it must be auto, on or off", (int)mode.len,
+                         mode.data);
+        return NG_EINVAL;
+    }
+    auth->gateway = gateway;
+    *ret = auth;
+    return NG_OK;
+}
+
+void auth_free(struct auth *auth)
+{
+    free(auth);
+}
+
+bool auth_needs_key(const struct auth *auth)
+{
+    return auth->mode == AUTH_ON || auth->is_public ||
+           (auth->mode == AUTH_AUTO && keys_exist(auth->gateway->keys) > 0);
+}
+
+int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
+                      struct buf *error)
+{
+    if (is_loopback) {
+        return NG_OK;
+    }
+    if (auth->mode == AUTH_OFF) {
+        (void)buf_printf(
+            error,
+            "cannot listen on %s: auth is off, and then only a loopback address "
+            "(127.0.0.1, ::1) may be listened on; set auth=auto and add a key with "
+            "`notegate key add NAME`",
+            address);
+        return NG_EINVAL;
+    }
+    /* A gateway that is only described has no keys to look at. */
+    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
+        (void)buf_printf(
+            error,
+            "cannot listen on %s: it can be reached from other machines and no key "
+            "exists; add one with `notegate key add NAME`, or listen on 127.0.0.1",
+            address);
+        return NG_EINVAL;
+    }
+    auth->is_public = true;
+    auth->gateway->is_public = true;
+    return NG_OK;
+}
+
+static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
+
+static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const char *format,
+                  ...)
+{
+    va_list args;
+    refusal->rc = rc;
+    refusal->hint = hint;
+    refusal->bad_token = false;
+    va_start(args, format);
+    (void)vsnprintf(refusal->text, sizeof(refusal->text), format, args);
+    va_end(args);
+    return rc;
+}
+
+/* How many bytes of a wrong value a sentence shows. */
+static int shown(struct ng_str value)
+{
+    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+}
+
+static bool space_valid(struct ng_str space)
+{
+    if (space.len > 0 && space.data[0] == '~') {
+        space = str_make(space.data + 1, space.len - 1);
+    }
+    return call_name_valid(space);
+}
+
+/* ---- with a key ---- */
+
+/* What was sent as a key. Any other Authorization is not for us; while no key is needed nor is
+ * one that is not of our form: many clients insist on sending something. */
+static bool find_token(struct ng_str authorization, struct ng_str *ret)
+{
+    const size_t len = sizeof(bearer) - 1;
+    if (authorization.data == NULL || authorization.len <= len ||
+        strncasecmp(authorization.data, bearer, len) != 0 ||
+        (authorization.data[len] != ' ' && authorization.data[len] != '\t')) {
+        return false;
+    }
+    *ret = str_trim(str_make(authorization.data + len, authorization.len - len));
+    return true;
+}
+
+static bool is_ours(struct ng_str token)
+{
+    const size_t len = sizeof(key_prefix) - 1;
+    return token.len >= len && memcmp(token.data, key_prefix, len) == 0;
+}
+
+static int refuse_space(const struct key *key, struct ng_str space,
+                        struct auth_refusal *refusal)
+{
+    char has[AUTH_TEXT_MAX / 2];
+    size_t used = 0;
+    has[0] = '\0';
+    for (size_t i = 0; i < key->space_count && used < sizeof(has); i++) {
+        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", i == 0 ? "" : ", ",
+                           (int)key->spaces[i].len, key->spaces[i].data);
+        used += len < 0 ? 0 : (size_t)len;
+    }
+    return refuse(refusal, NG_EFORBIDDEN, "Name one of them in X-Notegate-Space, or none",
+                  "The key does not allow the space \"%.*s\"; it allows %s%s", shown(space),
+                  space.data, has, used >= sizeof(has) ? "..." : "");
+}
+
+static int check_rights(const struct key *key, const struct auth_headers *headers,
+                        struct auth_caller *ret, struct auth_refusal *refusal)
+{
+    if (headers->agent.data != NULL) {
+        return refuse(
+            refusal, NG_EINVAL, NULL,
+            "X-Notegate-Agent cannot be sent with a key: the agent is the key's, %.*s",
+            (int)key->agent.len, key->agent.data);
+    }
+    if (headers->mode.data != NULL && ret->mode > key->mode) {
+        return refuse(refusal, NG_EMODE, "Send a lower mode in X-Notegate-Mode, or none",
+                      "X-Notegate-Mode is %s and the key's mode is %s: it can only be lowered",
+                      key_mode_name(ret->mode), key_mode_name(key->mode));
+    }
+    if (ret->space.data != NULL && key->role != NG_ROLE_ADMIN &&
+        !key_has_space(key, ret->space)) {
+        return refuse_space(key, ret->space, refusal);
+    }
+    return NG_OK;
+}
+
+/* Nobody can tell whose key this is, or whether there are any. */
+static int refuse_unread(struct auth_refusal *refusal)
+{
+    return refuse(refusal, NG_EUNAVAILABLE, "Try again when the database answers",
+                  "The gateway cannot read its keys, as its database does not answer");
+}
+
+static int find_key(const struct auth *auth, struct ng_str token, struct key **ret,
+                    struct auth_refusal *refusal)
+{
+    const char *why = NULL;
+    *ret = NULL;
+    if (keys_unread(auth->gateway->keys)) {
+        return refuse_unread(refusal);
+    }
+    *ret = keys_find(auth->gateway->keys, token, &why);
+    if (*ret == NULL) {
+        (void)refuse(refusal, NG_EUNAUTHENTICATED, hint_other_key, "%s", why);
+        refusal->bad_token = true;
+        return refusal->rc;
+    }
+    return NG_OK;
+}
+
+/* The reference passes over. */
+static void take_key(struct key *key, const struct auth_headers *headers,
+                     struct auth_caller *ret)
+{
+    ret->key = key;
+    ret->agent = key->agent;
+    ret->role = key->role;
+    ret->run = key->run;
+    ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
+    ret->spaces = key->spaces;
+    ret->space_count = key->space_count;
+    ret->all_spaces = key->role == NG_ROLE_ADMIN;
+}
+
+void auth_release(struct auth_caller *caller)
+{
+    key_unref(caller->key);
+    caller->key = NULL;
+}
+
+/* ---- without ---- */
+
+static int refuse_unknown(struct auth_refusal *refusal)
+{
+    return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
+                  "The gateway could not ask the system which program is calling, as it is "
+                  "short of file descriptors or memory");
+}
+
+/* May this connection ask without a key? */
+static int check_connection(const struct auth *auth, const struct auth_connection *connection,
+                            const struct auth_headers *headers, struct auth_refusal *refusal)
+{
+    if (connection->is_started && connection->is_unseen) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The program that is calling was not found: it has ended, or the gateway "
+                      "cannot look at it. As programs that this gateway started run, or just "
+                      "ran, it may be one of them, and such a program needs a key");
+    }
+    if (connection->is_started) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The call came from a program that this gateway started, as cells of a "
+                      "notebook are; such a program needs a key");
+    }
+    if (connection->is_socket) {
+        return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
+    }
+    if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
+        return refuse_unread(refusal);
+    }
+    if (auth_needs_key(auth)) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      headers->authorization.data != NULL
+                          ? "This gateway wants a key, and what was sent as Authorization is "
+                            "not Bearer and a key"
+                          : "This gateway wants a key, and none was sent");
+    }
+    if (!connection->is_loopback) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The call came from another machine, and this gateway has no keys yet");
+    }
+    /* A program of ours is let in by no mode, so it must be known that this is none. */
+    if (connection->is_unknown) {
+        return refuse_unknown(refusal);
+    }
+    if (auth->mode == AUTH_OFF) {
+        return NG_OK;
+    }
+    if (headers->proxied != NULL) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "The call was forwarded by a proxy (header %s), and this gateway has no "
+                      "keys yet",
+                      headers->proxied);
+    }
+    if (connection->is_mute) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "This system does not tell the gateway which user is calling "
+                      "(NETLINK_SOCK_DIAG), so calls over TCP need a key; those over the Unix "
+                      "socket in the data directory do not");
+    }
+    if (!connection->is_own_user) {
+        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
+                      "While this gateway has no keys it answers only programs of the user it "
+                      "runs as");
+    }
+    return NG_OK;
+}
+
+/* Space and mode as they were sent: only their form. */
+static int check_names(const struct auth_headers *headers, struct auth_caller *ret,
+                       struct auth_refusal *refusal)
+{
+    if (headers->agent.data != NULL && !call_name_valid(headers->agent)) {
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Agent is \"%.*s\"; it must have 1 to 64 of the characters "
+                      "A-Z a-z 0-9 . "
+                      "_ @ -",
+                      shown(headers->agent), headers->agent.data);
+    }
+    if (headers->space.data != NULL && !space_valid(headers->space)) {
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Space is \"%.*s\"; it must have 1 to 64 of the characters "
+                      "A-Z a-z 0-9 . "
+                      "_ @ -, or such a name with ~ before it",
+                      shown(headers->space), headers->space.data);
+    }
+    ret->mode = NG_MODE_AGENT;
+    if (headers->mode.data != NULL && !key_parse_mode(headers->mode, &ret->mode)) {
+        return refuse(refusal, NG_EINVAL, NULL,
+                      "X-Notegate-Mode is \"%.*s\"; it must be ask, edit or agent",
+                      shown(headers->mode), headers->mode.data);
+    }
+    ret->space = headers->space;
+    return NG_OK;
+}
+
+/* For the logs: the key was good, and its agent is known. */
+static void name_refused(const struct key *key, struct auth_refusal *refusal)
+{
+    if (key != NULL) {
+        (void)snprintf(refusal->agent, sizeof(refusal->agent), "%.*s", (int)key->agent.len,
+                       key->agent.data);
+        (void)snprintf(refusal->key, sizeof(refusal->key), "%s", key->id);
+    }
+}
+
+int auth_check(const struct auth *auth, const struct auth_connection *connection,
+               const struct auth_headers *headers, struct auth_caller *ret,
+               struct auth_refusal *refusal)
+{
+    struct ng_str token;
+    refusal->agent[0] = '\0';
+    refusal->key[0] = '\0';
+    /* Who it is comes first: a stranger learns nothing about its other headers. A key that is
+     * sent is taken at its word also where none is needed: who shows one wants to be that
+     * agent, with its limits, and wants to know when it has ended. */
+    bool keyed = find_token(headers->authorization, &token) &&
+                 (is_ours(token) || (auth_needs_key(auth) && !connection->is_socket));
+    struct key *key = NULL;
+    int rc = keyed ? find_key(auth, token, &key, refusal)
+                   : check_connection(auth, connection, headers, refusal);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    memset(ret, 0, sizeof(*ret));
+    ret->knows_user = connection->knows_user;
+    ret->user = connection->user;
+    rc = check_names(headers, ret, refusal);
+    if (rc == NG_OK && key != NULL) {
+        rc = check_rights(key, headers, ret, refusal);
+    }
+    if (rc != NG_OK) {
+        name_refused(key, refusal);
+        key_unref(key);
+        return rc;
+    }
+    if (key != NULL) {
+        take_key(key, headers, ret);
+        return NG_OK;
+    }
+    ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
+    ret->role = NG_ROLE_ADMIN;
+    ret->run = true;
+    ret->all_spaces = connection->is_socket; /* the owner */
+    return NG_OK;
+}
+
+/* ---- the log ---- */
+
+void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
+                      const char *request_id)
+{
+    int64_t second = clock_monotonic_ns() / 1000000000;
+    unsigned left_out = 0;
+    if (atomic_exchange(&auth->log_second, second) != second) {
+        atomic_store(&auth->log_lines, 0);
+        left_out = atomic_exchange(&auth->log_left_out, 0);
+    }
+    if (atomic_fetch_add(&auth->log_lines, 1) >= LOG_LINES_MAX) {
+        atomic_fetch_add(&auth->log_left_out, 1);
+        return;
+    }
+    if (left_out > 0) {
+        log_write(NG_LOG_WARNING, "auth", "%u more callers were refused", left_out);
+    }
+    log_write(NG_LOG_WARNING, "auth", "refused a caller from %s (request %s): %s",
+              peer[0] == '\0' ? "the Unix socket" : peer, request_id, why);
+}
+
+int auth_apply(const struct auth_caller *caller, struct call *call)
+{
+    int rc = call_set_caller(call, caller->agent, caller->space, caller->role, caller->mode,
+                             caller->run);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    call->caller.all_spaces = caller->all_spaces;
+    call->knows_user = caller->knows_user;
+    call->user = caller->user;
+    if (caller->key != NULL) {
+        key_ref(caller->key);
+        key_unref(call->key);
+        call->key = caller->key;
+        call->caller.spaces = caller->key->spaces; /* which the call keeps with the key */
+        call->caller.space_count = caller->key->space_count;
+    } else if (caller->space_count > 0) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (caller->request_id.data != NULL) {
+        call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    }
+    if (caller->remote.data != NULL) {
+        call->remote = arena_copy(&call->arena, caller->remote);
+    }
+    if (caller->client.data != NULL) {
+        call->client = arena_copy(&call->arena, str_utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+    }
+    if (caller->traceparent.data != NULL) {
+        call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    }
+    return NG_OK;
+}
+
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call)
+{
+    struct auth_caller *kept = arena_zalloc(&call->arena, sizeof(*kept));
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = *caller;
+    kept->agent = arena_copy(&call->arena, caller->agent);
+    kept->space = arena_copy(&call->arena, caller->space);
+    kept->request_id = arena_copy(&call->arena, caller->request_id);
+    kept->remote = call->remote;
+    kept->client = call->client;
+    kept->traceparent = arena_copy(&call->arena, caller->traceparent);
+    return call->arena.starved ? NULL : kept;
+}

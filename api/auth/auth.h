@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* auth.h - who is calling: decided from the connection and the headers, never from arguments.
+ */
+#ifndef NOTEGATE_API_AUTH_H
+#define NOTEGATE_API_AUTH_H
+
+#include "core/call/gateway.h"
+
+enum auth_mode {
+    AUTH_AUTO = 0, /* while no key exists: the gateway's own user on loopback; else keys */
+    AUTH_ON,       /* everyone needs a key */
+    AUTH_OFF       /* nobody needs one (one that is sent counts all the same); loopback only */
+};
+
+/* What is known of a connection, found out once when it was accepted (or at its first request).
+ */
+struct auth_connection {
+    bool is_socket;   /* the Unix socket in the data directory: the owner */
+    bool is_loopback; /* both ends */
+    bool is_own_user; /* the peer's socket belongs to the gateway's user */
+    bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_mute;     /* nor can it ever be: this system does not tell */
+    bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
+    bool is_unseen;   /* it counts as started because it was not found */
+    bool knows_user;  /* the peer's Unix user is known: */
+    uid_t user;
+};
+
+/* What of a request's headers decides. All lent; absent = {NULL, 0}. */
+struct auth_headers {
+    struct ng_str authorization;
+    struct ng_str agent, space, mode; /* X-Notegate-... */
+    const char *proxied;              /* the name of a header that only a proxy adds, or NULL */
+};
+
+/* An authenticated caller. Texts are lent for the request. */
+struct auth_caller {
+    struct ng_str agent;
+    struct ng_str space; /* the one named, or absent */
+    enum ng_role role;
+    enum ng_mode mode;
+    bool run;                    /* code */
+    const struct ng_str *spaces; /* further ones a key gives */
+    size_t space_count;
+    bool all_spaces;
+    struct key *key; /* NULL: came without one. The reference is the request's (auth_release);
+                        who keeps it longer takes one. A session belongs to the key that opened
+                        it */
+    struct ng_str request_id, traceparent;
+    struct ng_str remote, client; /* for the audit log: address and program, or absent */
+    bool knows_user;              /* the Unix user at the other end is known: */
+    uid_t user;
+};
+
+/* A sentence that may list a key's spaces. */
+#define AUTH_TEXT_MAX 512
+/* Of an agent's name and of a key's id, for the logs. */
+#define AUTH_AGENT_SIZE 72
+#define AUTH_KEY_SIZE 16
+
+/* A refusal: the code, a sentence and a hint (static or in `text`). */
+struct auth_refusal {
+    int rc;           /* NG_EUNAUTHENTICATED, NG_EFORBIDDEN, NG_EMODE, NG_EINVAL */
+    const char *hint; /* static, or NULL */
+    bool bad_token;   /* a key was sent, and it is the reason */
+    char text[AUTH_TEXT_MAX];
+    /* Whose good key was shown all the same; "" where none was. */
+    char agent[AUTH_AGENT_SIZE], key[AUTH_KEY_SIZE];
+};
+
+struct auth;
+
+int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error);
+void auth_free(struct auth *auth);
+/* May the gateway listen there? NG_EINVAL and a sentence where a public address has no key. On
+ * a public address everyone needs a key from then on, whatever becomes of the keys. */
+int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
+                      struct buf *error);
+/* Does a key exist (or does the mode or the address want one all the same)? */
+bool auth_needs_key(const struct auth *auth);
+/* NG_OK and *ret (auth_release() it), or the refusal's code. Never blocks. */
+int auth_check(const struct auth *auth, const struct auth_connection *connection,
+               const struct auth_headers *headers, struct auth_caller *ret,
+               struct auth_refusal *refusal);
+/* Gives back the caller's key. */
+void auth_release(struct auth_caller *caller);
+/* Writes to the log why a caller was turned away: no more than a few lines a second, never what
+ * was sent as a key. peer: "" for the Unix socket. */
+void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
+                      const char *request_id);
+/* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is
+ * not of the form; the call's result says which. */
+int auth_apply(const struct auth_caller *caller, struct call *call);
+/* A copy that lives as long as `call`, to which it was applied before: the call has the key.
+ * NULL: out of memory. */
+const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* key_ops.c - listing, adding and revoking keys, and who may. */
+#include "key_ops.h"
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/keys/keys.h"
+
+/* Of a wrong id that a sentence shows. */
+#define SHOWN_MAX 80
+/* How far an id may be from a known one to be named as a hint. */
+#define NEAR_MAX 3
+
+static int shown(struct ng_str text)
+{
+    return (int)str_utf8_cut(text, SHOWN_MAX).len;
+}
+
+bool key_ops_allowed(const struct call *call)
+{
+    return call->caller.role == NG_ROLE_ADMIN &&
+           (call->key == NULL || call->key->tool_count == 0);
+}
+
+static int authorize(struct call *call, const struct key_job *job)
+{
+    if (call->caller.role != NG_ROLE_ADMIN) {
+        return call_fail(call, NG_EFORBIDDEN,
+                         "keys are for the role admin; this caller's role is %s",
+                         key_role_name(call->caller.role));
+    }
+    /* It could add itself a key without that list. */
+    if (!key_ops_allowed(call)) {
+        return call_fail(call, NG_EFORBIDDEN,
+                         "the caller's key allows only some tools, and so no keys");
+    }
+    if (call->caller.mode == NG_MODE_ASK &&
+        (job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE)) {
+        return call_fail(call, NG_EMODE,
+                         "this changes keys and the caller's mode is ask, which only reads; it "
+                         "needs the mode edit or agent");
+    }
+    return NG_OK;
+}
+
+static int unknown_id(struct call *call, struct ng_str id)
+{
+    struct key **list = NULL;
+    size_t count = 0;
+    const char *near = NULL;
+    size_t least = NEAR_MAX + 1;
+    if (keys_list(call->gateway->keys, call, &list, &count) != NG_OK) {
+        return NG_EINTERNAL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = str_distance(id, ng_str_of(list[i]->id), NEAR_MAX);
+        if (distance < least) {
+            least = distance;
+            near = list[i]->id;
+        }
+    }
+    call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"", shown(id), id.data);
+    call->work.hint = near != NULL ? arena_printf(&call->arena, "Did you mean %s?", near)
+                                   : ng_str_of("GET /v1/keys lists the keys.");
+    return NG_ENOTFOUND;
+}
+
+static int list(struct call *call, const struct key_job *job)
+{
+    struct key **found = NULL;
+    size_t count = 0;
+    /* What could not be read for want of memory is read now. */
+    int rc = keys_read_again(call->gateway->keys, call);
+    keys_refresh_uses(call->gateway->keys, call);
+    rc = rc == NG_OK ? keys_list(call->gateway->keys, call, &found, &count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_writer *writer = call_host.reply_json(&call->pub);
+    json_object(writer);
+    json_name(writer, "keys");
+    json_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        bool named = job->name.data == NULL || str_equal(found[i]->agent, job->name) ||
+                     str_is(job->name, found[i]->id);
+        if (named && (job->all || key_live(found[i]))) {
+            json_object(writer);
+            key_print(found[i], writer);
+            json_end(writer);
+        }
+    }
+    json_end(writer);
+    json_end(writer);
+    return NG_OK;
+}
+
+/* How often an answer is written that tells of what is done, where memory is short. */
+#define REPLY_TRIES 8
+
+static void reply_once(struct call *call, const struct key *key, const char *text)
+{
+    struct ng_writer *writer = call_host.reply_json(&call->pub);
+    json_object(writer);
+    if (text != NULL) {
+        json_name(writer, "key");
+        json_cstring(writer, text);
+    }
+    key_print(key, writer);
+    json_end(writer);
+}
+
+static void reply(struct call *call, const struct key *key, const char *text)
+{
+    for (int i = 0; i < REPLY_TRIES && (i == 0 || call_lacks_memory(call)); i++) {
+        call->arena.starved = false;
+        reply_once(call, key, text);
+    }
+}
+
+static int add(struct call *call)
+{
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    struct key_spec spec;
+    struct key *key = NULL;
+    char text[KEY_TEXT_MAX];
+    if (json_parse(&call->arena, call->args_text, call->gateway->limits.depth, &body, &error) !=
+        NG_OK) {
+        return call_fail(call, NG_EJSON,
+                         "the body is not valid JSON: %s (line %zu, column %zu)", error.message,
+                         error.line, error.column);
+    }
+    int rc = keys_read_spec(call, body, &spec);
+    if (rc == NG_OK && spec.mode > call->caller.mode) {
+        return call_fail(call, NG_EMODE,
+                         "a caller in mode %s cannot add a key of mode %s; give the key that "
+                         "mode or a lower one",
+                         key_mode_name(call->caller.mode), key_mode_name(spec.mode));
+    }
+    if (rc == NG_OK && spec.run && !call->caller.run) {
+        call_fail(call, NG_ERUN,
+                  "a caller without the right to run code cannot add a key that has it");
+        call->work.hint = ng_str_of("Add it on the gateway's machine: "
+                                    "notegate key add NAME --run");
+        return NG_ERUN;
+    }
+    rc = rc == NG_OK ? keys_add(call->gateway->keys, call, &spec, text, &key) : rc;
+    if (rc == NG_OK) {
+        reply(call, key, text);
+        explicit_bzero(text, sizeof(text));
+    }
+    key_unref(key);
+    return rc;
+}
+
+static int show(struct call *call, const struct key_job *job)
+{
+    struct key *key = keys_get(call->gateway->keys, job->id);
+    if (key == NULL) {
+        return unknown_id(call, job->id);
+    }
+    keys_refresh_uses(call->gateway->keys, call);
+    reply(call, key, NULL);
+    key_unref(key);
+    return NG_OK;
+}
+
+/* Refuses to revoke the last key: the sentence tells the effect, the hint how to force it. */
+static int refuse_last(struct call *call, const struct key *key, enum keys_left left)
+{
+    const struct config *config = call->gateway->config;
+    struct ng_str listen = config_text(config, "listen");
+    bool auto_opens = !str_is(config_text(config, "auth"), "on");
+    bool stays_closed = call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens;
+    bool stops_start = call->gateway->is_public && left == KEYS_LEFT_NONE;
+    const char *then =
+        stays_closed
+            ? "a running gateway refuses all callers except commands on its own machine until "
+              "another key is added"
+            : "every program of the gateway's own user on this machine needs none again, and "
+              "is admin";
+    (void)call_fail(call, NG_ECONFLICT,
+                    "the key %s of %.*s is the last one%s, and this gateway listens on "
+                    "%.*s: without it %s%s",
+                    key->id, (int)key->agent.len, key->agent.data,
+                    key_live(key) ? " in force" : " (it has expired, but keeps others out)",
+                    shown(listen), listen.data, then,
+                    stops_start ? ", and the next start refuses to listen there" : "");
+    call->work.hint = arena_printf(&call->arena,
+                                   "Add the next one before: `notegate key add NAME`. If it is "
+                                   "meant: `notegate key revoke %s --force`, or DELETE "
+                                   "/v1/keys/%s?force=true.",
+                                   key->id, key->id);
+    return NG_ECONFLICT;
+}
+
+static int revoke(struct call *call, const struct key_job *job)
+{
+    struct key *key = NULL;
+    enum keys_left left = KEYS_LEFT_SOME;
+    bool needed = !str_is(config_text(call->gateway->config, "auth"), "off");
+    int rc = keys_revoke(call->gateway->keys, call, job->id,
+                         needed && !job->force ? &left : NULL, &key);
+    if (rc == NG_ENOTFOUND) {
+        return unknown_id(call, job->id);
+    }
+    if (left != KEYS_LEFT_SOME) {
+        rc = refuse_last(call, key, left);
+    }
+    if (rc == NG_OK) {
+        reply(call, key, NULL);
+    }
+    key_unref(key);
+    return rc;
+}
+
+int key_ops_step(struct ng_call *pub, void *user)
+{
+    struct call *call = call_of(pub);
+    const struct key_job *job = user;
+    int rc = authorize(call, job);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    switch (job->op) {
+    case KEY_OP_LIST:
+        return list(call, job);
+    case KEY_OP_SHOW:
+        return show(call, job);
+    case KEY_OP_ADD:
+        return add(call);
+    case KEY_OP_REVOKE:
+        return revoke(call, job);
+    default:
+        return NG_EINTERNAL;
+    }
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_relay.c - each line of stdin is a POST to the gateway; each message that comes back, a
+ * line of stdout. The gateway trusts its own socket: headers that repeat arguments are not
+ * needed there. */
+#include "mcp_relay_job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+
+#define RELAY_READ_BYTES ((size_t)64 * 1024)
+
+/* ---- threads ---- */
+
+/* Under the lock. */
+static bool is_full(const struct relay *relay)
+{
+    return relay->running + relay->listening >= RELAY_THREADS_MAX;
+}
+
+/* Under the lock. */
+static bool has_asked(const struct relay *relay)
+{
+    size_t i = 0;
+    while (i < RELAY_ASKED_MAX && relay->asked[i][0] == '\0') {
+        i++;
+    }
+    return i < RELAY_ASKED_MAX;
+}
+
+/* False: there is no room, and to wait for it would be to wait for what the client answers in
+ * lines that were not read yet. */
+static bool job_enter(struct relay_job *job)
+{
+    struct relay *relay = job->relay;
+    (void)pthread_mutex_lock(&relay->lock);
+    while (is_full(relay) && !has_asked(relay) && !atomic_load(&relay->stop)) {
+        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+    }
+    if (is_full(relay) && !atomic_load(&relay->stop)) {
+        (void)pthread_mutex_unlock(&relay->lock);
+        return false;
+    }
+    if (job->ends_itself) {
+        relay->running++;
+    } else {
+        relay->listening++;
+    }
+    job->next = relay->jobs;
+    if (job->next != NULL) {
+        job->next->prev = job;
+    }
+    relay->jobs = job;
+    atomic_store(&job->stop, atomic_load(&relay->stop));
+    (void)pthread_mutex_unlock(&relay->lock);
+    return true;
+}
+
+static void job_leave(struct relay_job *job)
+{
+    struct relay *relay = job->relay;
+    bool has_thread = job->has_thread;
+    (void)pthread_mutex_lock(&relay->lock);
+    if (job->next != NULL) {
+        job->next->prev = job->prev;
+    }
+    if (job->prev != NULL) {
+        job->prev->next = job->next;
+    } else {
+        relay->jobs = job->next;
+    }
+    if (job->ends_itself) {
+        relay->running--;
+    } else {
+        relay->listening--;
+    }
+    /* Each thread waits for the one that ended before it, relay_end() for the last: none is
+     * left when the process exits and libraries take down what threads still use. */
+    pthread_t before = relay->last;
+    bool has_before = has_thread && relay->has_last;
+    if (has_thread) {
+        relay->last = pthread_self();
+        relay->has_last = true;
+    }
+    (void)pthread_cond_broadcast(&relay->changed);
+    (void)pthread_mutex_unlock(&relay->lock);
+    relay_job_free(job);
+    if (has_before) {
+        (void)pthread_join(before, NULL);
+    }
+}
+
+static void *post_thread(void *user)
+{
+    relay_job_post(user);
+    job_leave(user);
+    return NULL;
+}
+
+static void *listen_thread(void *user)
+{
+    relay_job_listen(user);
+    job_leave(user);
+    return NULL;
+}
+
+/* The job has entered. */
+static bool job_start(struct relay_job *job, void *(*run)(void *user))
+{
+    pthread_t thread;
+    job->has_thread = true;
+    bool ok = pthread_create(&thread, NULL, run, job) == 0;
+    if (!ok) {
+        job->has_thread = false;
+    }
+    return ok;
+}
+
+static void relay_listen(struct relay *relay)
+{
+    struct relay_job *job =
+        relay->has_stream || relay->session[0] == '\0' ? NULL : relay_job_new(relay);
+    if (job == NULL) {
+        return;
+    }
+    relay->has_stream = true;
+    relay_message_read(ng_str_of("{}"), &job->message);
+    if (!job_enter(job)) {
+        relay->has_stream = false;
+        relay_job_free(job);
+    } else if (!job_start(job, listen_thread)) {
+        job_leave(job);
+    }
+}
+
+/* ---- in ---- */
+
+/* In the newer era a request is taken back by closing its stream. True: done. */
+static bool cancel_here(struct relay *relay, struct ng_str id)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&relay->lock);
+    for (struct relay_job *job = relay->jobs; job != NULL && id.len > 0; job = job->next) {
+        if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
+            atomic_store(&job->stop, true);
+            found = true;
+        }
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+    return found;
+}
+
+/* What has no answer keeps its place in the order; so does what all others depend on. */
+static void post_now(struct relay *relay, struct relay_job *job)
+{
+    bool initialized = job->message.is_initialized;
+    if (job->message.answers.len > 0) {
+        relay_was_answered(relay, buf_str(&job->message.answers));
+    }
+    if (!cancel_here(relay, buf_str(&job->message.cancels))) {
+        relay_job_post(job);
+    }
+    relay_job_free(job);
+    if (initialized) {
+        relay_listen(relay);
+    }
+}
+
+static void relay_line(struct relay *relay, struct ng_str line)
+{
+    struct relay_job *job = relay_job_new(relay);
+    if (job == NULL || buf_add_str(&job->body, line) != NG_OK) {
+        relay->starved = true; /* its client would wait for the answer */
+        if (job != NULL) {
+            relay_job_free(job);
+        }
+        return;
+    }
+    relay_message_read(buf_str(&job->body), &job->message);
+    job->ends_itself = !job->message.is_listen;
+    if ((job->message.id.len == 0 && !job->message.is_batch) || job->message.is_initialize) {
+        post_now(relay, job);
+    } else if (!job_enter(job)) {
+        relay_job_refuse(job,
+                         "too many requests are under way; answer what was asked, then send "
+                         "it again");
+        relay_job_free(job);
+    } else if (!job_start(job, post_thread)) {
+        post_thread(job);
+    }
+}
+
+static void relay_lines(struct relay *relay, struct buf *input)
+{
+    size_t at = 0;
+    const char *end;
+    while (at < input->len && !relay->starved &&
+           (end = memchr(input->data + at, '\n', input->len - at)) != NULL) {
+        struct ng_str line = str_make(input->data + at, (size_t)(end - input->data) - at);
+        at += line.len + 1;
+        while (line.len > 0 && strchr("\r \t", line.data[line.len - 1]) != NULL) {
+            line.len--;
+        }
+        if (line.len > 0) {
+            relay_line(relay, line);
+        }
+    }
+    size_t rest = input->len - at;
+    if (at > 0 && rest > 0) {
+        memmove(input->data, input->data + at, rest);
+    }
+    input->len = rest;
+}
+
+static void relay_read(struct relay *relay, int stop_fd)
+{
+    struct buf input;
+    buf_init(&input, TARGET_ANSWER_MAX);
+    while (!atomic_load(&relay->stop) && !relay->starved) {
+        struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_fd, POLLIN, 0}};
+        if (poll(fds, 2, -1) < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            break;
+        }
+        if (fds[1].revents != 0) {
+            atomic_store(&relay->stop, true);
+            break;
+        }
+        char *to = buf_reserve(&input, RELAY_READ_BYTES);
+        ssize_t len = to == NULL ? -1 : read(STDIN_FILENO, to, RELAY_READ_BYTES);
+        if (len < 0 && errno == EINTR && to != NULL) {
+            continue;
+        }
+        relay->starved = to == NULL;
+        if (len <= 0) {
+            break;
+        }
+        input.len += (size_t)len;
+        relay_lines(relay, &input);
+    }
+    if (input.len > 0 && !atomic_load(&relay->stop) && !relay->starved) {
+        buf_add_char(&input, '\n');
+        relay_lines(relay, &input);
+    }
+    buf_done(&input);
+}
+
+/* What runs is finished, streams are ended, the session is closed. */
+static void relay_end(struct relay *relay)
+{
+    if (!atomic_load(&relay->stop)) {
+        relay_answer_asked(relay);
+    }
+    (void)pthread_mutex_lock(&relay->lock);
+    if (atomic_load(&relay->stop)) {
+        relay_stop_jobs(relay);
+    }
+    while (relay->running > 0) {
+        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+    }
+    bool stopped = atomic_exchange(&relay->stop, true);
+    relay_stop_jobs(relay);
+    while (relay->listening > 0) {
+        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+    if (relay->has_last) {
+        (void)pthread_join(relay->last, NULL);
+    }
+    struct relay_job *job = relay->session[0] == '\0' || stopped ? NULL : relay_job_new(relay);
+    if (job != NULL) {
+        relay_message_read(ng_str_of("{}"), &job->message);
+        relay_job_delete(job);
+        relay_job_free(job);
+    }
+}
+
+int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, int stop_fd)
+{
+    struct relay *relay = alloc_zeroed(1, sizeof(*relay));
+    if (relay == NULL) {
+        command_error("out of memory");
+        target_done(target);
+        return COMMAND_FAILED;
+    }
+    if (target_caller_headers(line, &relay->base) != NG_OK) {
+        free(relay);
+        target_done(target);
+        return COMMAND_USAGE;
+    }
+    relay->target = target;
+    relay->out_fd = out_fd;
+    (void)pthread_mutex_init(&relay->lock, NULL);
+    (void)pthread_mutex_init(&relay->opening, NULL);
+    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&relay->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    buf_init(&relay->initialize, TARGET_ANSWER_MAX);
+    relay_read(relay, stop_fd);
+    relay_end(relay);
+    relay_session_done(relay);
+    bool starved = relay->starved;
+    (void)pthread_cond_destroy(&relay->changed);
+    (void)pthread_mutex_destroy(&relay->opening);
+    (void)pthread_mutex_destroy(&relay->lock);
+    free(relay);
+    if (starved) {
+        command_error(
+            "no more was read: a message of the client is too large, or memory is out");
+        target_done(target);
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_relay_job.c - a POST and what follows it: an event stream that broke is resumed where its
+ * session allows that. */
+#include "mcp_relay_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+
+#define RELAY_ERROR_MAX 512
+#define RELAY_GONE "the client of this relay went away"
+
+void relay_stop_jobs(struct relay *relay)
+{
+    for (struct relay_job *job = relay->jobs; job != NULL; job = job->next) {
+        atomic_store(&job->stop, true);
+    }
+    (void)pthread_cond_broadcast(&relay->changed);
+}
+
+/* ---- out ---- */
+
+static void relay_write(struct relay *relay, struct ng_str line)
+{
+    (void)pthread_mutex_lock(&relay->lock);
+    struct ng_str parts[2] = {line, ng_str_of("\n")};
+    for (size_t i = 0; i < NG_COUNT(parts) && !relay->broken; i++) {
+        struct ng_str left = parts[i];
+        while (left.len > 0) {
+            ssize_t written = write(relay->out_fd, left.data, left.len);
+            if (written < 0 && errno == EINTR) {
+                continue;
+            }
+            if (written <= 0) {
+                relay->broken = true;
+                atomic_store(&relay->stop, true);
+                relay_stop_jobs(relay);
+                break;
+            }
+            left.data += written;
+            left.len -= (size_t)written;
+        }
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+}
+
+static void job_write(struct relay_job *job, struct ng_str text)
+{
+    while (text.len > 0 && strchr("\r\n", text.data[text.len - 1]) != NULL) {
+        text.len--;
+    }
+    if (text.len > 0 && memchr(text.data, '\n', text.len) == NULL) {
+        relay_write(job->relay, text);
+    }
+}
+
+/* ---- what the gateway asks ---- */
+
+static void note_asked(struct relay *relay, const char *id)
+{
+    size_t i = 0;
+    while (i < RELAY_ASKED_MAX && relay->asked[i][0] != '\0') {
+        i++;
+    }
+    if (i < RELAY_ASKED_MAX) {
+        (void)snprintf(relay->asked[i], RELAY_ASKED_ID_MAX, "%s", id);
+        (void)pthread_cond_broadcast(&relay->changed); /* who waits for room looks again */
+    }
+}
+
+void relay_was_answered(struct relay *relay, struct ng_str id)
+{
+    (void)pthread_mutex_lock(&relay->lock);
+    for (size_t i = 0; i < RELAY_ASKED_MAX; i++) {
+        if (relay->asked[i][0] != '\0' && str_is(id, relay->asked[i])) {
+            relay->asked[i][0] = '\0';
+        }
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+}
+
+static void answer_for_client(struct relay *relay, const char *id)
+{
+    struct relay_job *job = relay_job_new(relay);
+    if (job == NULL) {
+        return;
+    }
+    buf_printf(
+        &job->body,
+        "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32000,\"message\":\"" RELAY_GONE
+        "\"}}",
+        id);
+    relay_message_read(buf_str(&job->body), &job->message);
+    relay_job_post(job);
+    relay_job_free(job);
+}
+
+void relay_answer_asked(struct relay *relay)
+{
+    for (size_t i = 0; i < RELAY_ASKED_MAX; i++) {
+        char id[RELAY_ASKED_ID_MAX];
+        (void)pthread_mutex_lock(&relay->lock);
+        relay->ended = true;
+        memcpy(id, relay->asked[i], sizeof(id));
+        relay->asked[i][0] = '\0';
+        (void)pthread_mutex_unlock(&relay->lock);
+        if (id[0] != '\0') {
+            answer_for_client(relay, id);
+        }
+    }
+}
+
+/* One message of the gateway. */
+static void job_take(void *user, struct ng_str text)
+{
+    struct relay_job *job = user;
+    struct relay *relay = job->relay;
+    char id[RELAY_ASKED_ID_MAX];
+    enum relay_said said = relay_message_said(text, id, sizeof(id));
+    bool ended = false;
+    if (said == RELAY_ANSWERS) {
+        job->answered = true;
+    } else if (said == RELAY_ASKS && id[0] != '\0') {
+        (void)pthread_mutex_lock(&relay->lock);
+        ended = relay->ended;
+        if (!ended) {
+            note_asked(relay, id);
+        }
+        (void)pthread_mutex_unlock(&relay->lock);
+    }
+    if (ended) {
+        answer_for_client(relay, id);
+    } else if (!job->is_own) {
+        job_write(job, text);
+    }
+}
+
+static int job_on_body(void *user, int status, const char *data, size_t len)
+{
+    struct relay_job *job = user;
+    int rc = status < 400 && job->is_stream
+                 ? relay_events_add(&job->events, data, len, job_take, job)
+                 : buf_add(&job->answer, data, len);
+    job->lost = rc != NG_OK ? rc : job->lost;
+    return rc;
+}
+
+static void job_on_header(void *user, const char *name, struct ng_str value)
+{
+    struct relay_job *job = user;
+    if (strcmp(name, "content-type") == 0) {
+        job->is_stream = value.len >= 17 && memcmp(value.data, "text/event-stream", 17) == 0;
+    } else if (strcmp(name, "mcp-session-id") == 0 && value.len < RELAY_HEADER_MAX) {
+        struct relay *relay = job->relay;
+        (void)pthread_mutex_lock(&relay->lock);
+        memcpy(relay->session, value.data, value.len);
+        relay->session[value.len] = '\0';
+        (void)pthread_mutex_unlock(&relay->lock);
+    }
+}
+
+/* ---- one request ---- */
+
+struct job_headers {
+    char session[RELAY_HEADER_MAX + 32];
+    char version[RELAY_HEADER_MAX + 32];
+    char method[RELAY_HEADER_MAX + 32];
+    char name[RELAY_NAME_MAX + 32];
+    char last_id[RELAY_EVENT_ID_MAX + 32];
+};
+
+static void header_add(struct client_request *request, char *text, size_t size,
+                       const char *name, const char *value)
+{
+    if (value[0] != '\0' && request->header_count < CLIENT_HEADERS_MAX) {
+        (void)snprintf(text, size, "%s: %s", name, value);
+        request->headers[request->header_count++] = text;
+    }
+}
+
+static void job_headers(struct relay_job *job, bool resumes, struct client_request *request,
+                        struct job_headers *texts)
+{
+    struct relay *relay = job->relay;
+    bool modern = job->message.version[0] != '\0';
+    request->headers[request->header_count++] = "Content-Type: application/json";
+    request->headers[request->header_count++] = "Accept: application/json, text/event-stream";
+    if (modern) {
+        header_add(request, texts->version, sizeof(texts->version), "MCP-Protocol-Version",
+                   job->message.version);
+        header_add(request, texts->method, sizeof(texts->method), "Mcp-Method",
+                   job->message.method);
+        header_add(request, texts->name, sizeof(texts->name), "Mcp-Name", job->message.name);
+        return;
+    }
+    if (job->message.is_initialize) {
+        return; /* it is in no session, also where there was one before */
+    }
+    (void)pthread_mutex_lock(&relay->lock);
+    if (strcmp(job->session, relay->session) != 0) {
+        memcpy(job->session, relay->session, sizeof(job->session));
+        job->events.last_id[0] = '\0'; /* it was the other session's */
+    }
+    header_add(request, texts->version, sizeof(texts->version), "MCP-Protocol-Version",
+               relay->version);
+    header_add(request, texts->session, sizeof(texts->session), "Mcp-Session-Id",
+               relay->session);
+    if (resumes) {
+        header_add(request, texts->last_id, sizeof(texts->last_id), "Last-Event-ID",
+                   job->events.last_id);
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+}
+
+static enum client_outcome job_send(struct relay_job *job, const char *method, int *ret_status,
+                                    char *error, size_t error_size)
+{
+    struct relay *relay = job->relay;
+    struct job_headers texts;
+    struct client_request request = relay->base;
+    request.socket_path = relay->target->socket_path;
+    request.method = method;
+    request.path = "/mcp";
+    if (strcmp(method, "POST") == 0) {
+        request.body = buf_str(&job->body);
+    }
+    request.on_body = job_on_body;
+    request.on_header = job_on_header;
+    request.user = job;
+    request.stop = job->is_own ? &relay->stop : &job->stop;
+    job->is_stream = false;
+    job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
+    return relay->target->client->send(&request, ret_status, error, error_size);
+}
+
+/* As the gateway wants it, where it said so. */
+static long job_again_ms(const struct relay_job *job)
+{
+    return job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
+}
+
+/* False: stopped meanwhile. */
+static bool job_pause(struct relay_job *job, long ms)
+{
+    struct relay *relay = job->relay;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    (void)pthread_mutex_lock(&relay->lock);
+    int rc = 0;
+    while (rc == 0 && !atomic_load(&job->stop)) {
+        rc = pthread_cond_timedwait(&relay->changed, &relay->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&relay->lock);
+    return !atomic_load(&job->stop);
+}
+
+/* The gateway does not know the session, so it did nothing with the message. */
+static bool job_lost_session(const struct relay_job *job, enum client_outcome outcome,
+                             int status)
+{
+    return outcome == CLIENT_OK && status == 404 && job->message.version[0] == '\0' &&
+           !job->message.is_initialize && job->session[0] != '\0';
+}
+
+/* Sends it, in a new session where the one of before is gone. What belongs to that one (what it
+ * asked, what it runs) is not sent again. */
+static enum client_outcome job_post(struct relay_job *job, int *status, char *error,
+                                    size_t error_size)
+{
+    char lost[RELAY_HEADER_MAX];
+    enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
+    memcpy(lost, job->session, sizeof(lost));
+    if (job_lost_session(job, outcome, *status) && job->message.answers.len == 0 &&
+        job->message.cancels.len == 0 && relay_session_again(job->relay, lost)) {
+        buf_clear(&job->answer);
+        outcome = job_send(job, "POST", status, error, error_size);
+    }
+    return outcome;
+}
+
+static void job_agree(struct relay_job *job)
+{
+    (void)pthread_mutex_lock(&job->relay->lock);
+    relay_message_agreed(buf_str(&job->answer), job->relay->version);
+    (void)pthread_mutex_unlock(&job->relay->lock);
+}
+
+bool relay_job_try(struct relay_job *job)
+{
+    char error[RELAY_ERROR_MAX] = "";
+    int status = 0;
+    bool ok = job_send(job, "POST", &status, error, sizeof(error)) == CLIENT_OK && status < 300;
+    if (ok && job->message.is_initialize) {
+        job_agree(job);
+    }
+    return ok;
+}
+
+void relay_job_refuse(struct relay_job *job, const char *sentence)
+{
+    struct buf line;
+    buf_init(&line, TARGET_ANSWER_MAX);
+    if (job->message.id.len == 0) { /* of a batch */
+        buf_add_c(&job->message.id, "null");
+    }
+    relay_message_error(&job->message, 0, ng_str_of(sentence), &line);
+    job_write(job, buf_str(&line));
+    buf_done(&line);
+}
+
+/* The rest of an answer whose stream ended too soon. */
+static enum client_outcome job_resume(struct relay_job *job, enum client_outcome outcome,
+                                      int *status, char *error, size_t error_size)
+{
+    bool resumable =
+        job->message.id.len > 0 && job->message.version[0] == '\0' && job->is_stream;
+    while (resumable && !job->answered && job->events.last_id[0] != '\0' &&
+           (outcome == CLIENT_OK || outcome == CLIENT_BROKEN) && *status == 200 &&
+           job_pause(job, job_again_ms(job))) {
+        relay_events_restart(&job->events);
+        buf_clear(&job->answer);
+        outcome = job_send(job, "GET", status, error, error_size);
+    }
+    return outcome;
+}
+
+/* A request always gets an answer, also where the gateway gave none that names it; unless the
+ * client took it back (202). */
+void relay_job_post(struct relay_job *job)
+{
+    char error[RELAY_ERROR_MAX] = "";
+    int status = 0;
+    enum client_outcome outcome = job_post(job, &status, error, sizeof(error));
+    bool began = outcome != CLIENT_NOBODY && status == 200;
+    outcome = job_resume(job, outcome, &status, error, sizeof(error));
+    if (outcome == CLIENT_OK && job->message.is_initialize && status == 200) {
+        job_agree(job);
+    }
+    if (outcome == CLIENT_OK && status == 200) {
+        relay_session_note(job->relay, job);
+    }
+    if (began && !job->answered && job_lost_session(job, outcome, status)) {
+        relay_job_refuse(job, "the gateway was restarted, or ended the session, while it ran "
+                              "this; look whether it was done before you send it again");
+        return;
+    }
+    if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
+        return; /* nobody waits for it any more */
+    }
+    if (outcome == CLIENT_OK && !job->is_stream && job->answer.len > 0 &&
+        (status < 400 || job->message.method[0] == '\0')) {
+        job->answered = true;
+        job_write(job, buf_str(&job->answer));
+    }
+    if (!job->answered && job->message.id.len > 0 && job->lost != NG_OK) {
+        relay_job_refuse(job, job->lost == NG_EINTERNAL
+                                  ? "out of memory for the answer; look whether it was done "
+                                    "before you send it again"
+                                  : "the answer is too large to be passed on");
+        return;
+    }
+    bool taken_back = outcome == CLIENT_OK && status == 202;
+    if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {
+        bool refused = outcome == CLIENT_OK && status >= 400;
+        struct buf line;
+        buf_init(&line, TARGET_ANSWER_MAX);
+        relay_message_error(&job->message, refused ? status : 0,
+                            refused                ? buf_str(&job->answer)
+                            : outcome == CLIENT_OK ? ng_str_of("the gateway ended the stream "
+                                                               "without an answer")
+                                                   : ng_str_of(error),
+                            &line);
+        job_write(job, buf_str(&line));
+        buf_done(&line);
+    }
+}
+
+/* What is to be tried again, and when. A gateway that stops or starts refuses much that it
+ * takes a moment later; one that refuses for good (a key that ended) is asked less and less
+ * often. */
+static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, int status,
+                            long before)
+{
+    char lost[RELAY_HEADER_MAX];
+    memcpy(lost, job->session, sizeof(lost));
+    if (outcome != CLIENT_OK || status == 200 || status == 503 ||
+        (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost))) {
+        return job_again_ms(job);
+    }
+    job->events.last_id[0] = '\0'; /* it may be what is refused */
+    return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
+}
+
+/* The gateway's own messages in the older era: one long GET, begun again whenever it ends. */
+void relay_job_listen(struct relay_job *job)
+{
+    char error[RELAY_ERROR_MAX];
+    long again_ms = RELAY_AGAIN_MS;
+    do {
+        int status = 0;
+        relay_events_restart(&job->events);
+        buf_clear(&job->answer);
+        enum client_outcome outcome = job_send(job, "GET", &status, error, sizeof(error));
+        if (atomic_load(&job->stop)) {
+            return;
+        }
+        again_ms = listen_again_ms(job, outcome, status, again_ms);
+    } while (job_pause(job, again_ms));
+}
+
+void relay_job_delete(struct relay_job *job)
+{
+    char error[RELAY_ERROR_MAX];
+    int status = 0;
+    (void)job_send(job, "DELETE", &status, error, sizeof(error));
+}
+
+void relay_job_free(struct relay_job *job)
+{
+    buf_done(&job->body);
+    buf_done(&job->answer);
+    relay_events_done(&job->events);
+    relay_message_done(&job->message);
+    free(job);
+}
+
+struct relay_job *relay_job_new(struct relay *relay)
+{
+    struct relay_job *job = alloc_zeroed(1, sizeof(*job));
+    if (job != NULL) {
+        job->relay = relay;
+        atomic_init(&job->stop, false);
+        buf_init(&job->body, TARGET_ANSWER_MAX);
+        buf_init(&job->answer, TARGET_ANSWER_MAX);
+        relay_events_init(&job->events, TARGET_ANSWER_MAX);
+    }
+    return job;
+}

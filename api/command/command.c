@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+/* command.c - the option table and its parser, messages, the configuration of a command. */
+#include "command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/client/target.h"
+#include "api/ops/reload.h"
+#include "command_options.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+
+/* Memory for what a command line adds up to. */
+#define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)
+#define COMMAND_ERROR_MAX ((size_t)64 * 1024)
+/* A word this near to a known one is taken for a slip. */
+#define COMMAND_NEAR 2
+
+static bool command_add_set(struct command_line *line, const char *key, const char *value)
+{
+    if (line->set_count == COMMAND_SETS_MAX) {
+        return false;
+    }
+    struct ng_str text = arena_printf(&line->arena, "%s%s%s", key, key[0] ? "=" : "", value);
+    if (text.data == NULL) {
+        return false;
+    }
+    line->sets[line->set_count++] = text.data;
+    return true;
+}
+
+static bool option_config(struct command_line *line, const char *value)
+{
+    line->config_file = value;
+    return true;
+}
+
+static bool option_set(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "", value);
+}
+
+static bool option_listen(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "listen", value);
+}
+
+static bool option_data_dir(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "data_dir", value);
+}
+
+static bool option_user(struct command_line *line, const char *value)
+{
+    return command_add_set(line, "user", value);
+}
+
+static bool option_root(struct command_line *line, const char *value)
+{
+    struct ng_str roots = arena_printf(&line->arena, "%s%s%s", line->roots ? line->roots : "",
+                                       line->roots ? "," : "", value);
+    line->roots = roots.data;
+    return roots.data != NULL;
+}
+
+static bool option_agent(struct command_line *line, const char *value)
+{
+    line->agent = value;
+    return true;
+}
+
+static bool option_space(struct command_line *line, const char *value)
+{
+    line->space = value;
+    return true;
+}
+
+static bool option_mode(struct command_line *line, const char *value)
+{
+    line->mode = value;
+    return true;
+}
+
+static bool option_key_space(struct command_line *line, const char *value)
+{
+    if (line->key_space_count == KEY_SPACES_MAX) {
+        return false;
+    }
+    line->key_spaces[line->key_space_count++] = value;
+    return true;
+}
+
+static bool option_key_tool(struct command_line *line, const char *value)
+{
+    if (line->key_tool_count == KEY_TOOLS_MAX) {
+        return false;
+    }
+    line->key_tools[line->key_tool_count++] = value;
+    return true;
+}
+
+static bool option_role(struct command_line *line, const char *value)
+{
+    line->role = value;
+    return true;
+}
+
+static bool option_rate(struct command_line *line, const char *value)
+{
+    line->rate = value;
+    return true;
+}
+
+static bool option_expires(struct command_line *line, const char *value)
+{
+    line->expires = value;
+    return true;
+}
+
+static bool option_note(struct command_line *line, const char *value)
+{
+    line->note = value;
+    return true;
+}
+
+static bool option_run(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->run = true;
+    return true;
+}
+
+static bool option_all(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->all = true;
+    return true;
+}
+
+static bool option_files(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->files = true;
+    return true;
+}
+
+static bool option_format(struct command_line *line, const char *value)
+{
+    line->format = value;
+    return true;
+}
+
+static bool option_json(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->json = true;
+    return true;
+}
+
+static bool option_help_config(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->help_config = true;
+    return true;
+}
+
+static bool option_force(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->force = true;
+    return true;
+}
+
+static bool option_help(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->help = true;
+    return true;
+}
+
+static bool option_version(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->version = true;
+    return true;
+}
+
+static bool option_help_completion(struct command_line *line, const char *value)
+{
+    line->help_completion = value;
+    return true;
+}
+
+static bool option_help_man(struct command_line *line, const char *value)
+{
+    (void)value;
+    line->help_man = true;
+    return true;
+}
+
+const struct option_row option_table[] = {
+    {"agent", 0, "NAME", OPTION_CALLER, false, option_agent, "who is calling (default: local)"},
+    {"space", 0, "NAME", OPTION_CALLER, false, option_space,
+     "the space to work in (default: the tool's: the agent's own, or shared)"},
+    {"mode", 0, "MODE", OPTION_CALLER, false, option_mode,
+     "what the caller may do: ask, edit or agent (default: agent)"},
+    {"space", 0, "NAME", OPTION_KEY, false, option_key_space,
+     "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
+    {"role", 0, "ROLE", OPTION_KEY, false, option_role,
+     "reader, writer or admin (default: writer)"},
+    {"mode", 0, "MODE", OPTION_KEY, false, option_mode,
+     "the highest mode: ask, edit or agent (default: agent)"},
+    {"run", 0, NULL, OPTION_KEY, false, option_run,
+     "the key may run code: cells run as the gateway's user, and reach what that reaches"},
+    {"tool", 0, "TOOL", OPTION_KEY, false, option_key_tool,
+     "a tool the key may use (repeatable; default: all)"},
+    {"rate", 0, "N/s", OPTION_KEY, false, option_rate,
+     "calls a second, in bursts of twice that; also N/min (default: no limit)"},
+    {"expires", 0, "WHEN", OPTION_KEY, false, option_expires,
+     "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
+     "(default: never)"},
+    {"note", 0, "TEXT", OPTION_KEY, false, option_note,
+     "what the key is for: one line, shown by `key list`"},
+    {"all", 0, NULL, OPTION_KEY, false, option_all, "list also revoked and expired keys"},
+    {"force", 0, NULL, OPTION_KEY, false, option_force, "revoke also the last key in force"},
+    {"json", 0, NULL, OPTION_JSON, false, option_json, "answer in JSON, for scripts"},
+    {"format", 0, "FORMAT", OPTION_FORMAT, false, option_format,
+     "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
+    {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
+     "print every configuration key with its type, default, present value and help"},
+    {"files", 0, NULL, OPTION_BACKUP, false, option_files, "with the files of the roots"},
+    {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
+    {"user", 0, "NAME", OPTION_SERVE, false, option_user,
+     "started as root: the user to become before anything is opened"},
+    {"config", 'c', "FILE", OPTION_CONFIG, false, option_config, "the configuration file"},
+    {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, option_set,
+     "set a configuration key, lists by commas (repeatable)"},
+    {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, false, option_listen,
+     "where to listen; port 0 picks a free one"},
+    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, option_data_dir, "where the data is kept"},
+    {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, false, option_root,
+     "a folder that file tools may use (repeatable)"},
+    {"help", 'h', NULL, OPTION_ALWAYS, false, option_help, "print this help"},
+    {"version", 'V', NULL, OPTION_ALWAYS, false, option_version, "print the version"},
+    {"help-man", 0, NULL, OPTION_ALWAYS, true, option_help_man, "print the man page's source"},
+    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, option_help_completion,
+     "print the completion for bash or zsh"},
+};
+const size_t option_count = NG_COUNT(option_table);
+
+/* ---- messages ---- */
+
+void command_error(const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, COMMAND_ERROR_MAX);
+    va_start(args, format);
+    buf_add_c(&text, "notegate: ");
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    if (text.len == 0 || text.data[text.len - 1] != '\n') {
+        buf_add_char(&text, '\n');
+    }
+    (void)command_put(stderr, buf_str(&text));
+    buf_done(&text);
+}
+
+int command_usage(const struct command_line *line, const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, COMMAND_ERROR_MAX);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    const char *command = line->command == NULL ? "" : line->command->name;
+    command_error("%s\nTry `notegate %s%s--help`.", buf_cstr(&text), command,
+                  command[0] ? " " : "");
+    buf_done(&text);
+    return COMMAND_USAGE;
+}
+
+bool command_colours(FILE *stream)
+{
+    const char *terminal = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
+    return isatty(fileno(stream)) == 1 && (none == NULL || none[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+int command_put(FILE *stream, struct ng_str text)
+{
+    return text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len ? NG_OK
+                                                                               : NG_EFAILED;
+}
+
+int command_flush(FILE *stream)
+{
+    return fflush(stream) == 0 && !ferror(stream) ? NG_OK : NG_EFAILED;
+}
+
+/* ---- parsing ---- */
+
+static bool option_fits(const struct command_line *line, const struct option_row *row)
+{
+    unsigned groups = line->command == NULL ? OPTION_CONFIG : line->command->options;
+    return (row->group & (groups | OPTION_ALWAYS)) != 0;
+}
+
+/* Of those of one name the one that the command takes. */
+static const struct option_row *option_find(const struct command_line *line, struct ng_str name)
+{
+    const struct option_row *found = NULL;
+    for (size_t i = 0; i < option_count; i++) {
+        if (str_is(name, option_table[i].name) &&
+            (found == NULL || option_fits(line, &option_table[i]))) {
+            found = &option_table[i];
+        }
+    }
+    return found;
+}
+
+static const struct option_row *option_find_letter(char letter)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        if (option_table[i].letter == letter) {
+            return &option_table[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many letters of a word may be wrong for another to be meant: with too many, "--port"
+ * would mean "--root". */
+static size_t command_near(struct ng_str word)
+{
+    size_t third = word.len < 3 ? 1 : word.len / 3;
+    return third < COMMAND_NEAR ? third : COMMAND_NEAR;
+}
+
+static int option_port(const struct command_line *line, const char *option)
+{
+    return command_usage(line, "unknown option \"%s\"; use --listen 127.0.0.1:PORT", option);
+}
+
+static int option_unknown(const struct command_line *line, struct ng_str name)
+{
+    if (str_is(name, "port")) {
+        return option_port(line, "--port");
+    }
+    const struct option_row *best = NULL;
+    size_t near = command_near(name);
+    size_t best_distance = near + 1;
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option_row *row = &option_table[i];
+        size_t distance = str_distance(name, ng_str_of(row->name), near);
+        if (distance < best_distance && !row->hidden && option_fits(line, row)) {
+            best = row;
+            best_distance = distance;
+        }
+    }
+    if (best != NULL) {
+        return command_usage(line, "unknown option \"--%.*s\"; did you mean \"--%s\"?",
+                             (int)name.len, name.data, best->name);
+    }
+    return command_usage(line, "unknown option \"--%.*s\"", (int)name.len, name.data);
+}
+
+static const struct command *command_find(struct ng_str name)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        if (str_is(name, command_table[i].name)) {
+            return &command_table[i];
+        }
+    }
+    return NULL;
+}
+
+static int command_unknown(const struct command_line *line, const char *name)
+{
+    const struct command *best = NULL;
+    if (strcmp(name, "status") == 0) {
+        return command_usage(line,
+                             "unknown command \"status\"; `notegate check` looks at the "
+                             "configuration and data, GET /readyz at a gateway that runs");
+    }
+    size_t near = command_near(ng_str_of(name));
+    size_t best_distance = near + 1;
+    for (size_t i = 0; i < command_count; i++) {
+        size_t distance = str_distance(ng_str_of(name), ng_str_of(command_table[i].name), near);
+        if (distance < best_distance) {
+            best = &command_table[i];
+            best_distance = distance;
+        }
+    }
+    if (best != NULL) {
+        return command_usage(line, "unknown command \"%s\"; did you mean \"%s\"?", name,
+                             best->name);
+    }
+    return command_usage(line, "unknown command \"%s\"", name);
+}
+
+/* The option's value: behind its '=', or the next argument. */
+static int option_take(struct command_line *line, const struct option_row *row,
+                       const char *attached, char **next, bool *ret_used_next)
+{
+    const char *value = attached;
+    *ret_used_next = false;
+    if (row->argument == NULL && attached != NULL) {
+        return command_usage(line, "--%s takes no value, and \"%s\" is one", row->name,
+                             attached);
+    }
+    if (row->argument != NULL && attached == NULL) {
+        value = *next;
+        *ret_used_next = true;
+        if (value == NULL) {
+            return command_usage(line, "--%s needs a value: --%s %s", row->name, row->name,
+                                 row->argument);
+        }
+    }
+    if (!option_fits(line, row)) {
+        return command_usage(line, "\"%s\" does not take --%s",
+                             line->command == NULL ? "notegate" : line->command->name,
+                             row->name);
+    }
+    if (!row->set(line, value)) {
+        return command_usage(line, "too many options, or too long ones, at --%s", row->name);
+    }
+    return COMMAND_OK;
+}
+
+static int option_parse(struct command_line *line, const char *word, char **next,
+                        bool *ret_used_next)
+{
+    if (word[1] != '-') {
+        const struct option_row *row = option_find_letter(word[1]);
+        *ret_used_next = false;
+        if (row == NULL && word[1] == 'p') {
+            return option_port(line, "-p");
+        }
+        return row == NULL ? command_usage(line, "unknown option \"-%c\"", word[1])
+                           : option_take(line, row, word[2] == '\0' ? NULL : word + 2, next,
+                                         ret_used_next);
+    }
+    const char *equals = strchr(word, '=');
+    size_t len = equals == NULL ? strlen(word + 2) : (size_t)(equals - word - 2);
+    struct ng_str name = {word + 2, len};
+    const struct option_row *row = option_find(line, name);
+    *ret_used_next = false;
+    return row == NULL ? option_unknown(line, name)
+                       : option_take(line, row, equals == NULL ? NULL : equals + 1, next,
+                                     ret_used_next);
+}
+
+/* Here, so that a slip is told in the words of the command line, whoever serves the call. */
+static int command_check_caller(const struct command_line *line)
+{
+    static const char names[] = "1 to 64 of the characters A-Z a-z 0-9 . _ @ -";
+    enum ng_mode mode;
+    if (line->agent != NULL && !call_name_valid(ng_str_of(line->agent))) {
+        return command_usage(line, "--agent is \"%s\", it must be %s", line->agent, names);
+    }
+    /* ~NAME is an agent's own. */
+    if (line->space != NULL &&
+        !call_name_valid(ng_str_of(line->space + (line->space[0] == '~')))) {
+        return command_usage(line, "--space is \"%s\", it must be %s", line->space, names);
+    }
+    if (!target_parse_mode(line->mode, &mode)) {
+        return command_usage(line, "--mode is \"%s\", it must be ask, edit or agent",
+                             line->mode);
+    }
+    return COMMAND_OK;
+}
+
+static int command_check_words(const struct command_line *line)
+{
+    const struct command *command = line->command;
+    if (line->help || line->version || line->help_man || line->help_completion != NULL) {
+        return COMMAND_OK;
+    }
+    if (command == NULL) {
+        return command_usage(line,
+                             "no command; one of serve, mcp, call, tools, key, check, verify, "
+                             "backup, restore is needed");
+    }
+    if (line->word_count < command->min_words) {
+        return command_usage(line, "\"%s\" needs %s", command->name, command->words);
+    }
+    if (line->word_count > command->max_words) {
+        return command_usage(line, "\"%s\" is more than \"%s\" takes",
+                             line->words[command->max_words], command->name);
+    }
+    return command_check_caller(line);
+}
+
+/* The first word that is no option is the command; options of one command only come behind
+ * it. */
+static int command_parse_words(int argc, char **argv, struct command_line *line)
+{
+    bool only_words = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        bool used_next = false;
+        int rc = COMMAND_OK;
+        if (!only_words && strcmp(word, "--") == 0) {
+            only_words = true;
+        } else if (!only_words && word[0] == '-' && word[1] != '\0') {
+            rc = option_parse(line, word, &argv[i + 1], &used_next);
+        } else if (line->command == NULL && strcmp(word, "help") == 0) {
+            line->help = true; /* the next word is the command */
+        } else if (line->command == NULL && strcmp(word, "version") == 0) {
+            line->version = true;
+        } else if (line->command == NULL) {
+            line->command = command_find(ng_str_of(word));
+            rc = line->command == NULL ? command_unknown(line, word) : COMMAND_OK;
+        } else {
+            line->words[line->word_count++] = word;
+        }
+        if (rc != COMMAND_OK) {
+            return rc;
+        }
+        i += used_next ? 1 : 0;
+    }
+    return COMMAND_OK;
+}
+
+int command_parse(int argc, char **argv, struct command_line *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    arena_init(&ret->arena, COMMAND_ARENA_MAX);
+    size_t count = argc < 1 ? 1 : (size_t)argc;
+    ret->words = arena_zalloc(&ret->arena, count * sizeof(*ret->words));
+    int rc = COMMAND_OK;
+    if (ret->words == NULL) {
+        command_error("the command line is too long");
+        rc = COMMAND_USAGE;
+    }
+    rc = rc == COMMAND_OK ? command_parse_words(argc, argv, ret) : rc;
+    if (rc == COMMAND_OK && ret->roots != NULL && !command_add_set(ret, "roots", ret->roots)) {
+        rc = command_usage(ret, "too many options, or too long ones, at --root");
+    }
+    rc = rc == COMMAND_OK ? command_check_words(ret) : rc;
+    if (rc != COMMAND_OK && ret->arena.starved) {
+        command_error("out of memory; nothing is wrong with the command line");
+        rc = COMMAND_FAILED;
+    }
+    return rc;
+}
+
+void command_line_done(struct command_line *line)
+{
+    arena_done(&line->arena);
+}
+
+struct ng_str command_call_message(const struct call *call)
+{
+    if (call->result.message.len > 0) {
+        return call->result.message;
+    }
+    return call->work.message.len > 0 ? call->work.message : ng_str_of("it does not say why");
+}
+
+int command_config(struct command_line *line, struct config **ret)
+{
+    struct buf error;
+    buf_init(&error, COMMAND_ERROR_MAX);
+    struct config_input input = {
+        .file = line->config_file,
+        .environ = environ,
+        .sets = line->sets,
+        .set_count = line->set_count,
+    };
+    int rc = config_load(&input, ret, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    } else {
+        reload_log(*ret);
+        /* What a gateway logs in passing is noise beside the answer of a command. */
+        if (!config_is_set(*ret, "log.level") && strcmp(line->command->name, "serve") != 0) {
+            log_set_level(NG_LOG_WARNING);
+        }
+    }
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}

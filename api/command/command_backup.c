@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* command_backup.c - notegate backup: an archive that appears whole or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/client/target.h"
+#include "api/ops/backup_check.h"
+#include "commands.h"
+#include "core/archive/archive.h"
+#include "core/base/private_file.h"
+#include "core/base/str.h"
+
+#define BACKUP_ERROR_MAX ((size_t)64 * 1024)
+#define BACKUP_REASON_MAX 128
+
+struct backup {
+    struct command_line *line;
+    struct target target;
+    const char *path;
+    bool to_stdout;                /* FILE is `-` */
+    struct private_file temporary; /* else */
+    struct backup_check check;     /* of what went to stdout */
+    int failed_errno;              /* of writing */
+    struct buf refusal;            /* what the running gateway said instead */
+    struct archive_counts counts;
+    char data_dir[PATH_MAX]; /* what was copied */
+};
+
+static const char *backup_reason(int number, char *text)
+{
+    return strerror_r(number, text, BACKUP_REASON_MAX);
+}
+
+static int backup_put(void *user, struct ng_str bytes)
+{
+    struct backup *backup = user;
+    int fd = backup->to_stdout ? STDOUT_FILENO : backup->temporary.fd;
+    if (backup->to_stdout) {
+        backup_check_put(&backup->check, bytes);
+    }
+    while (bytes.len > 0) {
+        ssize_t written = write(fd, bytes.data, bytes.len);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            backup->failed_errno = written < 0 ? errno : ENOSPC;
+            return NG_EFULL;
+        }
+        bytes.data += written;
+        bytes.len -= (size_t)written;
+    }
+    return NG_OK;
+}
+
+static int backup_take(void *user, int status, const char *data, size_t len)
+{
+    struct backup *backup = user;
+    struct ng_str bytes = {data, len};
+    return status == 200 ? backup_put(backup, bytes) : buf_add_str(&backup->refusal, bytes);
+}
+
+static int backup_here(struct backup *backup)
+{
+    struct call *call = call_new(backup->target.gateway);
+    if (call == NULL) {
+        command_error("out of memory");
+        return NG_EINTERNAL;
+    }
+    struct gateway *gateway = backup->target.gateway;
+    int rc = archive_write_store(gateway->store, backup->line->files ? gateway->files : NULL,
+                                 call, backup_put, backup, &backup->counts);
+    if (rc != NG_OK && backup->failed_errno == 0) {
+        struct ng_str why = command_call_message(call);
+        command_error("%.*s", (int)why.len, why.data);
+    }
+    call_unref(call);
+    return rc;
+}
+
+static int backup_there(struct backup *backup)
+{
+    char error[512];
+    int status = 0;
+    struct client_request request = {
+        .socket_path = backup->target.socket_path,
+        .method = "POST",
+        .path = backup->line->files ? "/v1/admin/backup?files=true" : "/v1/admin/backup",
+        .body = {"", 0},
+        .on_body = backup_take,
+        .user = backup,
+    };
+    enum client_outcome outcome =
+        backup->target.client->send(&request, &status, error, sizeof(error));
+    if (backup->failed_errno != 0) {
+        return NG_EFULL;
+    }
+    if (outcome != CLIENT_OK) {
+        command_error("%s", error);
+        return NG_EUNAVAILABLE;
+    }
+    if (status != 200) {
+        struct target_answer answer = {status, backup->refusal};
+        target_print_error(&answer);
+        return NG_EFAILED;
+    }
+    return NG_OK;
+}
+
+static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
+{
+    struct backup *backup = user;
+    ssize_t len;
+    do {
+        len = read(backup->temporary.fd, to, room);
+    } while (len < 0 && errno == EINTR);
+    *ret_len = len > 0 ? (size_t)len : 0;
+    return len < 0 ? NG_EFAILED : NG_OK;
+}
+
+static int backup_refuse(const char *where, const struct buf *error)
+{
+    command_error("what was written to %s is not whole: %s", where,
+                  error->len > 0 ? error->data : "it cannot be read");
+    return NG_EFAILED;
+}
+
+/* Reads back what was written: a backup that cannot be restored is none. */
+static int backup_read_back(struct backup *backup)
+{
+    struct buf error;
+    buf_init(&error, BACKUP_ERROR_MAX);
+    int rc = lseek(backup->temporary.fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    if (rc == NG_OK) {
+        rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
+    }
+    if (rc != NG_OK) {
+        (void)buf_cstr(&error);
+        rc = backup_refuse(backup->temporary.path, &error);
+    }
+    buf_done(&error);
+    return rc;
+}
+
+/* The name is on disk as well. */
+static void backup_sync_folder(const char *path)
+{
+    char copy[PRIVATE_PATH_MAX];
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+}
+
+static int backup_name(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    if (fsync(backup->temporary.fd) != 0) {
+        command_error("%s cannot be written: %s", backup->temporary.path,
+                      backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    int rc = backup->line->force ? rename(backup->temporary.path, backup->path)
+                                 : renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD,
+                                             backup->path, RENAME_NOREPLACE);
+    if (rc != 0 && errno == EINVAL && !backup->line->force) {
+        /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
+        rc = link(backup->temporary.path, backup->path);
+        if (rc == 0) {
+            (void)unlink(backup->temporary.path);
+        }
+    }
+    if (rc != 0) {
+        command_error("%s cannot be given its name: %s", backup->path,
+                      backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    backup_sync_folder(backup->path);
+    return NG_OK;
+}
+
+static int backup_open_file(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    if (!backup->line->force && access(backup->path, F_OK) == 0) {
+        command_error("%s exists; choose another name, or write over it with --force",
+                      backup->path);
+        return NG_EFAILED;
+    }
+    int rc = private_file_make(backup->path, &backup->temporary);
+    if (rc == NG_EBUSY) {
+        command_error("%s is being written by another process", backup->temporary.path);
+    } else if (rc != NG_OK) {
+        command_error("%s cannot be made: %s", backup->temporary.path,
+                      backup_reason(errno, reason));
+    }
+    return rc;
+}
+
+static int backup_copy(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
+    if (rc != NG_OK && backup->failed_errno != 0) {
+        command_error("%s cannot be written: %s",
+                      backup->to_stdout ? "the standard output" : backup->temporary.path,
+                      backup_reason(backup->failed_errno, reason));
+    }
+    return rc;
+}
+
+static int backup_to_file(struct backup *backup)
+{
+    int rc = backup_copy(backup);
+    rc = rc == NG_OK ? backup_read_back(backup) : rc;
+    return rc == NG_OK ? backup_name(backup) : rc;
+}
+
+static int backup_to_stdout(struct backup *backup)
+{
+    char reason[BACKUP_REASON_MAX];
+    if (backup_check_begin(&backup->check) != NG_OK) {
+        command_error("the backup cannot be begun: %s", backup_reason(errno, reason));
+        return NG_EFAILED;
+    }
+    int rc = backup_copy(backup);
+    int checked = backup_check_end(&backup->check);
+    if (rc == NG_OK && checked != NG_OK) {
+        (void)buf_cstr(&backup->check.error);
+        rc = backup_refuse("the standard output", &backup->check.error);
+    }
+    backup->counts = backup->check.counts;
+    backup_check_done(&backup->check);
+    return rc;
+}
+
+static void backup_report_json(const struct backup *backup, struct buf *text)
+{
+    const struct archive_counts *counts = &backup->counts;
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"documents", counts->documents}, {"revisions", counts->revisions},
+        {"events", counts->events},       {"answers", counts->answers},
+        {"bytes", counts->bytes},         {"files", counts->files},
+        {"left_out", counts->left_out},   {"changed", counts->changed},
+    };
+    size_t shown = NG_COUNT(numbers) - (backup->line->files ? 0 : 3);
+    buf_add_c(text, "{\"file\":");
+    buf_add_json(text, ng_str_of(backup->path));
+    buf_add_c(text, ",\"data_dir\":");
+    buf_add_json(text, ng_str_of(backup->data_dir));
+    for (size_t i = 0; i < shown; i++) {
+        buf_printf(text, ",\"%s\":%llu", numbers[i].name,
+                   (unsigned long long)numbers[i].number);
+    }
+    buf_add_c(text, "}\n");
+}
+
+static void backup_report_text(const struct backup *backup, struct buf *text)
+{
+    const struct archive_counts *counts = &backup->counts;
+    buf_printf(text, "%s: %llu documents, %llu revisions, %llu events, ", backup->path,
+               (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
+               (unsigned long long)counts->events);
+    if (backup->line->files) {
+        buf_printf(text, "%llu files, ", (unsigned long long)counts->files);
+    }
+    buf_printf(text, "%llu bytes, of %s\n", (unsigned long long)counts->bytes,
+               backup->data_dir);
+    if (counts->left_out > 0) {
+        buf_printf(text,
+                   "%llu links, devices or unreadable files were left out: the lines with "
+                   "\"kind\":\"left_out\" name them\n",
+                   (unsigned long long)counts->left_out);
+    }
+    if (counts->changed > 0) {
+        buf_printf(text, "%llu files were changed by other programs while they were read\n",
+                   (unsigned long long)counts->changed);
+    }
+}
+
+/* On stderr where stdout has the archive. */
+static void backup_report(const struct backup *backup)
+{
+    struct buf text;
+    buf_init(&text, BACKUP_ERROR_MAX);
+    if (backup->line->json) {
+        backup_report_json(backup, &text);
+    } else {
+        backup_report_text(backup, &text);
+    }
+    (void)command_put(backup->to_stdout ? stderr : stdout, buf_str(&text));
+    buf_done(&text);
+}
+
+static int backup_begin(struct backup *backup)
+{
+    if (!backup->to_stdout) {
+        return backup_open_file(backup);
+    }
+    if (isatty(STDOUT_FILENO) == 1) {
+        command_error(
+            "the standard output is a terminal; send it to a file or another program: "
+            "notegate backup - | ...");
+        return NG_EFAILED;
+    }
+    return NG_OK;
+}
+
+int command_backup(struct command_line *line)
+{
+    struct backup backup = {.line = line,
+                            .path = line->words[0],
+                            .to_stdout = strcmp(line->words[0], "-") == 0,
+                            .temporary = {.fd = -1}};
+    /* Before anything is opened: a name that cannot be is not worth waiting for. */
+    if (backup_begin(&backup) != NG_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&backup.refusal, BACKUP_ERROR_MAX);
+    int rc = target_open(line, &backup.target);
+    if (rc == COMMAND_OK) {
+        if (realpath(backup.target.data_dir, backup.data_dir) == NULL) {
+            backup.data_dir[0] = '\0';
+        }
+        int done = backup.to_stdout ? backup_to_stdout(&backup) : backup_to_file(&backup);
+        rc = done == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        target_done(&backup.target);
+    }
+    if (rc == COMMAND_OK) {
+        backup_report(&backup);
+    } else if (!backup.to_stdout) {
+        (void)unlink(backup.temporary.path);
+    }
+    buf_done(&backup.refusal);
+    if (!backup.to_stdout) {
+        (void)close(backup.temporary.fd);
+    }
+    return rc;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* command_call.c - notegate call: one call of a tool, here or in the running gateway. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/client/target.h"
+#include "command_answer.h"
+#include "command_args.h"
+#include "command_wait.h"
+#include "commands.h"
+#include "core/base/str.h"
+
+/* Most bytes of arguments; the gateway's limits.body is smaller. */
+#define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
+#define CALL_ERROR_MAX ((size_t)64 * 1024)
+#define CALL_READ_BYTES 65536
+/* Arguments that no tool takes: what is answered is why the call is refused before them. */
+#define CALL_NO_ARGS "null"
+#define CALL_NOT_FOUND 404
+
+/* What a call is about. */
+struct call_job {
+    struct command_line *line;
+    struct target target;
+    const char *tool;
+    struct buf args;
+};
+
+/* ---- the arguments ---- */
+
+static int call_read_stdin(struct buf *args)
+{
+    char chunk[CALL_READ_BYTES];
+    size_t len;
+    while ((len = fread(chunk, 1, sizeof(chunk), stdin)) > 0) {
+        if (buf_add(args, chunk, len) != NG_OK) {
+            bool large = args->rc == NG_ETOOLARGE;
+            command_error("%s", large ? "the standard input is too large to be arguments"
+                                      : "out of memory for the arguments");
+            return large ? COMMAND_USAGE : COMMAND_FAILED;
+        }
+    }
+    if (ferror(stdin)) {
+        command_error("cannot read the standard input");
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
+}
+
+/* The words behind the tool are key=value, and need its schema. */
+static bool call_has_pairs(const struct command_line *line)
+{
+    return line->word_count > 1 && strcmp(line->words[1], "-") != 0 && line->words[1][0] != '{';
+}
+
+static int call_check_json(const struct command_line *line, const struct buf *args)
+{
+    struct arena arena;
+    const struct ng_value *value = NULL;
+    struct json_error error;
+    int rc = COMMAND_OK;
+    arena_init(&arena, CALL_MEMORY_MAX);
+    if (json_parse(&arena, buf_str(args), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
+        rc = command_usage(line, "the arguments are not JSON: line %zu, column %zu: %s",
+                           error.line, error.column, error.message);
+    } else if (value->type != NG_TYPE_OBJECT) {
+        rc = command_usage(line, "the arguments are one JSON object, this is something else");
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+/* Arguments that are JSON already; COMMAND_OK also where there are none. */
+static int call_take_json(struct call_job *job)
+{
+    const struct command_line *line = job->line;
+    int rc = COMMAND_OK;
+    if (line->word_count == 1) {
+        buf_add_c(&job->args, "{}");
+        return COMMAND_OK;
+    }
+    if (line->word_count > 2) {
+        return command_usage(line, "\"%s\" comes after the arguments, which are JSON",
+                             line->words[2]);
+    }
+    if (strcmp(line->words[1], "-") == 0) {
+        rc = call_read_stdin(&job->args);
+    } else {
+        buf_add_c(&job->args, line->words[1]);
+    }
+    return rc == COMMAND_OK ? call_check_json(line, &job->args) : rc;
+}
+
+static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
+{
+    struct buf error;
+    int rc = COMMAND_OK;
+    buf_init(&error, CALL_ERROR_MAX);
+    int built = command_args_build(schema, job->line->words + 1, job->line->word_count - 1,
+                                   &job->args, &error);
+    if (built == NG_EINTERNAL || error.rc == NG_EINTERNAL) {
+        command_error("out of memory for the arguments");
+        rc = COMMAND_FAILED;
+    } else if (built != NG_OK) {
+        rc = command_usage(job->line, "%s",
+                           error.len > 0 ? buf_cstr(&error) : "the arguments are too large");
+    }
+    buf_done(&error);
+    return rc;
+}
+
+/* ---- here ---- */
+
+static int call_here(struct call_job *job)
+{
+    struct gateway *gateway = job->target.gateway;
+    const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
+    int rc = COMMAND_OK;
+    if (call_has_pairs(job->line)) {
+        /* An unknown tool is the gateway's to refuse: its words are not looked at. */
+        rc = tool == NULL ? COMMAND_OK : call_take_pairs(job, tool->params_tree);
+    }
+    struct call *call = rc == COMMAND_OK ? call_new(gateway) : NULL;
+    if (call == NULL) {
+        if (rc == COMMAND_OK) {
+            command_error("out of memory");
+        }
+        return rc == COMMAND_OK ? COMMAND_FAILED : rc;
+    }
+    call->tool_name = ng_str_of(job->tool);
+    call->args_text = tool == NULL ? ng_str_of("{}") : buf_str(&job->args);
+    if (target_set_caller(job->line, call) == NG_OK) {
+        struct command_wait wait;
+        command_wait_begin(&wait, call);
+        command_wait_end(&wait, dispatch(call));
+    } else {
+        call->result = call->work;
+        call->result.code = error_name(NULL, call->work.rc);
+        call->result.status = error_status(NULL, call->work.rc);
+    }
+    rc = command_answer_print_call(call, job->line->json);
+    call_unref(call);
+    return rc;
+}
+
+/* ---- in the running gateway ---- */
+
+static struct ng_str call_path(struct command_line *line, const char *tool)
+{
+    struct buf path;
+    buf_init(&path, CALL_ERROR_MAX);
+    buf_add_c(&path, "/v1/tools/");
+    for (const char *at = tool; *at != '\0'; at++) {
+        bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                     (*at >= '0' && *at <= '9') || *at == '_' || *at == '-';
+        if (plain) {
+            buf_add_char(&path, *at);
+        } else {
+            buf_printf(&path, "%%%02X", (unsigned)(unsigned char)*at);
+        }
+    }
+    struct ng_str copy = arena_copy(&line->arena, buf_str(&path));
+    buf_done(&path);
+    return copy;
+}
+
+/* Asks the gateway for the tool's schema and types the words by it. A tool that this caller
+ * does not get to see is called all the same: the gateway's refusal says why, and what would
+ * help. */
+static int call_type_there(struct call_job *job, struct ng_str path)
+{
+    struct target_answer answer;
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *tool = NULL;
+    struct client_request request = {.method = "GET", .path = path.data};
+    int rc = COMMAND_FAILED;
+    arena_init(&arena, TARGET_ANSWER_MAX);
+    if (target_caller_headers(job->line, &request) != NG_OK ||
+        target_request(&job->target, &request, &answer) != NG_OK) {
+        arena_done(&arena);
+        return rc;
+    }
+    if (answer.status == CALL_NOT_FOUND) {
+        buf_add_c(&job->args, CALL_NO_ARGS);
+        rc = COMMAND_OK;
+    } else if (answer.status != 200) {
+        rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
+    } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
+               NG_OK) {
+        command_error("the gateway's definition of the tool is not JSON");
+    } else {
+        rc = call_take_pairs(job, json_get(tool, "inputSchema"));
+    }
+    target_answer_done(&answer);
+    arena_done(&arena);
+    return rc;
+}
+
+static int call_there(struct call_job *job)
+{
+    struct target_answer answer;
+    struct ng_str path = call_path(job->line, job->tool);
+    struct client_request request = {.method = "POST", .path = path.data};
+    if (path.data == NULL) {
+        command_error("out of memory");
+        return COMMAND_FAILED;
+    }
+    if (call_has_pairs(job->line)) {
+        int rc = call_type_there(job, path);
+        if (rc != COMMAND_OK) {
+            return rc;
+        }
+    }
+    request.headers[request.header_count++] = "Content-Type: application/json";
+    request.body = buf_str(&job->args);
+    if (target_caller_headers(job->line, &request) != NG_OK) {
+        return COMMAND_USAGE;
+    }
+    int rc = COMMAND_FAILED;
+    if (target_request(&job->target, &request, &answer) == NG_OK) {
+        rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
+    }
+    target_answer_done(&answer);
+    return rc;
+}
+
+int command_call(struct command_line *line)
+{
+    struct call_job job = {.line = line, .tool = line->words[0]};
+    buf_init(&job.args, CALL_ARGS_MAX);
+    int rc = call_has_pairs(line) ? COMMAND_OK : call_take_json(&job);
+    if (rc == COMMAND_OK) {
+        rc = target_open(line, &job.target);
+        if (rc == COMMAND_OK) {
+            rc = job.target.gateway != NULL ? call_here(&job) : call_there(&job);
+            target_done(&job.target);
+        }
+    }
+    buf_done(&job.args);
+    return rc;
+}

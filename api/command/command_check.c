@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT */
+/* command_check.c - notegate check: configuration, modules, backends, permissions, a line each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/client/target.h"
+#include "api/http/faces.h"
+#include "api/listen/http_tls.h"
+#include "command_user.h"
+#include "commands.h"
+#include "core/base/str.h"
+#include "core/gateway/gateway_modules.h"
+#include "core/journal/journal.h"
+#include "core/json/json.h"
+#include "core/keys/keys.h"
+#include "core/store/disk.h"
+
+#define CHECK_ERROR_MAX ((size_t)64 * 1024)
+#define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
+#define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
+#define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
+#define CHECK_REASON_MAX 128
+/* A write of a few documents. */
+#define CHECK_WRITE_BYTES ((size_t)64 * 1024)
+
+struct check {
+    struct command_line *line;
+    struct target target;
+    struct gateway *described; /* with modules and configuration only */
+    bool running;              /* a gateway serves the data directory */
+    bool failed;
+    bool colours;
+    struct buf out; /* with --json */
+    struct ng_writer writer;
+};
+
+static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, CHECK_ERROR_MAX);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    bool whole = text.rc != NG_EINTERNAL;
+    ok = ok && whole;
+    const char *told = whole ? buf_cstr(&text) : "out of memory for what is to be said";
+    check->failed = check->failed || !ok;
+    if (check->line->json) {
+        json_object(&check->writer);
+        json_name(&check->writer, "check");
+        json_cstring(&check->writer, what);
+        json_name(&check->writer, "ok");
+        json_bool(&check->writer, ok);
+        json_name(&check->writer, "message");
+        json_cstring(&check->writer, told);
+        json_end(&check->writer);
+    } else {
+        const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
+        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
+               what, told);
+    }
+    buf_done(&text);
+}
+
+/* ---- what needs no data directory ---- */
+
+static void check_modules(struct check *check, struct gateway *gateway)
+{
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        const struct module *module = gateway->modules[i];
+        switch (module->kind) {
+        case NG_KIND_PLUGIN:
+            check_line(check, true, "plugin", "%s %s, %zu tool%s, %s", module->desc.plugin.name,
+                       module->desc.plugin.version, module->desc.plugin.tool_count,
+                       module->desc.plugin.tool_count == 1 ? "" : "s", module->path);
+            break;
+        case NG_KIND_DOCUMENTS:
+            check_line(check, true, "backend", "%s %s for documents, %s",
+                       module->desc.documents.name, module->desc.documents.version,
+                       module->path);
+            break;
+        case NG_KIND_JOURNAL:
+            check_line(check, true, "backend", "%s %s for the journal, %s",
+                       module->desc.journal.name, module->desc.journal.version, module->path);
+            break;
+        }
+    }
+    if (gateway->left_out.len > 0) {
+        check_line(check, false, "plugin", "left out because they crashed the gateway: %.*s",
+                   (int)gateway->left_out.len, gateway->left_out.data);
+    }
+}
+
+static void check_files_limit(struct check *check, struct gateway *gateway)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    bool ok = limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= gateway->limits.connections;
+    check_line(check, true, "open files", "at most %llu; limits.connections is %u%s",
+               (unsigned long long)limit.rlim_max, gateway->limits.connections,
+               ok ? "" : ", so fewer connections will be taken");
+}
+
+static void check_listen(struct check *check, struct gateway *gateway)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    int rc = http_server_check(gateway, &text);
+    bool whole = text.rc != NG_EINTERNAL;
+    check_line(check, rc == NG_OK && whole, "listen", "%s",
+               whole ? buf_cstr(&text) : "out of memory for what is to be said");
+    buf_done(&text);
+}
+
+static void check_tls(struct check *check, struct gateway *gateway)
+{
+    struct http_tls *tls = NULL;
+    struct buf text;
+    struct buf warnings;
+    if (!http_tls_wanted(gateway->config)) {
+        return;
+    }
+    buf_init(&text, CHECK_ERROR_MAX);
+    buf_init(&warnings, CHECK_ERROR_MAX);
+    int rc = http_tls_new(gateway->config, &tls, &text);
+    if (rc == NG_OK) {
+        http_tls_describe(tls, gateway->config, &text, &warnings);
+    }
+    check_line(check, rc == NG_OK, "tls", "%s", buf_cstr(&text));
+    const char *at = buf_cstr(&warnings);
+    while (*at != '\0') {
+        size_t len = strcspn(at, "\n");
+        check_line(check, true, "tls", "warning: %.*s", (int)len, at);
+        at += len + (at[len] == '\n');
+    }
+    http_tls_free(tls);
+    buf_done(&text);
+    buf_done(&warnings);
+}
+
+static void check_configuration(struct check *check, const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    check_line(check, true, "configuration", "%s",
+               file == NULL ? "no file; defaults, environment and flags" : file);
+    if (passed != NULL) {
+        check_line(check, true, "configuration",
+                   "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
+                   passed);
+    }
+}
+
+/* Loads the configuration and all modules. False: nothing else can be checked. */
+static bool check_describe(struct check *check)
+{
+    struct gateway *gateway = NULL;
+    struct config *config = NULL;
+    struct buf error;
+    if (command_config(check->line, &config) != COMMAND_OK) {
+        return false;
+    }
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc = gateway_open(config, GATEWAY_DESCRIBE, 0, &gateway, &error);
+    if (rc != NG_OK) {
+        check_line(check, false, "configuration", "%s", buf_cstr(&error));
+        config_free(config);
+    } else {
+        check_configuration(check, gateway->config);
+        check_modules(check, gateway);
+        check_tls(check, gateway);
+        check_files_limit(check, gateway);
+        check->described = gateway;
+    }
+    buf_done(&error);
+    return rc == NG_OK;
+}
+
+static int check_help_config(struct command_line *line)
+{
+    struct gateway *gateway = NULL;
+    struct config *config = NULL;
+    struct buf text;
+    struct buf error;
+    if (command_config(line, &config) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&text, CHECK_HELP_MAX);
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc = gateway_open(config, GATEWAY_DESCRIBE, 0, &gateway, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+        config_free(config);
+    } else {
+        /* Also of the backends that are not in use: who looks for one needs its keys. */
+        rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
+        rc = rc != NG_OK ? rc
+                         : gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL,
+                                                  true, &error);
+        rc = rc != NG_OK ? rc : config_help(gateway->config, &text);
+        if (error.len > 0) {
+            command_error("%s", buf_cstr(&error));
+        }
+        (void)command_put(stdout, buf_str(&text));
+    }
+    gateway_close(gateway);
+    buf_done(&text);
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+/* ---- the data directory and what lies in it ---- */
+
+/* made: the start makes it where it is missing. */
+static void check_permissions(struct check *check, const char *what, const char *path,
+                              bool made)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 && errno == ENOENT) {
+        check_line(check, made, what,
+                   made ? "%s is not there yet"
+                        : "%s is not there: make the "
+                          "folder, or name another",
+                   path);
+    } else if (stat(path, &info) != 0) {
+        check_line(check, false, what, "%s: %s", path, strerrordesc_np(errno));
+    } else if (!S_ISDIR(info.st_mode)) {
+        check_line(check, false, what, "%s is no directory; choose another path", path);
+    } else if (access(path, R_OK | W_OK | X_OK) != 0) {
+        check_line(check, false, what,
+                   "%s cannot be read and written by user %ld; change its owner or mode", path,
+                   (long)geteuid());
+    } else {
+        check_line(check, true, what, "%s, mode %04o", path, (unsigned)(info.st_mode & 0777));
+    }
+}
+
+/* Other users must not read what agents keep. Of a gateway that serves it, only the mode
+ * counts: root may ask, too. */
+static void check_data_dir(struct check *check)
+{
+    struct stat info;
+    struct buf error;
+    const char *dir = check->target.data_dir;
+    bool there = stat(dir, &info) == 0;
+    bool others = there && info.st_uid != geteuid();
+    buf_init(&error, CHECK_ERROR_MAX);
+    if (others && check->running && (info.st_mode & 0077) == 0) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else if (gateway_check_data_dir(dir, &error) != NG_OK) {
+        check_line(check, false, "data directory", "%s", buf_cstr(&error));
+    } else if (there) {
+        check_line(check, true, "data directory", "%s, mode %04o", dir,
+                   (unsigned)(info.st_mode & 0777));
+    } else {
+        check_line(check, true, "data directory", "%s is not there yet", dir);
+    }
+    buf_done(&error);
+}
+
+/* As the gateway that serves lists them. */
+static void check_served_runners(struct check *check)
+{
+    struct target_answer answer;
+    struct client_request request = {.method = "GET", .path = "/v1/keys?all=true"};
+    struct arena arena;
+    struct buf text;
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    arena_init(&arena, CHECK_KEYS_MAX);
+    buf_init(&text, CHECK_ERROR_MAX);
+    bool told =
+        target_request(&check->target, &request, &answer) == NG_OK && answer.status == 200 &&
+        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
+    check_line(check, told, "run code", "%s",
+               told ? buf_cstr(&text) : "the gateway does not tell its keys");
+    target_answer_done(&answer);
+    buf_done(&text);
+    arena_done(&arena);
+}
+
+static void check_runners(struct check *check, struct gateway *gateway, struct call *call)
+{
+    struct buf text;
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (keys_run_matters(gateway)) {
+        int rc = keys_runners(gateway->keys, call, &text);
+        check_line(check, rc == NG_OK, "run code", "%s",
+                   rc == NG_OK ? buf_cstr(&text) : "out of memory for the keys");
+    }
+    buf_done(&text);
+}
+
+/* Can a file be written there? What the system says to that counts, not modes and quotas. */
+static int try_to_write(const char *dir)
+{
+    char block[CHECK_WRITE_BYTES];
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+    }
+    memset(block, 0, sizeof(block));
+    int number = 0;
+    if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
+        number = errno != 0 ? errno : ENOSPC;
+    } else if (fsync(fd) != 0) {
+        number = errno;
+    }
+    (void)close(fd);
+    return number;
+}
+
+static void check_space(struct check *check)
+{
+    char reason[CHECK_REASON_MAX];
+    const char *dir = check->target.data_dir;
+    struct disk_room room;
+    struct buf text;
+    if (access(dir, F_OK) != 0) {
+        return; /* it is made at the start */
+    }
+    errno = 0;
+    int number = try_to_write(dir);
+    if (number != 0) {
+        check_line(check, false, "space", "nothing can be written in %s: %s", dir,
+                   strerror_r(number, reason, sizeof(reason)));
+        return;
+    }
+    buf_init(&text, CHECK_ERROR_MAX);
+    if (disk_ask(dir, &room)) {
+        disk_describe(&room, &text);
+    } else {
+        (void)buf_add_c(&text, "it is not known how much is free");
+    }
+    check_line(check, true, "space", "%s%s where %s is",
+               disk_is_low(&room) ? "warning: the disk is nearly full: " : "", buf_cstr(&text),
+               dir);
+    buf_done(&text);
+}
+
+/* Values that a start refuses. A start cannot be tried while a gateway serves the data. */
+static void check_values(struct check *check, const struct config *config)
+{
+    struct ng_str user = config_text(config, "user");
+    struct buf error;
+    buf_init(&error, CHECK_ERROR_MAX);
+    if (journal_check_zone(config, &error) != NG_OK) {
+        check_line(check, false, "timezone", "%s", buf_cstr(&error));
+    }
+    if (user.len > 0 && !command_user_is_known(user.data)) {
+        check_line(check, false, "user",
+                   "there is no user \"%s\"; make it with `adduser --system --group --home "
+                   "/var/lib/notegate --no-create-home NAME`, or name another",
+                   user.data);
+    }
+    buf_done(&error);
+}
+
+static void check_running(struct check *check)
+{
+    struct target_answer answer;
+    struct client_request request = {.method = "GET", .path = "/readyz"};
+    if (target_request(&check->target, &request, &answer) != NG_OK) {
+        check_line(check, false, "gateway", "it has the data directory but does not answer");
+    } else {
+        struct ng_str body = buf_str(&answer.body);
+        while (body.len > 0 && body.data[body.len - 1] == '\n') {
+            body.len--;
+        }
+        check_line(check, answer.status == 200, "gateway", "serving; %.*s", (int)body.len,
+                   body.data);
+    }
+    target_answer_done(&answer);
+}
+
+/* Is it apart from what belongs to the gateway itself? What is not there yet is told of below.
+ */
+static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
+{
+    const struct files_own own = {
+        .data_dir = check->target.data_dir,
+        .config_file = ng_str_of(config_file(gateway->config)),
+        .tls_key = config_text(gateway->config, "tls.key"),
+    };
+    struct call *call = call_new(gateway);
+    int rc = call != NULL ? files_try_root(call, root, &own) : NG_EINTERNAL;
+    if (rc == NG_EINVAL) {
+        struct ng_str text = command_call_message(call);
+        check_line(check, false, "root", "%.*s", (int)text.len, text.data);
+    }
+    call_unref(call);
+    return rc != NG_EINVAL;
+}
+
+/* All of them, whatever space they belong to: so not by way of the file service. */
+static void check_roots(struct check *check, struct gateway *gateway)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(gateway->config, "roots", &roots);
+    bool named = config_is_set(gateway->config, "roots");
+    for (size_t i = 0; i < count; i++) {
+        struct buf path;
+        if (!check_root(check, gateway, roots[i])) {
+            continue;
+        }
+        const char *slash = memchr(roots[i].data, '/', roots[i].len);
+        /* SPACE:/PATH; a relative path has slashes, too. */
+        bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
+        size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
+        buf_init(&path, CHECK_ERROR_MAX);
+        if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
+            check_permissions(check, "root", buf_cstr(&path), !named);
+        } else {
+            check_line(check, false, "root", "out of memory for its path");
+        }
+        buf_done(&path);
+    }
+}
+
+/* A journal beside the documents: where it is away a gateway starts all the same. */
+static void check_journal(struct check *check, struct gateway *gateway, struct call *call)
+{
+    if (gateway->journal == NULL ||
+        str_is(config_text(gateway->config, "journal"), "documents")) {
+        return;
+    }
+    void *handle = NULL;
+    call_reset_result(call);
+    int rc = journal_vtable(gateway->journal, &handle)->health(handle, &call->pub);
+    struct ng_str text = command_call_message(call);
+    check_line(check, rc == NG_OK, "journal", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
+}
+
+static void check_health(struct check *check, struct gateway *gateway, struct call *call)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    int rc = store_health(gateway->store, call);
+    struct ng_str text = command_call_message(call);
+    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
+               rc == NG_OK ? "answers" : text.data);
+    check_journal(check, gateway, call);
+    for (size_t i = 0; i < count; i++) {
+        if (plugins[i]->desc.health == NULL) {
+            continue;
+        }
+        call_reset_result(call);
+        rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
+        text = command_call_message(call);
+        check_line(check, rc == NG_OK, plugins[i]->desc.name, "%.*s",
+                   rc == NG_OK ? 5 : (int)text.len, rc == NG_OK ? "ready" : text.data);
+    }
+}
+
+static void check_open(struct check *check)
+{
+    struct gateway *gateway = NULL;
+    struct buf error;
+    buf_init(&error, CHECK_ERROR_MAX);
+    int rc =
+        gateway_open(check->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
+    if (rc != NG_OK) {
+        check_line(check, false, "gateway", "%s", buf_cstr(&error));
+    } else {
+        check->target.config = NULL;
+        check_line(check, true, "gateway", "it starts");
+        check_listen(check, gateway); /* a public address needs a key */
+        check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
+        struct call *call = call_new(gateway);
+        if (call != NULL) {
+            check_runners(check, gateway, call);
+            call_reset_result(call);
+            check_health(check, gateway, call);
+        } else {
+            check_line(check, false, "documents", "out of memory for asking them");
+        }
+        call_unref(call);
+        if (!config_is_set(gateway->config, "roots")) {
+            check_roots(check, gateway); /* the default was just made */
+        }
+    }
+    gateway_close(gateway);
+    buf_done(&error);
+}
+
+static void check_all(struct check *check)
+{
+    if (!check_describe(check)) {
+        check->failed = true;
+        return;
+    }
+    if (target_find(check->line, &check->target, &check->running) != COMMAND_OK) {
+        check->failed = true;
+        gateway_close(check->described);
+        return;
+    }
+    check_data_dir(check);
+    check_space(check);
+    if (!check->running) {
+        (void)target_check_owner(&check->target); /* tells how it is run as the right user */
+    }
+    if (check->running || config_is_set(check->described->config, "roots")) {
+        check_roots(check, check->described);
+    }
+    check_values(check, check->described->config);
+    bool opens = !check->running && !check->failed;
+    if (!opens) {
+        check_listen(check, check->described);
+    }
+    bool runs = keys_run_matters(check->described);
+    gateway_close(check->described);
+    if (check->running) {
+        check_running(check);
+        check_line(check, true, "start",
+                   "not tried, as the gateway that serves has the data directory: databases "
+                   "and views of another configuration are looked at when it starts");
+        if (runs) {
+            check_served_runners(check);
+        }
+    } else if (opens) {
+        check_open(check);
+    }
+    target_done(&check->target);
+}
+
+int command_check(struct command_line *line)
+{
+    if (line->help_config) {
+        return check_help_config(line);
+    }
+    struct check check = {.line = line, .colours = command_colours(stdout)};
+    buf_init(&check.out, CHECK_OUT_MAX);
+    json_writer_init(&check.writer, &check.out);
+    if (line->json) {
+        json_object(&check.writer);
+        json_name(&check.writer, "checks");
+        json_array(&check.writer);
+    }
+    check_all(&check);
+    if (line->json) {
+        json_end(&check.writer);
+        json_name(&check.writer, "ok");
+        json_bool(&check.writer, !check.failed);
+        json_end(&check.writer);
+        (void)command_put(stdout, buf_str(&check.out));
+        (void)command_put(stdout, ng_str_of("\n"));
+    }
+    buf_done(&check.out);
+    return check.failed ? COMMAND_FAILED : COMMAND_OK;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* command_restore.c - notegate restore: an archive into an empty store. The store is opened
+ * without plugins, which would write into it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/client/target.h"
+#include "commands.h"
+#include "core/archive/archive.h"
+#include "core/base/str.h"
+#include "core/files/files_pack.h"
+
+#define RESTORE_ERROR_MAX ((size_t)64 * 1024)
+#define RESTORE_REASON_MAX 128
+
+struct restore_job {
+    struct command_line *line;
+    struct target target;
+    int fd;
+    struct gateway *gateway; /* described only */
+    const struct ng_documents *backend;
+    void *db;
+    struct archive_counts counts;
+    const char *own_root; /* `files` in the data directory: made where it is missing */
+};
+
+static int restore_get(void *user, char *to, size_t room, size_t *ret_len)
+{
+    struct restore_job *job = user;
+    ssize_t len;
+    do {
+        len = read(job->fd, to, room);
+    } while (len < 0 && errno == EINTR);
+    *ret_len = len > 0 ? (size_t)len : 0;
+    return len < 0 ? NG_EFAILED : NG_OK;
+}
+
+static int restore_rewind(void *user)
+{
+    struct restore_job *job = user;
+    return lseek(job->fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+}
+
+/* What a present plugin declares. */
+static const struct ng_collection *restore_known(void *user, struct ng_str name)
+{
+    struct restore_job *job = user;
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(job->gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        const struct ng_plugin *desc = &plugins[i]->desc;
+        for (size_t j = 0; j < desc->collection_count; j++) {
+            if (str_is(name, desc->collections[j].name)) {
+                return &desc->collections[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+static int restore_into(struct restore_job *job, struct call *call)
+{
+    struct buf error;
+    struct archive_origin into = {
+        .backend = job->backend, .db = job->db, .collection = restore_known, .user = job};
+    struct archive_source source = {restore_get, restore_rewind, job};
+    const struct ng_str *roots = NULL;
+    size_t count = config_list(job->gateway->config, "roots", &roots);
+    buf_init(&error, RESTORE_ERROR_MAX);
+    int rc = unpack_new(roots, count, ng_str_of(job->own_root), &into.unpack, &error);
+    if (rc == NG_OK) {
+        rc = archive_restore(&into, call, &source, &job->counts, &error);
+    }
+    unpack_free(into.unpack);
+    if (rc != NG_OK) {
+        command_error("nothing was restored from %s: %s", job->line->words[0],
+                      buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc;
+}
+
+static int restore_open(struct restore_job *job)
+{
+    const char *name = job->backend->name;
+    struct call *call = call_new(job->gateway);
+    if (call == NULL) {
+        command_error("out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = job->backend->open(&call->pub, config_view(job->gateway->config, name), &job->db);
+    if (rc != NG_OK) {
+        struct ng_str why = command_call_message(call);
+        command_error("%.*s", (int)why.len, why.data);
+    } else {
+        rc = restore_into(job, call);
+        job->backend->close(job->db);
+    }
+    call_unref(call);
+    return rc;
+}
+
+static const struct ng_documents *restore_backend(const struct gateway *gateway)
+{
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        if (gateway->modules[i]->kind == NG_KIND_DOCUMENTS) {
+            return &gateway->modules[i]->desc.documents;
+        }
+    }
+    return NULL;
+}
+
+/* The data directory is this process' own from here on. */
+static int restore_locked(struct restore_job *job)
+{
+    struct buf error;
+    int lock_fd = -1;
+    buf_init(&error, RESTORE_ERROR_MAX);
+    char *dir = gateway_data_dir(job->gateway->config, true, &error);
+    int rc = dir == NULL ? NG_EUNAVAILABLE
+                         : gateway_lock_data_dir(dir, COMMAND_WAIT_MS, &lock_fd, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    } else {
+        struct ng_str own = arena_printf(&job->line->arena, "%s/files", dir);
+        job->own_root = own.data == NULL ? "" : own.data;
+        rc = restore_open(job);
+        (void)close(lock_fd);
+    }
+    free(dir);
+    buf_done(&error);
+    return rc;
+}
+
+static int restore_run(struct restore_job *job)
+{
+    struct buf error;
+    buf_init(&error, RESTORE_ERROR_MAX);
+    int rc = gateway_open(job->target.config, GATEWAY_DESCRIBE, 0, &job->gateway, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    } else {
+        job->target.config = NULL;
+        job->backend = restore_backend(job->gateway);
+        if (str_is(config_text(job->gateway->config, "documents"), "memory")) {
+            command_error("documents are kept in memory here: a restore would be lost at once; "
+                          "set `documents`");
+            rc = NG_EFAILED;
+        } else {
+            rc = restore_locked(job);
+        }
+    }
+    gateway_close(job->gateway);
+    buf_done(&error);
+    return rc;
+}
+
+/* The gateway that serves the directory, by the name it signed its lock with. */
+static void restore_refuse(const struct restore_job *job)
+{
+    struct buf error;
+    int fd = -1;
+    buf_init(&error, RESTORE_ERROR_MAX);
+    if (gateway_lock_data_dir(job->target.data_dir, 0, &fd, &error) == NG_OK) {
+        (void)close(fd);
+        buf_printf(&error, "a gateway was serving %s just now; try again",
+                   job->target.data_dir);
+    }
+    command_error("%s", buf_cstr(&error));
+    buf_done(&error);
+}
+
+static void restore_report(const struct restore_job *job)
+{
+    const struct archive_counts *counts = &job->counts;
+    printf(job->line->json
+               ? "{\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"files\":%llu}\n"
+               : "restored %llu documents, %llu revisions, %llu events, %llu files\n",
+           (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
+           (unsigned long long)counts->events, (unsigned long long)counts->files);
+}
+
+int command_restore(struct command_line *line)
+{
+    char reason[RESTORE_REASON_MAX];
+    struct restore_job job = {.line = line};
+    bool running = false;
+    job.fd = open(line->words[0], O_RDONLY | O_CLOEXEC);
+    if (job.fd < 0) {
+        command_error("%s cannot be read: %s", line->words[0],
+                      strerror_r(errno, reason, sizeof(reason)));
+        return COMMAND_FAILED;
+    }
+    int rc = target_find(line, &job.target, &running);
+    if (rc == COMMAND_OK) {
+        if (running) {
+            restore_refuse(&job);
+            rc = COMMAND_FAILED;
+        } else if (target_check_owner(&job.target) != COMMAND_OK) {
+            rc = COMMAND_FAILED;
+        } else {
+            rc = restore_run(&job) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        }
+        target_done(&job.target);
+    }
+    if (rc == COMMAND_OK) {
+        restore_report(&job);
+    }
+    (void)close(job.fd);
+    return rc;
+}

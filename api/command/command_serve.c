@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
+ * stops. */
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/base/orphans.h"
+#include "api/base/own_files.h"
+#include "api/client/target.h"
+#include "api/http/faces.h"
+#include "api/ops/reload.h"
+#include "command_user.h"
+#include "commands.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/log_queue.h"
+#include "core/keys/keys.h"
+#include "core/store/disk.h"
+
+#define SERVE_ERROR_MAX ((size_t)64 * 1024)
+/* After shutdown_timeout, or after a second signal: how long the rest of stopping may take
+ * before the process ends all the same. What was acknowledged is on disk by then. */
+#define SERVE_GRACE_MS 5000
+#define SERVE_GRACE_HURRY_MS 1000
+#define SERVE_DRAIN_MS 1000
+/* A host name and a port. */
+#define SERVE_ADDRESS_SIZE 300
+
+struct serve {
+    struct gateway *gateway;
+    struct http_server *server;
+    struct reload *reload;
+    struct config_input input;
+    struct orphans orphans;
+    struct own_files files;
+    sigset_t signals;
+    bool dropped; /* root's rights */
+};
+
+static void serve_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+}
+
+/* Waits for one of them, at most wait_ms; below 0: none came. */
+static int serve_signal(const sigset_t *signals, int64_t wait_ms)
+{
+    struct timespec wait = {(time_t)(wait_ms / 1000), (long)(wait_ms % 1000) * 1000000};
+    return sigtimedwait(signals, NULL, &wait);
+}
+
+/* Tells a service manager that started us (NOTIFY_SOCKET) how things stand. */
+static void serve_notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path == NULL || (path[0] != '/' && path[0] != '@')) {
+        return;
+    }
+    size_t len = strlen(path);
+    if (len >= sizeof(address.sun_path)) {
+        return;
+    }
+    memcpy(address.sun_path, path, len);
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+                     (const struct sockaddr *)(const void *)&address,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+        (void)close(fd);
+    }
+}
+
+static void serve_reload(struct serve *serve)
+{
+    serve_notify("RELOADING=1");
+    orphans_begin(&serve->orphans);
+    reload_run(serve->reload, NULL);
+    orphans_end(&serve->orphans);
+    serve_notify("READY=1");
+}
+
+/* ---- stopping ---- */
+
+/* Watches a stop: it ends in time, whatever a tool does, and a second signal hurries it. */
+struct serve_watch {
+    pthread_t thread;
+    sigset_t signals;
+    int64_t wait_ms;
+    atomic_bool done;
+};
+
+static void *serve_watch_run(void *user)
+{
+    struct serve_watch *watch = user;
+    int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
+    bool hurried = false;
+    for (;;) {
+        int64_t left = until - clock_monotonic_ns() / 1000000;
+        if (left <= 0) {
+            break;
+        }
+        int signal_number = serve_signal(&watch->signals, left);
+        if (atomic_load(&watch->done)) {
+            return NULL;
+        }
+        if ((signal_number == SIGTERM || signal_number == SIGINT) && !hurried) {
+            hurried = true;
+            until = clock_monotonic_ns() / 1000000 + SERVE_GRACE_HURRY_MS;
+            log_write(NG_LOG_WARNING, "serve", "second signal: not waiting for calls");
+        }
+    }
+    log_write(NG_LOG_WARNING, "serve",
+              "stopping took too long, some calls were cut off; what was acknowledged is kept");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
+    _exit(COMMAND_OK);
+}
+
+static void serve_stop(struct serve *serve)
+{
+    int64_t wait_ms = reload_shutdown_ms(serve->reload);
+    struct serve_watch watch = {.signals = serve->signals, .wait_ms = wait_ms};
+    own_files_done(&serve->files); /* its lock ends with the gateway */
+    serve_notify("STOPPING=1");
+    log_write(NG_LOG_INFO, "serve", "stopping");
+    bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
+    reload_end(serve->reload);
+    http_server_stop(serve->server, wait_ms);
+    /* Not while a call runs that its face no longer waits for: the watch ends the process
+     * then. */
+    while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
+    }
+    gateway_close(serve->gateway);
+    serve->gateway = NULL;
+    if (watched) {
+        atomic_store(&watch.done, true);
+        (void)pthread_kill(watch.thread, SIGHUP);
+        (void)pthread_join(watch.thread, NULL);
+    }
+    log_write(NG_LOG_INFO, "serve", "stopped");
+}
+
+/* ---- starting ---- */
+
+/* Where it listens; for all addresses a name that clients use, which a certificate may have. */
+static void serve_example_address(const struct serve *serve, char out[SERVE_ADDRESS_SIZE])
+{
+    const char *address = http_server_address(serve->server);
+    const char *port = strrchr(address, ':');
+    const struct ng_str *names = NULL;
+    struct ng_str name = ng_str_of("localhost");
+    if (strncmp(address, "0.0.0.0:", 8) != 0 && strncmp(address, "[::]:", 5) != 0) {
+        (void)snprintf(out, SERVE_ADDRESS_SIZE, "%s", address);
+        return;
+    }
+    size_t count = config_list(serve->gateway->config, "allowed_hosts", &names);
+    for (size_t i = count; i-- > 0;) {
+        bool pattern = memchr(names[i].data, '*', names[i].len) != NULL ||
+                       memchr(names[i].data, '/', names[i].len) != NULL;
+        name = pattern ? name : names[i];
+    }
+    (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
+}
+
+/* A call to try, for people who have just started it at a terminal. Never on stdout, which
+ * scripts read, nor among the lines of a log. */
+static void serve_print_example(const struct serve *serve)
+{
+    const struct tool *const *tools = NULL;
+    if (isatty(STDERR_FILENO) == 0) {
+        return;
+    }
+    size_t count = registry_tools(serve->gateway->registry, &tools);
+    const char *scheme = http_server_scheme(serve->server);
+    char address[SERVE_ADDRESS_SIZE];
+    serve_example_address(serve, address);
+    const char *key = keys_exist(serve->gateway->keys) == 0
+                          ? ""
+                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
+        fprintf(stderr,
+                "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
+                "-d '{\"mode\":\"list\"}'%s\n",
+                scheme, address, key);
+    } else if (count > 0) {
+        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
+                tools[0]->desc.name, key);
+    }
+}
+
+/* To the log, so that it is known later, too. */
+static void serve_tell_runners(const struct serve *serve)
+{
+    struct gateway *gateway = serve->gateway;
+    struct call *call = keys_run_matters(gateway) ? call_new(gateway) : NULL;
+    struct buf text;
+    buf_init(&text, SERVE_ERROR_MAX);
+    if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
+        log_write(NG_LOG_INFO, "serve", "%s", buf_cstr(&text));
+    }
+    buf_done(&text);
+    call_unref(call);
+}
+
+/* Nobody could be served any more, and what is written may go to another file. */
+static void serve_check_files(const struct serve *serve)
+{
+    const struct own_file *lost = own_files_lost(&serve->files);
+    if (lost != NULL) {
+        log_write(NG_LOG_ERROR, "serve",
+                  "the gateway ends: descriptor %d, %s, was closed by other code in this "
+                  "process, as a plugin's is; what was acknowledged is kept",
+                  lost->fd, lost->what);
+        log_queue_flush(LOG_QUEUE_STOP_MS);
+        _exit(COMMAND_FAILED);
+    }
+}
+
+/* libmicrohttpd cannot go on, as where it meets a lost descriptor before the next look. */
+static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
+{
+    serve_check_files(user);
+    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
+              reason != NULL ? reason : "no reason given");
+    log_queue_flush(LOG_QUEUE_STOP_MS);
+    abort();
+}
+
+static void serve_wait(struct serve *serve)
+{
+    http_server_note_files(serve->server, &serve->files);
+    own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
+    MHD_set_panic_func(serve_panic, serve);
+    int64_t look = clock_monotonic_ns() / 1000000 + ORPHANS_LOOK_MS;
+    for (;;) {
+        int64_t left = look - clock_monotonic_ns() / 1000000;
+        if (left <= 0) { /* whatever came in between: reloads may come often */
+            http_server_look(serve->server);
+            (void)orphans_reap(&serve->orphans);
+            serve_check_files(serve);
+            left = ORPHANS_LOOK_MS;
+            look = clock_monotonic_ns() / 1000000 + left;
+        }
+        int signal_number = serve_signal(&serve->signals, left);
+        if (signal_number == SIGHUP) {
+            serve_reload(serve);
+        } else if (signal_number == SIGTERM || signal_number == SIGINT) {
+            return;
+        }
+    }
+}
+
+/* People and logs shall know what the gateway goes by. */
+static void serve_log_configuration(const struct config *config)
+{
+    const char *file = config_file(config);
+    const char *passed = config_passed_over(config);
+    if (passed != NULL) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "user %ld may not read the configuration %s: it is passed over",
+                  (long)geteuid(), passed);
+    }
+    log_write(NG_LOG_INFO, "serve", "configuration: %s",
+              file != NULL ? file : "no file; defaults, environment and flags");
+}
+
+/* A reload reads what the start has read: not what another user's environment leads to. */
+static int serve_keep_input(struct command_line *line, struct config_input *input,
+                            const struct config *config)
+{
+    const char *file = config_file(config);
+    size_t count = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **kept = arena_alloc(&line->arena, (count + 1) * sizeof(*kept));
+    struct ng_str copy = arena_copy(&line->arena, ng_str_of(file));
+    if (kept == NULL || (file != NULL && copy.data == NULL)) {
+        command_error("out of memory");
+        return COMMAND_FAILED;
+    }
+    memcpy(kept, environ, (count + 1) * sizeof(*kept));
+    input->environ = kept;
+    input->file = file == NULL ? NULL : copy.data;
+    return COMMAND_OK;
+}
+
+/* The rights of the user it is to run as, and a data directory that no other user gets into. */
+static int serve_settle(struct serve *serve, const struct target *target)
+{
+    struct buf error;
+    int rc = command_user_become(target->config, target->data_dir, &serve->dropped);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    buf_init(&error, SERVE_ERROR_MAX);
+    rc = gateway_check_data_dir(target->data_dir, &error);
+    if (rc != NG_OK) {
+        command_error("the data directory %s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+static void serve_warn_root(void)
+{
+    if (geteuid() == 0) {
+        log_write(NG_LOG_WARNING, "serve",
+                  "this gateway runs as root, and so does all that its tools and kernels do: "
+                  "let it become a user with --user NAME (or `user` in the configuration)");
+    }
+}
+
+static int serve_start(struct serve *serve, struct config **config, int64_t wait_ms,
+                       struct buf *error)
+{
+    orphans_begin(&serve->orphans);
+    int rc = gateway_open(*config, GATEWAY_FULL, wait_ms, &serve->gateway, error);
+    orphans_end(&serve->orphans);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    *config = NULL;
+    serve->gateway->serves_root = serve->dropped;
+    reload_fit_files(serve->gateway);
+    rc = reload_new(serve->gateway, &serve->input, &serve->reload);
+    if (rc == NG_OK) {
+        rc = http_server_start(serve->gateway, &serve->server, error);
+    }
+    if (rc == NG_OK) {
+        reload_attach(serve->reload, serve->server);
+    } else {
+        gateway_close(serve->gateway);
+        serve->gateway = NULL;
+    }
+    return rc;
+}
+
+int command_serve(struct command_line *line)
+{
+    struct serve serve = {
+        .input = {.file = line->config_file,
+                  .environ = environ,
+                  .sets = line->sets,
+                  .set_count = line->set_count},
+    };
+    struct target target;
+    struct buf error;
+    bool running = false;
+    /* Before any thread is there: they all inherit it, so that only this thread sees them. */
+    serve_signals(&serve.signals);
+    (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
+    /* A program that loses its parents stays below us, where it is known for one of ours. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (target_find(line, &target, &running) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    if (serve_keep_input(line, &serve.input, target.config) != COMMAND_OK ||
+        serve_settle(&serve, &target) != COMMAND_OK) {
+        target_done(&target);
+        return COMMAND_FAILED;
+    }
+    buf_init(&error, SERVE_ERROR_MAX);
+    /* From here on nobody waits for who reads stderr. */
+    (void)log_queue_start();
+    /* Another gateway will not go away by itself; another command will. */
+    int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    target_done(&target);
+    if (rc != NG_OK) {
+        reload_free(serve.reload);
+        log_queue_stop();
+        return COMMAND_FAILED;
+    }
+    serve_log_configuration(serve.gateway->config);
+    serve_warn_root();
+    printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
+           http_server_scheme(serve.server), http_server_address(serve.server));
+    if (command_flush(stdout) != NG_OK) {
+        log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
+        clearerr(stdout);
+    }
+    serve_tell_runners(&serve);
+    serve_print_example(&serve);
+    disk_look(serve.gateway->disk); /* from then on upkeep does */
+    serve_notify("READY=1");
+    serve_wait(&serve);
+    serve_stop(&serve);
+    reload_free(serve.reload);
+    log_queue_stop();
+    return COMMAND_OK;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* command_tools.c - notegate tools: the list of tools for a person, the definitions in one of
+ * the vendors' formats, one tool with its arguments. */
+#include <unistd.h>
+
+#include "api/client/target.h"
+#include "api/definitions/tool_formats.h"
+#include "command_tool_text.h"
+#include "commands.h"
+#include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
+
+#define TOOLS_ERROR_MAX ((size_t)64 * 1024)
+
+struct tools {
+    struct command_line *line;
+    struct target target;
+    struct gateway *gateway; /* this process' own; NULL: one runs */
+    const char *name;        /* of one tool, or NULL */
+    enum tool_format format;
+    struct buf out;
+};
+
+static int tools_from_gateway(struct tools *tools)
+{
+    struct target_answer answer;
+    struct ng_str path =
+        arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", tools->name ? "/" : "",
+                     tools->name ? tools->name : "",
+                     tools->line->format == NULL ? "mcp" : tools->line->format);
+    struct client_request request = {.method = "GET",
+                                     .path = path.data == NULL ? "/v1/tools" : path.data};
+    int rc = target_request(&tools->target, &request, &answer);
+    if (rc == NG_OK && answer.status != 200) {
+        target_print_error(&answer);
+        rc = NG_EFAILED;
+    } else if (rc == NG_OK) {
+        rc = buf_add_str(&tools->out, buf_str(&answer.body));
+    }
+    target_answer_done(&answer);
+    return rc;
+}
+
+/* ---- a gateway of this process' own ---- */
+
+/* With its plugins started, so that the list is the one that a serving gateway gives; where its
+ * data directory cannot be had or would have to be made, from the modules' descriptors: looking
+ * makes nothing. */
+static int tools_open(struct tools *tools)
+{
+    struct buf error;
+    int rc = NG_EFAILED;
+    buf_init(&error, TOOLS_ERROR_MAX);
+    if (target_is_own(&tools->target)) {
+        rc = gateway_open(tools->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &tools->gateway,
+                          &error);
+        if (rc != NG_OK) {
+            config_free(tools->target.config); /* it knows the modules' keys by now */
+            tools->target.config = NULL;
+            if (command_config(tools->line, &tools->target.config) != COMMAND_OK) {
+                buf_done(&error);
+                return rc;
+            }
+        }
+    }
+    if (rc != NG_OK) {
+        buf_clear(&error);
+        rc = gateway_open(tools->target.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
+    }
+    if (rc == NG_OK) {
+        tools->target.config = NULL;
+    } else {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc;
+}
+
+static int tools_print_own(struct tools *tools)
+{
+    struct call *call = call_new(tools->gateway);
+    int rc = call == NULL ? NG_EINTERNAL : target_set_caller(tools->line, call);
+    if (rc == NG_OK && tools->name == NULL) {
+        rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
+    } else if (rc == NG_OK) {
+        struct ng_str name = ng_str_of(tools->name);
+        const struct tool *tool = registry_find(tools->gateway->registry, name);
+        if (tool != NULL) {
+            rc = tool_formats_print_tool(tool, tools->format, &tools->out);
+        } else {
+            struct ng_str near = registry_nearest(tools->gateway->registry, name);
+            command_error("no tool is called \"%s\"%s%.*s%s", tools->name,
+                          near.len > 0 ? "; did you mean `" : "", (int)near.len,
+                          near.len > 0 ? near.data : "", near.len > 0 ? "`?" : "");
+            call_unref(call);
+            return NG_EFAILED;
+        }
+    }
+    call_unref(call);
+    if (rc != NG_OK) {
+        command_error("the tool definitions do not fit in memory");
+    }
+    return rc;
+}
+
+/* ---- for a person ---- */
+
+/* Which plugin has a tool is in the modules, also where another process serves. */
+static int tools_describe(struct tools *tools)
+{
+    struct buf error;
+    int rc = NG_OK;
+    buf_init(&error, TOOLS_ERROR_MAX);
+    if (tools->gateway == NULL) {
+        rc = gateway_open(tools->target.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
+    }
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    } else {
+        tools->target.config = NULL;
+    }
+    buf_done(&error);
+    return rc;
+}
+
+static int tools_print_text(struct tools *tools)
+{
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    arena_init(&arena, TARGET_ANSWER_MAX);
+    int rc =
+        json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK
+            ? NG_OK
+            : NG_EFAILED;
+    if (rc != NG_OK) {
+        command_error("the definitions of the tools are not JSON");
+    } else if (tools->name != NULL) {
+        command_tool_one(value);
+    } else {
+        rc = tools_describe(tools);
+        if (rc == NG_OK) {
+            command_tool_list(value, tools->gateway->registry);
+        }
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+static int tools_print(struct tools *tools, bool text)
+{
+    bool running = false;
+    if (target_find(tools->line, &tools->target, &running) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&tools->out, TOOL_FORMATS_MAX);
+    int rc = running ? tools_from_gateway(tools) : tools_open(tools);
+    if (rc == NG_OK && !running) {
+        rc = tools_print_own(tools);
+    }
+    if (rc == NG_OK && text) {
+        rc = tools_print_text(tools);
+    } else if (rc == NG_OK) {
+        buf_add_char(&tools->out, '\n');
+        rc = command_put(stdout, buf_str(&tools->out));
+    }
+    gateway_close(tools->gateway);
+    buf_done(&tools->out);
+    target_done(&tools->target);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+int command_tools(struct command_line *line)
+{
+    struct tools tools = {.line = line, .format = TOOL_FORMAT_MCP};
+    if (line->format != NULL && !tool_format_parse(ng_str_of(line->format), &tools.format)) {
+        return command_usage(line, "unknown format \"%s\"; there are %s", line->format,
+                             tool_format_names());
+    }
+    tools.name = line->word_count > 0 ? line->words[0] : NULL;
+    bool text = line->format == NULL && !line->json &&
+                (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
+    return tools_print(&tools, text);
+}
+
+int command_call_help(struct command_line *line)
+{
+    struct tools tools = {.line = line, .format = TOOL_FORMAT_MCP, .name = line->words[0]};
+    return tools_print(&tools, true);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* command_verify.c - notegate verify: the integrity of the data, here or in the running
+ * gateway.
+ */
+#include "api/client/target.h"
+#include "api/ops/verify.h"
+#include "commands.h"
+#include "core/base/str.h"
+
+static int verify_here(struct target *target, struct buf *out)
+{
+    struct call *call = call_new(target->gateway);
+    if (call == NULL) {
+        command_error("out of memory");
+        return NG_EINTERNAL;
+    }
+    int rc = verify_print(target->gateway, call, out);
+    if (rc != NG_OK || out->rc != NG_OK) {
+        struct ng_str why = command_call_message(call);
+        command_error("the data could not be verified: %.*s", (int)why.len, why.data);
+        rc = NG_EFAILED;
+    }
+    call_unref(call);
+    return rc;
+}
+
+static int verify_there(struct target *target, struct buf *out)
+{
+    struct target_answer answer;
+    struct client_request request = {
+        .method = "POST", .path = "/v1/admin/verify", .body = {"", 0}};
+    int rc = target_request(target, &request, &answer);
+    if (rc == NG_OK && answer.status != 200) {
+        target_print_error(&answer);
+        rc = NG_EFAILED;
+    } else if (rc == NG_OK) {
+        rc = buf_add_str(out, buf_str(&answer.body));
+        if (rc != NG_OK) {
+            command_error("out of memory for the report of the gateway");
+        }
+    }
+    target_answer_done(&answer);
+    return rc;
+}
+
+static int64_t verify_number(const struct ng_value *value, const char *name)
+{
+    int64_t number = 0;
+    const struct ng_value *found = json_get(value, name);
+    return found != NULL && json_integer(found, &number) == NG_OK ? number : 0;
+}
+
+/* "/var/lib/notegate (sqlite): 2 documents, ..." */
+static void verify_show_store(const struct ng_value *value)
+{
+    const struct ng_value *dir = json_get(value, "data_dir");
+    const struct ng_value *backend = json_get(value, "backend");
+    if (dir == NULL || backend == NULL) {
+        return; /* a gateway of before */
+    }
+    printf("%.*s (%.*s)", (int)dir->text.len, dir->text.data, (int)backend->text.len,
+           backend->text.data);
+    if (json_get(value, "documents") != NULL) {
+        printf(": %lld documents, %lld revisions, %lld events",
+               (long long)verify_number(value, "documents"),
+               (long long)verify_number(value, "revisions"),
+               (long long)verify_number(value, "events"));
+    }
+    printf("\n");
+}
+
+/* The report for people: a line for each fault. */
+static int verify_show(const struct command_line *line, const struct buf *report)
+{
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    int64_t count = -1;
+    int64_t shown = 0;
+    arena_init(&arena, TARGET_ANSWER_MAX);
+    if (json_parse(&arena, buf_str(report), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK ||
+        json_get(value, "count") == NULL ||
+        json_integer(json_get(value, "count"), &count) != NG_OK) {
+        command_error(error.code == NG_EINTERNAL ? "out of memory for the report of the gateway"
+                                                 : "the report of the gateway cannot be read");
+    } else if (line->json) {
+        (void)command_put(stdout, buf_str(report));
+        (void)command_put(stdout, ng_str_of("\n"));
+    } else {
+        const struct ng_value *faults = json_get(value, "faults");
+        for (const struct ng_value *one = faults == NULL ? NULL : faults->first; one != NULL;
+             one = one->next) {
+            printf("%.*s\n", (int)one->text.len, one->text.data);
+            shown++;
+        }
+        if (count > shown) {
+            printf("... and %lld more\n", (long long)(count - shown));
+        }
+        verify_show_store(value);
+        if (count == 0) {
+            printf("everything is in order\n");
+        } else {
+            printf("%lld fault%s\n", (long long)count, count == 1 ? "" : "s");
+        }
+    }
+    arena_done(&arena);
+    return count == 0 ? COMMAND_OK : COMMAND_FAILED;
+}
+
+int command_verify(struct command_line *line)
+{
+    struct target target;
+    struct buf report;
+    int rc = target_open(line, &target);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    buf_init(&report, TARGET_ANSWER_MAX);
+    int done =
+        target.gateway != NULL ? verify_here(&target, &report) : verify_there(&target, &report);
+    rc = done == NG_OK ? verify_show(line, &report) : COMMAND_FAILED;
+    buf_done(&report);
+    target_done(&target);
+    return rc;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* tool_formats.c - the list of tools in five forms. */
+#include "tool_formats.h"
+
+#include "core/base/str.h"
+#include "tool_schema.h"
+
+static const char *const names[TOOL_FORMATS] = {
+    [TOOL_FORMAT_MCP] = "mcp",
+    [TOOL_FORMAT_OPENAI] = "openai",
+    [TOOL_FORMAT_OPENAI_RESPONSES] = "openai-responses",
+    [TOOL_FORMAT_ANTHROPIC] = "anthropic",
+    [TOOL_FORMAT_GEMINI] = "gemini",
+};
+
+bool tool_format_parse(struct ng_str name, enum tool_format *ret)
+{
+    for (size_t i = 0; i < TOOL_FORMATS; i++) {
+        if (str_is(name, names[i])) {
+            *ret = (enum tool_format)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *tool_format_names(void)
+{
+    return "mcp, openai, openai-responses, anthropic, gemini";
+}
+
+static void write_hint(struct ng_writer *writer, const char *name, bool value)
+{
+    json_name(writer, name);
+    json_bool(writer, value);
+}
+
+static void write_text(struct ng_writer *writer, const char *name, const char *text)
+{
+    json_name(writer, name);
+    json_cstring(writer, text);
+}
+
+static void write_mcp(struct ng_writer *writer, const struct tool *tool)
+{
+    const struct ng_tool *desc = &tool->desc;
+    bool reads = desc->effect == NG_EFFECT_READS;
+    write_text(writer, "name", desc->name);
+    write_text(writer, "title", desc->title != NULL ? desc->title : desc->name);
+    write_text(writer, "description", desc->summary);
+    json_name(writer, "inputSchema");
+    json_copy(writer, tool->params_tree);
+    if (tool->result_tree != NULL) {
+        json_name(writer, "outputSchema");
+        json_copy(writer, tool->result_tree);
+    }
+    json_name(writer, "annotations");
+    json_object(writer);
+    write_hint(writer, "readOnlyHint", reads);
+    write_hint(writer, "destructiveHint", !reads && (desc->flags & NG_TOOL_DESTRUCTIVE) != 0);
+    write_hint(writer, "idempotentHint", reads || (desc->flags & NG_TOOL_IDEMPOTENT) != 0);
+    write_hint(writer, "openWorldHint", (desc->flags & NG_TOOL_OPEN_WORLD) != 0);
+    json_end(writer);
+}
+
+static void write_task_support(struct ng_writer *writer, const struct tool *tool)
+{
+    uint32_t flags = tool->desc.flags;
+    if ((flags & (NG_TOOL_TASK_ALLOWED | NG_TOOL_TASK_REQUIRED)) != 0) {
+        json_name(writer, "execution");
+        json_object(writer);
+        write_text(writer, "taskSupport",
+                   (flags & NG_TOOL_TASK_REQUIRED) != 0 ? "required" : "optional");
+        json_end(writer);
+    }
+}
+
+static void write_named(struct ng_writer *writer, const struct tool *tool, const char *schema,
+                        enum tool_schema_vendor vendor)
+{
+    write_text(writer, "name", tool->desc.name);
+    write_text(writer, "description", tool->desc.summary);
+    json_name(writer, schema);
+    tool_schema_write(writer, tool->params_tree, vendor);
+}
+
+void tool_formats_write_tool(struct ng_writer *writer, const struct tool *tool,
+                             enum tool_format format)
+{
+    json_object(writer);
+    switch (format) {
+    case TOOL_FORMAT_OPENAI:
+        write_text(writer, "type", "function");
+        json_name(writer, "function");
+        json_object(writer);
+        write_named(writer, tool, "parameters", TOOL_SCHEMA_OPENAI);
+        json_end(writer);
+        break;
+    case TOOL_FORMAT_OPENAI_RESPONSES:
+        write_text(writer, "type", "function");
+        write_named(writer, tool, "parameters", TOOL_SCHEMA_OPENAI);
+        /* Left out it means true there, and true refuses optional arguments. */
+        write_hint(writer, "strict", false);
+        break;
+    case TOOL_FORMAT_ANTHROPIC:
+        write_named(writer, tool, "input_schema", TOOL_SCHEMA_ANTHROPIC);
+        break;
+    case TOOL_FORMAT_GEMINI:
+        write_named(writer, tool, "parametersJsonSchema", TOOL_SCHEMA_GEMINI);
+        break;
+    case TOOL_FORMAT_MCP:
+        write_mcp(writer, tool);
+        break;
+    case TOOL_FORMAT_MCP_TASKS:
+        write_mcp(writer, tool);
+        write_task_support(writer, tool);
+        break;
+    }
+    json_end(writer);
+}
+
+int tool_formats_print_tool(const struct tool *tool, enum tool_format format, struct buf *out)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    tool_formats_write_tool(&writer, tool, format);
+    return out->rc;
+}
+
+static void write_tools(struct ng_writer *writer, struct gateway *gateway, struct call *call,
+                        enum tool_format format)
+{
+    const struct tool *const *tools = NULL;
+    size_t count = registry_tools(gateway->registry, &tools);
+    json_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        if (call == NULL || dispatch_allows(call, tools[i])) {
+            tool_formats_write_tool(writer, tools[i], format);
+        }
+    }
+    json_end(writer);
+    if (call != NULL && call->arena.starved) {
+        writer->buf->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
+    }
+}
+
+int tool_formats_print(struct gateway *gateway, struct call *call, enum tool_format format,
+                       struct buf *out)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    if (format == TOOL_FORMAT_MCP) {
+        json_object(&writer);
+        json_name(&writer, "tools");
+        write_tools(&writer, gateway, call, format);
+        json_end(&writer);
+    } else if (format == TOOL_FORMAT_GEMINI) {
+        json_array(&writer);
+        json_object(&writer);
+        json_name(&writer, "functionDeclarations");
+        write_tools(&writer, gateway, call, format);
+        json_end(&writer);
+        json_end(&writer);
+    } else {
+        write_tools(&writer, gateway, call, format);
+    }
+    return out->rc;
+}

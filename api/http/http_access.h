@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http_access.h - the access log (log.access): one line for each HTTP request, when it has
+ * ended. No query, no header but traceparent and the client's name: nothing that may be a
+ * secret.
+ */
+#ifndef NOTEGATE_API_HTTP_ACCESS_H
+#define NOTEGATE_API_HTTP_ACCESS_H
+
+#include "api/auth/auth.h"
+
+/* Of the client's name (User-Agent), of a traceparent and of a path. */
+#define HTTP_ACCESS_AGENT_MAX 128
+#define HTTP_ACCESS_TRACE_MAX 64
+#define HTTP_ACCESS_PATH_MAX 256
+
+struct http_request;
+
+/* What is kept of a request until it has ended: the headers are gone by then. */
+struct http_access {
+    int64_t started_ns; /* 0: no line is wanted of it */
+    bool trusted;       /* the caller is known */
+    char agent[AUTH_AGENT_SIZE], key[AUTH_KEY_SIZE];
+    char user_agent[HTTP_ACCESS_AGENT_MAX + 1];
+    char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
+};
+
+/* With the request line. */
+void http_access_begin(struct http_request *request);
+/* The headers are in, whatever is wrong with them. */
+void http_access_headers(struct http_request *request);
+/* The caller is known (NULL), or was refused: with an audit line. */
+void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
+/* The address that the request came from, "unix", or absent; lent until the request ends. */
+struct ng_str http_access_remote(struct http_request *request);
+/* The audit line of what was refused, or failed, without being a tool's call. what: "refused",
+ * or what it would have been; target: what it was about; absent: the path. */
+void http_access_refused(struct http_request *request, const char *what, int rc,
+                         struct ng_str target);
+/* The request has ended. whole: its answer was sent to the last byte. */
+void http_access_end(struct http_request *request, bool whole);
+
+#endif

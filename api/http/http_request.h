@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http_request.h - one connection and the request it carries just now.
+ *
+ * Memory is the connection's and is used again by its next request. Threads: everything belongs
+ * to the daemon's event loop, except `stage` (see http_request_done), `phase` and `since_ms`,
+ * and what is said to be under the watch's lock.
+ */
+#ifndef NOTEGATE_API_HTTP_REQUEST_H
+#define NOTEGATE_API_HTTP_REQUEST_H
+
+#include <netinet/in.h>
+
+#include "api/auth/auth.h"
+#include "api/auth/auth_peer.h"
+#include "api/listen/http_check.h"
+#include "api/transport/mcp_http.h"
+#include "http_access.h"
+#include "http_body.h"
+#include "http_watch.h"
+
+struct MHD_Connection;
+struct http_server;
+struct http_request;
+struct route;
+
+/* A body over limits.body is read on and thrown away up to this, so that its sender can read
+ * the answer; what is longer is cut off. */
+#define HTTP_DISCARD_BYTES ((uint64_t)64 * 1024 * 1024)
+/* Seconds in Retry-After where nobody knows better. */
+#define HTTP_RETRY_AFTER_S 1
+
+/* Static memory in, except `body`. */
+struct http_reply {
+    int status;               /* 0: none yet */
+    const char *content_type; /* NULL: application/json */
+    struct buf body;
+    struct ng_str fixed; /* instead of `body`: static text */
+    const char *allow;
+    const char *csp;
+    const char *cache; /* Cache-Control; NULL: no-store */
+    char etag[24];     /* with quotes; "": none */
+    int retry_after_s;
+    bool changed;               /* it tells of a change: not to be replaced by "try again" */
+    bool close;                 /* after this answer the connection ends */
+    bool authenticate;          /* WWW-Authenticate */
+    const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
+    const char *session_id;     /* of MCP, or NULL */
+    struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
+};
+
+enum http_stage {
+    HTTP_RUNNING = 0, /* on the event loop */
+    HTTP_SUSPENDED,   /* the connection waits for http_request_done() */
+    HTTP_DONE,        /* http_request_done() came */
+    HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
+};
+
+/* What a connection is at, for the watch. */
+enum http_phase {
+    HTTP_PHASE_WAITING = 0, /* between requests */
+    HTTP_PHASE_HEAD,        /* the request line is in */
+    HTTP_PHASE_BODY,        /* the headers are in */
+    HTTP_PHASE_WORKING,     /* suspended: the call runs */
+    HTTP_PHASE_SENDING,
+    HTTP_PHASE_STREAMING /* an answer without end; mostly suspended */
+};
+
+struct http_request {
+    struct http_server *server;
+    struct gateway *gateway;
+    struct http_connection *connection;
+    unsigned method; /* enum http_method */
+    struct http_target target;
+    struct http_headers headers;
+    struct http_fault fault;   /* found while reading; answered when the body is in */
+    const char *fault_hint;    /* static, or `hint`, or NULL */
+    char hint[80];             /* where fault_hint is made for this request */
+    const struct route *route; /* NULL: none fits */
+    struct ng_str param;       /* what stood for {name} in the route */
+    struct auth_caller caller;
+    bool authenticated;
+    bool bad_token;         /* refused for the key that was sent */
+    bool origin_allowed;    /* there is an Origin header, and it was found good */
+    bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
+    bool begun;             /* the headers were looked at */
+    bool answered;          /* a response is queued */
+    struct http_body *body; /* NULL: none */
+    uint64_t received;
+    uint64_t sent; /* bytes of the answer's body; of a stream, when it has ended */
+    char request_id[HTTP_REQUEST_ID_MAX + 1];
+    char remote[INET6_ADDRSTRLEN]; /* of caller.remote */
+    struct http_reply reply;
+    size_t reply_counted; /* bytes of the answer in limits.buffered */
+    struct call *call;    /* the call under way, a reference; NULL: none */
+    struct mcp_http_response mcp;
+    bool mcp_used;
+    struct http_access access;
+    struct buf built; /* a large answer, made by the thread that finished the call */
+    atomic_int stage; /* enum http_stage */
+};
+
+struct http_connection {
+    struct http_connection *prev, *next; /* the watch's list, under its lock */
+    unsigned turn;                       /* the watch's: when it is looked at */
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    int fd;
+    atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
+    atomic_int phase;           /* enum http_phase */
+    atomic_bool asked;          /* a request line came */
+    atomic_bool trusted;        /* one of its requests was let in */
+    atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
+    struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
+    struct http_wait waits;     /* under the watch's lock: with a reference of the call */
+    long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
+    bool half_closed, left;     /* the watch's */
+    bool is_behind;             /* the watch's: closed, but what it began still runs */
+    /* The agent of the last key that came on it, for which it counts; written under the watch's
+     * lock. "": none. */
+    char agent[HTTP_AGENT_MAX];
+    size_t agent_len;
+    struct auth_connection auth;
+    bool auth_known, started_known;
+    uint64_t since_ticks;     /* when it was accepted */
+    struct auth_peer at_peer; /* on loopback: the socket at the other end */
+    struct sockaddr_storage peer, local;
+    char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
+    struct http_request request;
+};
+
+struct http_connection *http_connection_new(struct http_server *server,
+                                            struct MHD_Connection *mhd, int fd, bool is_socket);
+void http_connection_unref(struct http_connection *connection);
+/* Finds out who is at the other end, once. */
+void http_connection_identify(struct http_connection *connection);
+/* The other end's address without its port; "" for the Unix socket. */
+void http_connection_peer(const struct http_connection *connection,
+                          char ret_text[INET6_ADDRSTRLEN]);
+
+/* Called with the request line; forgets the request before. */
+void http_request_begin(struct http_request *request, const char *target);
+/* Headers are in: checks them, the route, Host, Origin and the caller. Faults are kept. */
+void http_request_headers(struct http_request *request, const char *method);
+/* A piece of the body. False: stop reading, answer now and close. */
+bool http_request_body(struct http_request *request, const char *data, size_t len);
+/* Everything is in. NG_OK: request->reply is filled. NG_PENDING: http_request_done() will be
+ * called. */
+int http_request_run(struct http_request *request);
+/* After NG_PENDING, on the event loop: fills request->reply. */
+void http_request_finish(struct http_request *request);
+/* Frees what one request held. */
+void http_request_end(struct http_request *request);
+
+/* The end of what was pending; any thread, exactly once, possibly before http_request_run()
+ * returned. */
+void http_request_done(struct http_request *request);
+/* The connection waits no longer: it is answered and closed, its memory stays until
+ * http_request_done(). Any thread. False: it is not suspended, or done. */
+bool http_request_abandon(struct http_request *request);
+/* call->done of calls that a route dispatches; user: the request. */
+void http_request_call_done(struct call *call, void *user);
+
+/* A call made for this request, with its caller. NULL: the failure is in the reply. */
+struct call *http_request_call(struct http_request *request);
+
+void http_connection_phase(struct http_connection *connection, enum http_phase phase);
+
+/* Milliseconds of CLOCK_MONOTONIC, good to a few. */
+long long http_now_ms(void);
+
+#endif

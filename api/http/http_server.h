@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* http_server.h - the HTTP face as its own files see it; others include faces.h. */
+#ifndef NOTEGATE_API_HTTP_SERVER_H
+#define NOTEGATE_API_HTTP_SERVER_H
+
+#include "api/auth/auth.h"
+#include "api/auth/auth_started.h"
+#include "api/listen/http_check.h"
+#include "api/transport/mcp_http.h"
+#include "faces.h"
+#include "http_watch.h"
+
+struct MHD_Daemon;
+struct http_request;
+struct http_tls;
+struct http_names_kept;
+struct reload;
+
+/* Longest "ADDR:PORT". */
+#define HTTP_ADDRESS_MAX 300
+
+struct http_server {
+    struct gateway *gateway;
+    struct auth *auth;
+    struct auth_started_past started;
+    struct auth_started_recent recent_peers; /* of the thread that serves TCP */
+    struct mcp_http *mcp;
+    struct http_tls *tls;                     /* of the TCP listener; NULL: plain */
+    _Atomic(const struct http_names *) names; /* whom it answers to; a reload changes it */
+    struct http_names_kept *names_kept;
+    _Atomic(struct reload *) reload; /* who reloads; NULL: nobody */
+    char address[HTTP_ADDRESS_MAX];
+    struct MHD_Daemon *tcp, *local;
+    int tcp_fd, local_fd; /* until a daemon owns them; -1 */
+    struct http_watch watch;
+    bool watching;
+    atomic_int connections;
+    atomic_int held;      /* connections' memory that calls or libmicrohttpd still use */
+    atomic_bool stopping; /* nothing is waited for any more */
+    uint32_t id_prefix;   /* of request ids */
+    atomic_uint_fast64_t id_next;
+};
+
+/* http_reload.c: the audit log of a gateway with keys is on where log.audit is not set. */
+void http_server_set_audit(const struct config *config);
+/* http_reload.c: the names by this configuration hold from now on. One thread at a time. */
+int http_server_set_names(struct http_server *server, const struct config *config,
+                          struct ng_str listen_host, unsigned listen_port);
+void http_server_free_names(struct http_server *server);
+
+/* Lets a suspended connection go on. */
+void http_server_resume(struct http_request *request);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* http_stream.c - streams: between a source of events and libmicrohttpd, which asks for bytes.
+ */
+#include "http_stream.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/call/places.h"
+#include "core/keys/keys.h"
+#include "http_request.h"
+#include "http_stream_face.h"
+
+/* What libmicrohttpd asks for at a time where it sends without chunks (HTTP/1.0). */
+#define BLOCK_BYTES ((size_t)1024)
+#define COMMENT ":\n\n"
+
+/*
+ * Three parties: the event loop, which reads; whoever wakes; the watch. `lock` guards what they
+ * share and is held over suspending and resuming, so that a connection is resumed only if it is
+ * suspended, and never after it has ended: a suspended one does not end by itself. Nothing of
+ * the source's is called under it.
+ */
+struct http_stream {
+    atomic_int refs;
+    struct http_stream_source source;
+    void *user;
+    struct key *key; /* a reference, or NULL */
+
+    pthread_mutex_t lock;
+    struct MHD_Connection *mhd; /* while it is being answered */
+    bool sleeping;              /* suspended: to be resumed */
+    bool woken;                 /* since fill() began */
+    bool comment_due;
+    bool ending; /* fill() is asked once more, then the end is sent */
+    bool cut;    /* nothing more is sent */
+    bool closed; /* closed() was or is being called */
+    long long ending_ms;
+
+    atomic_llong fed_ms; /* when bytes went out last; CLOCK_MONOTONIC */
+
+    /* The event loop's. */
+    struct buf pending;
+    size_t sent;    /* of it */
+    bool begun;     /* something was sent */
+    bool last;      /* what is pending is the last */
+    uint64_t bytes; /* handed out, in all */
+    struct gateway *gateway;
+    size_t counted; /* of `pending` in limits.buffered */
+};
+
+struct http_stream *http_stream_new(const struct http_stream_source *source, void *user,
+                                    struct key *key)
+{
+    struct http_stream *stream = alloc_zeroed(1, sizeof(*stream));
+    if (stream == NULL || pthread_mutex_init(&stream->lock, NULL) != 0) {
+        free(stream);
+        return NULL;
+    }
+    atomic_init(&stream->refs, 1);
+    atomic_init(&stream->fed_ms, http_now_ms());
+    stream->source = *source;
+    stream->user = user;
+    stream->key = key;
+    if (key != NULL) {
+        key_ref(key);
+    }
+    buf_init(&stream->pending, HTTP_STREAM_FILL_MAX);
+    return stream;
+}
+
+void http_stream_ref(struct http_stream *stream)
+{
+    (void)atomic_fetch_add(&stream->refs, 1);
+}
+
+static void stream_close(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool first = !stream->closed;
+    stream->closed = true;
+    pthread_mutex_unlock(&stream->lock);
+    if (first) {
+        stream->source.closed(stream->user);
+    }
+}
+
+/* Counts what is pending in limits.buffered: the source made it, so it is never refused. */
+static void stream_count(struct http_stream *stream, size_t bytes)
+{
+    size_t now = bytes > HTTP_UNCOUNTED_BYTES ? bytes : 0;
+    if (stream->gateway != NULL && now != stream->counted) {
+        (void)metrics_use(stream->gateway->metrics, METRICS_BUFFERED,
+                          (int64_t)now - (int64_t)stream->counted);
+        stream->counted = now;
+    }
+}
+
+static void stream_forget_pending(struct http_stream *stream)
+{
+    buf_done(&stream->pending);
+    buf_init(&stream->pending, HTTP_STREAM_FILL_MAX);
+    stream->sent = 0;
+    stream_count(stream, 0);
+}
+
+void http_stream_unref(struct http_stream *stream)
+{
+    if (stream == NULL || atomic_fetch_sub(&stream->refs, 1) != 1) {
+        return;
+    }
+    stream_close(stream);
+    stream_forget_pending(stream);
+    (void)pthread_mutex_destroy(&stream->lock);
+    key_unref(stream->key);
+    free(stream);
+}
+
+void http_stream_drop(struct http_stream *stream)
+{
+    if (stream != NULL) {
+        stream_close(stream);
+        http_stream_unref(stream);
+    }
+}
+
+/* With the lock held. */
+static void stream_resume(struct http_stream *stream)
+{
+    stream->woken = true;
+    if (stream->sleeping) {
+        stream->sleeping = false;
+        MHD_resume_connection(stream->mhd);
+    }
+}
+
+void http_stream_wake(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream_resume(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* ---- the event loop ---- */
+
+static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
+{
+    size_t len = stream->pending.len - stream->sent;
+    len = len < max ? len : max;
+    memcpy(out, stream->pending.data + stream->sent, len);
+    stream->sent += len;
+    stream->bytes += len;
+    if (stream->sent == stream->pending.len) {
+        stream_forget_pending(stream);
+    }
+    stream->begun = true;
+    atomic_store(&stream->fed_ms, http_now_ms());
+    return (ssize_t)len;
+}
+
+/* Asks the source. False: the stream is cut. */
+static bool stream_fill(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool cut = stream->cut;
+    bool ending = stream->ending;
+    stream->woken = false;
+    pthread_mutex_unlock(&stream->lock);
+    if (cut) {
+        return false;
+    }
+    int state = stream->source.fill(stream->user, &stream->pending);
+    stream->last = state == HTTP_STREAM_END || (ending && !stream->source.plain);
+    stream_count(stream, stream->pending.len);
+    /* Half of what is no list of events must not pass for the whole. */
+    bool half = state == HTTP_STREAM_BROKEN ||
+                (ending && state != HTTP_STREAM_END && stream->source.plain);
+    return stream->pending.rc == NG_OK && !half;
+}
+
+/* The source has nothing. True: the connection is suspended. */
+static bool stream_sleep(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    /* The first bytes go out at once: they bring the headers with them. */
+    bool comment = !stream->source.plain && (stream->comment_due || !stream->begun);
+    bool sleep = !comment && !stream->woken && !stream->ending && !stream->cut;
+    stream->comment_due = false;
+    if (sleep) {
+        stream->sleeping = true;
+        MHD_suspend_connection(stream->mhd);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (comment) {
+        (void)buf_add_c(&stream->pending, COMMENT);
+    }
+    return sleep;
+}
+
+static ssize_t stream_read(void *cls, uint64_t pos, char *out, size_t max)
+{
+    struct http_stream *stream = cls;
+    (void)pos;
+    for (;;) {
+        if (stream->pending.len > 0) {
+            return hand_out(stream, out, max);
+        }
+        if (stream->last) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        if (!stream_fill(stream)) {
+            return MHD_CONTENT_READER_END_WITH_ERROR;
+        }
+        if (stream->pending.len == 0 && !stream->last && stream_sleep(stream)) {
+            return 0;
+        }
+    }
+}
+
+/* The answer has ended, however it did. */
+static void stream_detach(void *cls)
+{
+    struct http_stream *stream = cls;
+    pthread_mutex_lock(&stream->lock);
+    stream->mhd = NULL;
+    stream->sleeping = false;
+    pthread_mutex_unlock(&stream->lock);
+    http_stream_drop(stream);
+}
+
+struct MHD_Response *http_stream_attach(struct http_stream *stream,
+                                        struct http_connection *connection)
+{
+    static const int bytes = HTTP_STREAM_SEND_BUFFER;
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, stream_read, stream, stream_detach);
+    if (response == NULL) {
+        return NULL;
+    }
+    (void)setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    pthread_mutex_lock(&stream->lock);
+    stream->mhd = connection->mhd;
+    pthread_mutex_unlock(&stream->lock);
+    stream->gateway = connection->request.gateway;
+    return response;
+}
+
+uint64_t http_stream_bytes(const struct http_stream *stream)
+{
+    return stream->bytes;
+}
+
+/* ---- the watch ---- */
+
+void http_stream_cut(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->cut = true;
+    stream_resume(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void http_stream_finish(struct http_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->ending = true;
+    stream_resume(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key)
+{
+    bool live = stream->key != NULL ? key_live(stream->key) : !needs_key;
+    bool late = false;
+    pthread_mutex_lock(&stream->lock);
+    if (!live && stream->ending_ms == 0) {
+        stream->ending = true;
+        stream->ending_ms = now_ms;
+        stream_resume(stream);
+    } else if (!live) {
+        late = now_ms - stream->ending_ms >= HTTP_STREAM_FAREWELL_MS;
+    } else if (stream->sleeping &&
+               now_ms - atomic_load(&stream->fed_ms) >= HTTP_STREAM_KEEPALIVE_MS) {
+        stream->comment_due = true;
+        stream_resume(stream);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return late;
+}
+
+/* ---- places ---- */
+
+int http_stream_take(struct gateway *gateway, struct ng_str agent)
+{
+    int rc = places_take(gateway->streams, agent, gateway->limits.streams);
+    if (rc == NG_OK) {
+        (void)metrics_use(gateway->metrics, METRICS_STREAMS, 1);
+    }
+    return rc;
+}
+
+void http_stream_give(struct gateway *gateway, struct ng_str agent)
+{
+    places_give(gateway->streams, agent);
+    (void)metrics_use(gateway->metrics, METRICS_STREAMS, -1);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http_tls.h - the certificate and key that the TCP listener serves TLS with, and changing them
+ * while it runs.
+ *
+ * Every handshake takes the pair that holds at that moment; connections that are there keep
+ * what they have. Only TLS 1.2 and 1.3, with ciphers that encrypt and authenticate in one.
+ * No Strict-Transport-Security header is sent: it would hold for every port of the host, and
+ * other services there may not have TLS.
+ */
+#ifndef NOTEGATE_API_HTTP_TLS_H
+#define NOTEGATE_API_HTTP_TLS_H
+
+#include "core/config/config.h"
+
+/* Largest file of a certificate chain or key; certificates in a chain. */
+#define HTTP_TLS_FILE_MAX ((size_t)256 * 1024)
+#define HTTP_TLS_CHAIN_MAX 16
+/* Different pairs that one process may have served; further ones need a restart. */
+#define HTTP_TLS_PAIRS_MAX 1000
+
+/* What the listener is told about protocol versions, key exchange and ciphers. */
+#define HTTP_TLS_PRIORITIES                                                                    \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-CIPHER-ALL:"                    \
+    "+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD:%SERVER_PRECEDENCE"
+
+struct http_tls;
+
+/* Does the configuration name a certificate or a key? */
+bool http_tls_wanted(const struct config *config);
+/* Reads the pair. NG_EINVAL, with a sentence: one of the two is missing, cannot be read, is not
+ * PEM, is encrypted, or they do not belong together. */
+int http_tls_new(const struct config *config, struct http_tls **ret, struct buf *error);
+/* Nobody shakes hands any more. NULL is a no-op. */
+void http_tls_free(struct http_tls *tls);
+/* Reads the pair again: a new one is taken by the next handshake. NG_EINVAL as above: the old
+ * one stays. Not from two threads at once. */
+int http_tls_reload(struct http_tls *tls, const struct config *config, bool *ret_changed,
+                    struct buf *error);
+/* Adds a line to `warnings` for each: expired or not valid yet, a key that others can read.
+ * `ret` says until when the certificate is valid. */
+void http_tls_describe(const struct http_tls *tls, const struct config *config, struct buf *ret,
+                       struct buf *warnings);
+/* The function that a handshake asks for a pair, as libmicrohttpd wants it. It finds `tls` by
+ * http_tls_of_session(). */
+void *http_tls_callback(void);
+
+/* http_server.c: the pair of the server whose connection this is (libmicrohttpd keeps its
+ * connection in the session), or NULL. */
+struct http_tls *http_tls_of_session(void *mhd_connection);
+
+#endif

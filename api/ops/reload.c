@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+/* reload.c - compares the configuration read again with the one that holds, and takes over what
+ * can change. */
+#include "reload.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "api/http/faces.h"
+#include "api/listen/http_names.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/dispatch/audit.h"
+#include "core/gateway/gateway_modules.h"
+#include "core/journal/journal.h"
+#include "core/keys/keys.h"
+
+/* Longest sentence of a report; memory of one. */
+#define RELOAD_ERROR_MAX ((size_t)64 * 1024)
+#define RELOAD_MEMORY_MAX ((size_t)1024 * 1024)
+/* Descriptors for other things than connections: databases, files, kernels, the log. */
+#define RELOAD_SPARE_FILES 256
+
+struct reload {
+    struct gateway *gateway;
+    struct http_server *server;
+    const struct config_input *input;
+    pthread_t thread;
+    int64_t shutdown_ms;
+    size_t start_modules; /* those whose keys the start's configuration knows */
+    struct config *known; /* the last one read that was good; NULL: that of the start */
+    bool known_for_plugins;
+    struct config *held[GATEWAY_MODULES_MAX]; /* earlier ones; each brought plugins in */
+    size_t held_count;
+    struct {
+        pthread_mutex_t lock;
+        struct call *waiters[RELOAD_WAITERS_MAX];
+        size_t count;
+        bool ended;
+    } asked;
+};
+
+/* What a change of a key does while running. */
+enum reload_kind {
+    RELOAD_RESTART = 0,
+    RELOAD_TAKEN,   /* read anew by whoever uses it */
+    RELOAD_ROOTS,   /* told by reload_roots() */
+    RELOAD_SERVER,  /* taken where there is a server */
+    RELOAD_PLUGINS, /* told by reload_plugins() */
+    RELOAD_TLS      /* told by http_server_reload() */
+};
+
+static enum reload_kind reload_kind_of(const char *key)
+{
+    static const struct {
+        const char *keys;
+        enum reload_kind kind;
+    } kinds[] = {
+        {"log.level log.format log.access log.audit", RELOAD_TAKEN},
+        {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
+         "limits.connections limits.streams limits.queue",
+         RELOAD_TAKEN},
+        {"shutdown_timeout history.keep journal.keep", RELOAD_TAKEN},
+        {"plugins", RELOAD_PLUGINS},
+        {"plugin_path", RELOAD_TAKEN},
+        {"roots", RELOAD_ROOTS},
+        {"allowed_hosts allowed_origins mcp.session_timeout", RELOAD_SERVER},
+        {"tls.certificate tls.key", RELOAD_TLS},
+    };
+    for (size_t i = 0; i < NG_COUNT(kinds); i++) {
+        if (str_in_words(ng_str_of(key), kinds[i].keys)) {
+            return kinds[i].kind;
+        }
+    }
+    return RELOAD_RESTART;
+}
+
+/* ---- the report ---- */
+
+void reload_report_init(struct reload_report *report)
+{
+    memset(report, 0, sizeof(*report));
+    arena_init(&report->arena, RELOAD_MEMORY_MAX);
+    buf_init(&report->error, RELOAD_ERROR_MAX);
+    report->last = &report->first;
+}
+
+void reload_report_done(struct reload_report *report)
+{
+    buf_done(&report->error);
+    arena_done(&report->arena);
+}
+
+void reload_tell(struct reload_report *report, const char *key, bool holds, const char *format,
+                 ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, RELOAD_ERROR_MAX);
+    va_start(args, format);
+    (void)buf_vprintf(&text, format, args);
+    va_end(args);
+    /* Also what a log.level just raised would hide: a change that does not hold. */
+    log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %s: %s", key,
+              buf_cstr(&text));
+    struct reload_change *change = arena_zalloc(&report->arena, sizeof(*change));
+    if (change != NULL && report->count < RELOAD_CHANGES_MAX) {
+        change->key = arena_copy(&report->arena, ng_str_of(key));
+        change->text = arena_copy(&report->arena, buf_str(&text));
+        change->holds = holds;
+        *report->last = change;
+        report->last = &change->next;
+        report->count++;
+    }
+    buf_done(&text);
+}
+
+int reload_print(const struct reload_report *report, struct buf *out)
+{
+    bool restart = false;
+    (void)buf_add_c(out, "{\"changes\":[");
+    for (const struct reload_change *at = report->first; at != NULL; at = at->next) {
+        (void)buf_add_c(out, at == report->first ? "{\"key\":" : ",{\"key\":");
+        (void)buf_add_json(out, at->key);
+        (void)buf_printf(out, ",\"holds\":%s,\"message\":", at->holds ? "true" : "false");
+        (void)buf_add_json(out, at->text);
+        (void)buf_add_char(out, '}');
+        restart = restart || !at->holds;
+    }
+    return buf_printf(out, "],\"restart_needed\":%s}", restart ? "true" : "false");
+}
+
+/* ---- comparing ---- */
+
+static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
+{
+    const struct ng_str *a_items = NULL;
+    const struct ng_str *b_items = NULL;
+    size_t count = config_list(a, key, &a_items);
+    if (config_list(b, key, &b_items) != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!str_equal(a_items[i], b_items[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool reload_equal(const struct config *a, const struct config *b, const char *key,
+                         enum ng_option_type type)
+{
+    switch (type) {
+    case NG_OPTION_TEXT:
+        return str_equal(config_text(a, key), config_text(b, key));
+    case NG_OPTION_BOOL:
+        return config_bool(a, key) == config_bool(b, key);
+    case NG_OPTION_LIST:
+        return reload_lists_equal(a, b, key);
+    case NG_OPTION_NUMBER: {
+        double x = config_number(a, key);
+        double y = config_number(b, key);
+        return !(x < y) && !(x > y);
+    }
+    case NG_OPTION_INT:
+    case NG_OPTION_SIZE:
+    case NG_OPTION_DURATION:
+        break;
+    }
+    return config_int(a, key) == config_int(b, key);
+}
+
+void reload_log(const struct config *config)
+{
+    static const struct {
+        const char *name;
+        enum ng_level level;
+    } levels[] = {
+        {"error", NG_LOG_ERROR},
+        {"warning", NG_LOG_WARNING},
+        {"info", NG_LOG_INFO},
+        {"debug", NG_LOG_DEBUG},
+    };
+    struct ng_str level = config_text(config, "log.level");
+    for (size_t i = 0; i < NG_COUNT(levels); i++) {
+        if (str_is(level, levels[i].name)) {
+            log_set_level(levels[i].level);
+        }
+    }
+    struct ng_str format = config_text(config, "log.format");
+    if (str_is(format, "json") || str_is(format, "text")) {
+        log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
+    }
+    log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
+    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
+}
+
+/* No roots: the default, which is taken at the start only. */
+static bool reload_roots_hold(const struct gateway *gateway, const struct config *config)
+{
+    const struct ng_str *roots = NULL;
+    return gateway->files != NULL && config_list(config, "roots", &roots) > 0;
+}
+
+/* Also those that did not change: their folders may be others by now. */
+static int reload_roots(struct gateway *gateway, const struct config *config, struct buf *error)
+{
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        return NG_EINTERNAL;
+    }
+    int rc = gateway_set_files(gateway, call, config);
+    if (rc != NG_OK) {
+        struct ng_str why = call->work.message;
+        buf_printf(error, "roots: %.*s", (int)why.len, why.data);
+    }
+    call_unref(call);
+    return rc;
+}
+
+/* ---- limits ---- */
+
+void reload_fit_files(struct gateway *gateway)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            limit = raised;
+        }
+    }
+    unsigned connections = atomic_load(&gateway->limits.connections);
+    rlim_t wanted = (rlim_t)connections + RELOAD_SPARE_FILES;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
+        return;
+    }
+    unsigned fit = limit.rlim_cur > 2 * RELOAD_SPARE_FILES
+                       ? (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES)
+                       : (unsigned)(limit.rlim_cur / 2);
+    log_write(NG_LOG_WARNING, "serve",
+              "this process may open %llu files, limits.connections wants %u and %d more: at "
+              "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
+              (unsigned long long)limit.rlim_cur, connections, RELOAD_SPARE_FILES, fit);
+    atomic_store(&gateway->limits.connections, fit);
+    if (atomic_load(&gateway->limits.streams) > fit / 2) {
+        atomic_store(&gateway->limits.streams, fit / 2);
+    }
+    metrics_limit(gateway->metrics, METRICS_CONNECTIONS, (int64_t)fit);
+    metrics_limit(gateway->metrics, METRICS_STREAMS,
+                  (int64_t)atomic_load(&gateway->limits.streams));
+}
+
+/* ---- what changed ---- */
+
+static void reload_option(struct reload *reload, const char *key, bool both_tls,
+                          const struct config *config, struct reload_report *report)
+{
+    switch (reload_kind_of(key)) {
+    case RELOAD_TAKEN:
+        break;
+    case RELOAD_SERVER:
+        if (reload->server != NULL) {
+            break;
+        }
+        return;
+    case RELOAD_ROOTS:
+        if (reload_roots_hold(reload->gateway, config)) {
+            break;
+        }
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    case RELOAD_PLUGINS:
+        return;
+    case RELOAD_TLS:
+        if (both_tls) {
+            return; /* the files are looked at in any case */
+        }
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    case RELOAD_RESTART:
+        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        return;
+    }
+    reload_tell(report, key, true, "the new value holds now");
+}
+
+/* started: the configuration that values which need a restart still have: they are told at each
+ * reload until then, and no more once they are as they were. */
+static void reload_options(struct reload *reload, const struct config *config,
+                           const struct config *started, const char *prefix,
+                           const struct ng_option *options, size_t count,
+                           struct reload_report *report)
+{
+    const struct config *known = reload->known == NULL ? started : reload->known;
+    bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
+                    config_text(config, "tls.certificate").len > 0 &&
+                    config_text(config, "tls.key").len > 0;
+    for (size_t i = 0; i < count; i++) {
+        char key[128];
+        (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
+                       options[i].name);
+        const struct config *old = reload_kind_of(key) == RELOAD_RESTART ? started : known;
+        if (!reload_equal(old, config, key, options[i].type)) {
+            reload_option(reload, key, both_tls, config, report);
+        }
+    }
+}
+
+/* A module's name and options, whatever its kind. */
+static const struct ng_option *reload_module(const struct module *module, const char **ret_name,
+                                             size_t *ret_count)
+{
+    switch (module->kind) {
+    case NG_KIND_PLUGIN:
+        *ret_name = module->desc.plugin.name;
+        *ret_count = module->desc.plugin.option_count;
+        return module->desc.plugin.options;
+    case NG_KIND_DOCUMENTS:
+        *ret_name = module->desc.documents.name;
+        *ret_count = module->desc.documents.option_count;
+        return module->desc.documents.options;
+    case NG_KIND_JOURNAL:
+        break;
+    }
+    *ret_name = module->desc.journal.name;
+    *ret_count = module->desc.journal.option_count;
+    return module->desc.journal.options;
+}
+
+static int reload_declare(struct gateway *gateway, struct config *config, struct buf *error)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < gateway->module_count && rc == NG_OK; i++) {
+        const char *name = "";
+        size_t count = 0;
+        const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
+        rc = config_declare(config, name, options, count, sizeof(struct ng_option), error);
+    }
+    return rc;
+}
+
+/* Everything that can fail and would leave the rest undone. */
+static int reload_read(struct reload *reload, struct config **ret, struct gateway_added *added,
+                       struct buf *error)
+{
+    struct config *config = NULL;
+    struct gateway *gateway = reload->gateway;
+    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
+    added->count = 0;
+    added->modules_before = gateway->module_count;
+    int rc = config_load(reload->input, &config, error);
+    if (rc == NG_OK) {
+        rc = reload_declare(gateway, config, error);
+    }
+    if (rc == NG_OK) {
+        rc = gateway_make_new_plugins(gateway, config, added, error);
+    }
+    for (int kind = NG_KIND_PLUGIN; kind <= NG_KIND_JOURNAL && rc == NG_OK; kind++) {
+        rc = gateway_declare_unused(gateway, config, (enum ng_module_kind)kind, false, error);
+    }
+    if (rc == NG_OK) {
+        rc = config_finish(config, error);
+    }
+    if (rc == NG_OK && reload->server != NULL) {
+        rc = http_names_check(config, error);
+    }
+    if (rc == NG_OK) {
+        rc = journal_check_zone(config,
+                                error); /* it holds after a restart, which it would stop */
+    }
+    if (rc == NG_OK && gateway->files != NULL &&
+        (reload_roots_hold(gateway, config) || reload_lists_equal(old, config, "roots"))) {
+        rc = reload_roots(gateway, config, error);
+    }
+    if (rc != NG_OK) {
+        config_free(config); /* before the modules whose keys it knows */
+        gateway_drop_added(gateway, added);
+        return rc;
+    }
+    *ret = config;
+    return NG_OK;
+}
+
+/* Each by itself: one that does not start leaves the others as they are. */
+static void reload_plugins(struct reload *reload, const struct config *config,
+                           struct gateway_added *added, struct reload_report *report)
+{
+    const char *removed[GATEWAY_MODULES_MAX];
+    for (size_t i = 0; i < added->count; i++) {
+        struct plugin *plugin = added->plugins[i];
+        struct buf error;
+        buf_init(&error, RELOAD_ERROR_MAX);
+        if (gateway_start_added(reload->gateway, plugin, &error) == NG_OK) {
+            reload_tell(report, "plugins", true, "%s was added, with %zu tool%s",
+                        plugin->desc.name, plugin->tool_count,
+                        plugin->tool_count == 1 ? "" : "s");
+        } else {
+            reload_tell(report, "plugins", false,
+                        "%s was not added, and is tried again at the next start: %s",
+                        plugin->desc.name, buf_cstr(&error));
+        }
+        buf_done(&error);
+    }
+    size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
+    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
+        reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
+    }
+}
+
+/* A configuration that plugins look into lives as long as they do. */
+static void reload_keep(struct reload *reload, struct config *config, bool for_plugins)
+{
+    if (reload->known_for_plugins) {
+        reload->held[reload->held_count++] = reload->known;
+    } else {
+        config_free(reload->known);
+    }
+    reload->known = config;
+    reload->known_for_plugins = for_plugins;
+}
+
+/* The configuration that holds for a module: a plugin keeps the one it came with. */
+static const struct config *reload_held_by(const struct reload *reload, size_t at)
+{
+    const struct gateway *gateway = reload->gateway;
+    const struct plugin *plugin = registry_of_module(gateway->registry, gateway->modules[at]);
+    if (plugin != NULL && plugin->conf != NULL) {
+        return config_of_view(plugin->conf);
+    }
+    return at < reload->start_modules ? gateway->config : reload->known;
+}
+
+static void reload_take(struct reload *reload, struct config *config,
+                        struct gateway_added *added, struct reload_report *report)
+{
+    struct gateway *gateway = reload->gateway;
+    const struct config *started = gateway->config;
+    reload_options(reload, config, started, "", gateway_options, gateway_option_count, report);
+    for (size_t i = 0; i < added->modules_before; i++) {
+        const char *name = "";
+        size_t count = 0;
+        const struct ng_option *options = reload_module(gateway->modules[i], &name, &count);
+        reload_options(reload, config, reload_held_by(reload, i), name, options, count, report);
+    }
+    gateway_take_limits(gateway, config);
+    reload_fit_files(gateway);
+    reload->shutdown_ms = config_int(config, "shutdown_timeout");
+    reload_plugins(reload, config, added, report);
+    if (reload->server != NULL) {
+        http_server_reload(reload->server, config, report);
+    }
+    reload_keep(reload, config, added->count > 0);
+    reload_log(config);
+}
+
+/* ---- who asked ---- */
+
+static size_t reload_waiters(struct reload *reload, struct call **ret, bool end)
+{
+    pthread_mutex_lock(&reload->asked.lock);
+    size_t count = reload->asked.count;
+    memcpy(ret, reload->asked.waiters, count * sizeof(struct call *));
+    reload->asked.count = 0;
+    reload->asked.ended = reload->asked.ended || end;
+    pthread_mutex_unlock(&reload->asked.lock);
+    return count;
+}
+
+static void reload_answer(struct call *call, struct reload_report *report)
+{
+    struct buf text;
+    buf_init(&text, RELOAD_MEMORY_MAX);
+    int rc = report->rc;
+    if (rc != NG_OK) {
+        rc = call_fail(call, rc == NG_EINTERNAL ? rc : NG_EINVAL, "nothing is changed: %s",
+                       buf_cstr(&report->error));
+    } else if (reload_print(report, &text) == NG_OK) {
+        rc = ng_reply(&call->pub, buf_str(&text));
+    } else {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    buf_done(&text);
+    call->pub.host->finish((struct ng_deferred *)(void *)call, rc);
+}
+
+int reload_ask(struct reload *reload, struct call *call)
+{
+    int rc = NG_EBUSY;
+    pthread_mutex_lock(&reload->asked.lock);
+    if (!reload->asked.ended && reload->asked.count < RELOAD_WAITERS_MAX) {
+        (void)call->pub.host->defer(&call->pub);
+        reload->asked.waiters[reload->asked.count++] = call;
+        rc = NG_PENDING;
+        (void)pthread_kill(reload->thread, SIGHUP);
+    }
+    pthread_mutex_unlock(&reload->asked.lock);
+    return rc == NG_PENDING
+               ? rc
+               : call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
+}
+
+void reload_end(struct reload *reload)
+{
+    struct call *waiters[RELOAD_WAITERS_MAX];
+    size_t count = reload_waiters(reload, waiters, true);
+    for (size_t i = 0; i < count; i++) {
+        int rc = call_fail(waiters[i], NG_EBUSY, "the gateway is stopping");
+        waiters[i]->pub.host->finish((struct ng_deferred *)(void *)waiters[i], rc);
+    }
+}
+
+/* ---- running ---- */
+
+void reload_run(struct reload *reload, struct reload_report *report)
+{
+    struct call *waiters[RELOAD_WAITERS_MAX];
+    struct config *config = NULL;
+    struct gateway_added added;
+    struct reload_report own;
+    if (report == NULL) {
+        reload_report_init(&own);
+        report = &own;
+    }
+    /* Who asks from here on asks for another one: the files may have been read by then. */
+    size_t count = reload_waiters(reload, waiters, false);
+    report->rc = reload_read(reload, &config, &added, &report->error);
+    if (report->rc != NG_OK) {
+        log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s",
+                  buf_cstr(&report->error));
+    } else {
+        reload_take(reload, config, &added, report);
+        if (report->first == NULL) {
+            log_write(NG_LOG_INFO, "serve", "reload: the configuration is the same");
+        }
+    }
+    metrics_count(reload->gateway->metrics,
+                  report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
+    audit_event(&(struct audit_event){
+        .gateway = reload->gateway,
+        .what = "reload",
+        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
+        .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
+        .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
+                                                    : str_make(NULL, 0),
+        .remote = count > 0 ? waiters[0]->remote : str_make(NULL, 0),
+        .client = count > 0 ? waiters[0]->client : str_make(NULL, 0),
+        .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
+        .request_id = count > 0 ? waiters[0]->caller.request_id : str_make(NULL, 0),
+        .traceparent = count > 0 ? waiters[0]->caller.traceparent : str_make(NULL, 0),
+    });
+    for (size_t i = 0; i < count; i++) {
+        reload_answer(waiters[i], report);
+    }
+    if (report == &own) {
+        reload_report_done(&own);
+    }
+}
+
+int64_t reload_shutdown_ms(const struct reload *reload)
+{
+    return reload->shutdown_ms;
+}
+
+int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret)
+{
+    struct reload *reload = alloc_zeroed(1, sizeof(*reload));
+    if (reload == NULL) {
+        return NG_EINTERNAL;
+    }
+    reload->gateway = gateway;
+    reload->input = input;
+    reload->start_modules = gateway->module_count;
+    reload->thread = pthread_self();
+    reload->shutdown_ms = config_int(gateway->config, "shutdown_timeout");
+    (void)pthread_mutex_init(&reload->asked.lock, NULL);
+    *ret = reload;
+    return NG_OK;
+}
+
+void reload_attach(struct reload *reload, struct http_server *server)
+{
+    reload->server = server;
+    http_server_attach(server, reload);
+}
+
+void reload_free(struct reload *reload)
+{
+    if (reload != NULL) {
+        config_free(reload->known);
+        for (size_t i = 0; i < reload->held_count; i++) {
+            config_free(reload->held[i]);
+        }
+        (void)pthread_mutex_destroy(&reload->asked.lock);
+        free(reload);
+    }
+}

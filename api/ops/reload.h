@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reload.h - the configuration read again while the gateway runs, on SIGHUP or when an admin
+ * asks.
+ *
+ * One thread does it, the one that waits for the signals: who asks over HTTP sends it SIGHUP
+ * and gets the report when it is done.
+ */
+#ifndef NOTEGATE_API_RELOAD_H
+#define NOTEGATE_API_RELOAD_H
+
+#include "core/call/gateway.h"
+
+/* Changes that one report names; further ones hold or wait all the same. */
+#define RELOAD_CHANGES_MAX 256
+/* Requests that wait for one reload. */
+#define RELOAD_WAITERS_MAX 64
+
+struct reload;
+struct http_server;
+
+/* One thing that is not as it was. Memory of the report. */
+struct reload_change {
+    struct ng_str key, text;
+    bool holds; /* else: it needs a restart, or it failed */
+    struct reload_change *next;
+};
+
+struct reload_report {
+    int rc;           /* NG_OK; else nothing has changed, and `error` says why */
+    struct buf error; /* one sentence or several lines */
+    struct reload_change *first, **last;
+    size_t count;
+    struct arena arena;
+};
+
+void reload_report_init(struct reload_report *report);
+void reload_report_done(struct reload_report *report);
+/* Adds a change: key, does it hold, a sentence. */
+void reload_tell(struct reload_report *report, const char *key, bool holds, const char *format,
+                 ...) __attribute__((format(printf, 4, 5)));
+/* {"changes":[{"key","holds","message"}],"restart_needed":false} */
+int reload_print(const struct reload_report *report, struct buf *out);
+
+/* Called in the thread that will run the reloads. input: lent for good. */
+int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret);
+/* Nobody may ask any more. NULL is a no-op. */
+void reload_free(struct reload *reload);
+/* The face whose certificate, names and sessions follow the configuration. */
+void reload_attach(struct reload *reload, struct http_server *server);
+/*
+ * Reads the configuration again, takes over what can be, writes each change to the log and
+ * answers who asked. That thread only. Not valid: nothing has changed. `report` (initialised),
+ * or NULL.
+ */
+void reload_run(struct reload *reload, struct reload_report *report);
+/* From a step of `call`: makes that thread run a reload. NG_PENDING: the call ends with the
+ * report as its reply. NG_EBUSY: too many ask, or the gateway stops. */
+int reload_ask(struct reload *reload, struct call *call);
+/* No more reloads: who still waits gets BUSY. */
+void reload_end(struct reload *reload);
+/* shutdown_timeout as it holds now. */
+int64_t reload_shutdown_ms(const struct reload *reload);
+
+/* Sets the log's level, format and switches from the configuration. */
+void reload_log(const struct config *config);
+/* Raises the limit of open files as far as it goes; fewer connections where that is not enough
+ * (a warning says so). */
+void reload_fit_files(struct gateway *gateway);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_pages.c - cursors: a version and netstrings, in the alphabet of URLs (base64url). */
+#include "mcp_pages.h"
+
+#include "base64url.h"
+#include "core/base/str.h"
+
+#define MCP_CURSOR_VERSION '1'
+/* Digits of a length or a count. */
+#define MCP_CURSOR_DIGITS 18
+
+static int decode(struct arena *arena, struct ng_str text, struct ng_str *ret)
+{
+    size_t len = base64url_size(text.len);
+    char *out = arena_alloc(arena, len + 1);
+    if (out == NULL) {
+        return NG_EINTERNAL;
+    }
+    *ret = str_make(out, len);
+    return base64url_decode(text, out) ? NG_OK : NG_EINVAL;
+}
+
+static int take_number(struct ng_str *rest, char stop, uint64_t *ret)
+{
+    uint64_t number = 0;
+    size_t i = 0;
+    while (i < rest->len && i < MCP_CURSOR_DIGITS && rest->data[i] >= '0' &&
+           rest->data[i] <= '9') {
+        number = number * 10 + (uint64_t)(rest->data[i] - '0');
+        i++;
+    }
+    if (i == 0 || i >= rest->len || rest->data[i] != stop) {
+        return NG_EINVAL;
+    }
+    *rest = str_make(rest->data + i + 1, rest->len - i - 1);
+    *ret = number;
+    return NG_OK;
+}
+
+static int take_text(struct ng_str *rest, struct ng_str *ret)
+{
+    uint64_t len = 0;
+    if (take_number(rest, ':', &len) != NG_OK || len > rest->len) {
+        return NG_EINVAL;
+    }
+    *ret = str_make(rest->data, (size_t)len);
+    *rest = str_make(rest->data + len, rest->len - (size_t)len);
+    return str_utf8_valid(*ret) ? NG_OK : NG_EINVAL;
+}
+
+static void add_text(struct buf *out, struct ng_str text)
+{
+    (void)buf_add_number(out, text.len);
+    (void)buf_add_char(out, ':');
+    (void)buf_add_str(out, text);
+}
+
+int mcp_cursor_print(struct buf *out, const struct mcp_cursor *cursor)
+{
+    struct buf plain;
+    buf_init(&plain, MCP_CURSOR_MAX);
+    (void)buf_add_char(&plain, MCP_CURSOR_VERSION);
+    (void)buf_add_number(&plain, cursor->count);
+    (void)buf_add_char(&plain, ',');
+    add_text(&plain, cursor->kind);
+    add_text(&plain, cursor->space);
+    add_text(&plain, cursor->id);
+    if (plain.rc == NG_OK) {
+        base64url_encode(out, buf_str(&plain));
+    }
+    int rc = plain.rc == NG_OK ? out->rc : plain.rc;
+    buf_done(&plain);
+    return rc;
+}
+
+int mcp_cursor_parse(struct arena *arena, struct ng_str text, struct mcp_cursor *ret)
+{
+    struct mcp_cursor cursor = {.count = 0};
+    struct ng_str rest;
+    if (text.len == 0 || text.len > MCP_CURSOR_MAX) {
+        return NG_EINVAL;
+    }
+    int rc = decode(arena, text, &rest);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (rest.len == 0 || rest.data[0] != MCP_CURSOR_VERSION) {
+        return NG_EINVAL;
+    }
+    rest = str_make(rest.data + 1, rest.len - 1);
+    if (take_number(&rest, ',', &cursor.count) != NG_OK ||
+        take_text(&rest, &cursor.kind) != NG_OK || take_text(&rest, &cursor.space) != NG_OK ||
+        take_text(&rest, &cursor.id) != NG_OK || rest.len != 0) {
+        return NG_EINVAL;
+    }
+    *ret = cursor;
+    return NG_OK;
+}

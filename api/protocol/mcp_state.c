@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_state.c - sealing: version, end of life and payload, with an HMAC over these and over
+ * what they are bound to, all as one base64url text. */
+#include "mcp_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base64url.h"
+#include "core/base/private_file.h"
+#include "core/base/str.h"
+
+#define SEAL_VERSION 1
+/* Version and the end of life before the payload, the HMAC behind it. */
+#define SEAL_HEAD 9
+#define SEAL_MAC 32
+
+struct mcp_seal {
+    unsigned char key[MCP_SEAL_KEY_BYTES];
+};
+
+/* ---- the key ---- */
+
+static int make_key(unsigned char key[MCP_SEAL_KEY_BYTES])
+{
+    ssize_t got;
+    do {
+        got = getrandom(key, MCP_SEAL_KEY_BYTES, 0);
+    } while (got < 0 && errno == EINTR);
+    return got == MCP_SEAL_KEY_BYTES ? NG_OK : NG_EINTERNAL;
+}
+
+/* NG_OK; NG_ENOTFOUND: there is none, or it is cut short. */
+static int read_key(const char *path, unsigned char key[MCP_SEAL_KEY_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return errno == ENOENT ? NG_ENOTFOUND : NG_EINTERNAL;
+    }
+    ssize_t got;
+    do {
+        got = read(fd, key, MCP_SEAL_KEY_BYTES);
+    } while (got < 0 && errno == EINTR);
+    (void)close(fd);
+    return got == MCP_SEAL_KEY_BYTES ? NG_OK : got < 0 ? NG_EINTERNAL : NG_ENOTFOUND;
+}
+
+static bool write_whole(int fd, const unsigned char *key)
+{
+    ssize_t put;
+    do {
+        put = write(fd, key, MCP_SEAL_KEY_BYTES);
+    } while (put < 0 && errno == EINTR);
+    return put == MCP_SEAL_KEY_BYTES && fsync(fd) == 0;
+}
+
+/* Written aside and renamed: whoever reads sees a whole key. */
+static int store_key(const char *path, const unsigned char *key)
+{
+    struct private_file aside;
+    if (private_file_make(path, &aside) != NG_OK) {
+        return NG_EINTERNAL;
+    }
+    bool written = write_whole(aside.fd, key);
+    written = close(aside.fd) == 0 && written;
+    if (!written || rename(aside.path, path) != 0) {
+        (void)unlink(aside.path);
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+int mcp_seal_new(const char *data_dir, struct mcp_seal **ret)
+{
+    struct mcp_seal *seal = alloc_zeroed(1, sizeof(*seal));
+    char path[PATH_MAX];
+    int rc = seal == NULL ? NG_EINTERNAL : NG_ENOTFOUND;
+    if (rc == NG_ENOTFOUND && data_dir != NULL) {
+        int len = snprintf(path, sizeof(path), "%s/" MCP_SEAL_KEY_NAME, data_dir);
+        rc = len < 0 || (size_t)len >= sizeof(path) ? NG_EINTERNAL : read_key(path, seal->key);
+    }
+    if (rc == NG_ENOTFOUND) {
+        rc = make_key(seal->key);
+        if (rc == NG_OK && data_dir != NULL) {
+            rc = store_key(path, seal->key);
+        }
+    }
+    if (rc != NG_OK) {
+        mcp_seal_free(seal);
+        return NG_EINTERNAL;
+    }
+    *ret = seal;
+    return NG_OK;
+}
+
+void mcp_seal_free(struct mcp_seal *seal)
+{
+    if (seal != NULL) {
+        OPENSSL_cleanse(seal, sizeof(*seal));
+        free(seal);
+    }
+}
+
+/* ---- hashes ---- */
+
+static void put_u64(unsigned char out[8], uint64_t number)
+{
+    for (size_t i = 0; i < 8; i++) {
+        out[i] = (unsigned char)(number >> (56 - 8 * i) & 0xff);
+    }
+}
+
+static uint64_t get_u64(const unsigned char in[8])
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < 8; i++) {
+        number = number << 8 | in[i];
+    }
+    return number;
+}
+
+int mcp_binding_make(const struct ng_str *pieces, size_t count, struct mcp_binding *ret)
+{
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    bool ok = hash != NULL && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+    for (size_t i = 0; ok && i < count; i++) {
+        unsigned char len[8];
+        put_u64(len, pieces[i].len);
+        ok = EVP_DigestUpdate(hash, len, sizeof(len)) == 1 &&
+             (pieces[i].len == 0 || EVP_DigestUpdate(hash, pieces[i].data, pieces[i].len) == 1);
+    }
+    ok = ok && EVP_DigestFinal_ex(hash, ret->bytes, NULL) == 1;
+    EVP_MD_CTX_free(hash);
+    return ok ? NG_OK : NG_EINTERNAL;
+}
+
+/* Of what it is bound to and of the sealed bytes: one text, so that one HMAC is enough. */
+static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *binding,
+                    const unsigned char *bytes, size_t len, unsigned char mac[SEAL_MAC])
+{
+    unsigned char *text = alloc_bytes(sizeof(binding->bytes) + len);
+    unsigned mac_len = 0;
+    if (text == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(text, binding->bytes, sizeof(binding->bytes));
+    memcpy(text + sizeof(binding->bytes), bytes, len);
+    bool ok = HMAC(EVP_sha256(), seal->key, sizeof(seal->key), text,
+                   sizeof(binding->bytes) + len, mac, &mac_len) != NULL &&
+              mac_len == SEAL_MAC;
+    free(text);
+    return ok ? NG_OK : NG_EINTERNAL;
+}
+
+/* ---- sealing ---- */
+
+int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *binding,
+                   int64_t now_ms, struct ng_str payload, struct buf *out)
+{
+    if (payload.len > MCP_SEAL_PAYLOAD_MAX) {
+        return NG_ETOOLARGE;
+    }
+    size_t len = SEAL_HEAD + payload.len;
+    unsigned char *bytes = alloc_bytes(len + SEAL_MAC);
+    if (bytes == NULL) {
+        return NG_EINTERNAL;
+    }
+    bytes[0] = SEAL_VERSION;
+    put_u64(bytes + 1, (uint64_t)(now_ms + MCP_SEAL_LIFE_MS));
+    if (payload.len > 0) {
+        memcpy(bytes + SEAL_HEAD, payload.data, payload.len);
+    }
+    int rc = make_mac(seal, binding, bytes, len, bytes + len);
+    if (rc == NG_OK) {
+        base64url_encode(out, str_make((const char *)bytes, len + SEAL_MAC));
+        rc = out->rc;
+    }
+    free(bytes);
+    return rc;
+}
+
+static int refuse(const char **ret_why, const char *why)
+{
+    *ret_why = why;
+    return NG_EINVAL;
+}
+
+int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding,
+                  int64_t now_ms, struct ng_str text, struct arena *arena, struct ng_str *ret,
+                  const char **ret_why)
+{
+    static const char altered[] =
+        "is not what this gateway gave for this request: it was altered, or belongs to another "
+        "caller or to other arguments; send the request without it to begin again";
+    unsigned char mac[SEAL_MAC];
+    size_t len = base64url_size(text.len);
+    if (text.len % 4 == 1 || len < SEAL_HEAD + SEAL_MAC ||
+        len > SEAL_HEAD + MCP_SEAL_PAYLOAD_MAX + SEAL_MAC) {
+        return refuse(ret_why, altered);
+    }
+    unsigned char *bytes = arena_alloc(arena, len);
+    if (bytes == NULL) {
+        *ret_why = "could not be read: the gateway ran out of memory";
+        return NG_EINTERNAL;
+    }
+    size_t body = len - SEAL_MAC;
+    if (!base64url_decode(text, (char *)bytes) ||
+        make_mac(seal, binding, bytes, body, mac) != NG_OK ||
+        CRYPTO_memcmp(mac, bytes + body, SEAL_MAC) != 0 || bytes[0] != SEAL_VERSION) {
+        return refuse(ret_why, altered);
+    }
+    if (get_u64(bytes + 1) <= (uint64_t)now_ms) {
+        return refuse(ret_why, "has expired; send the request without it to begin again");
+    }
+    *ret = str_make((const char *)bytes + SEAL_HEAD, body - SEAL_HEAD);
+    return NG_OK;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* openapi.h - the OpenAPI 3.1 description of the REST face, made from the registry. */
+#ifndef NOTEGATE_API_OPENAPI_H
+#define NOTEGATE_API_OPENAPI_H
+
+#include "core/call/gateway.h"
+
+/* One operation per tool this caller may call (NULL: every tool), and the fixed ones; those on
+ * keys for admins only. needs_key: nobody is served without one. */
+int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify (only on
+ * the Unix socket); and a reload, for every admin. */
+#include <stdio.h>
+
+#include "api/http/http_access.h"
+#include "api/http/http_reply.h"
+#include "api/http/http_server.h"
+#include "api/http/http_stream_face.h"
+#include "api/ops/reload.h"
+#include "api/ops/verify.h"
+#include "api/serve/routes.h"
+#include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
+#include "core/keys/keys.h"
+#include "rest_backup.h"
+
+#define STATUS_OK 200
+
+/* What the owner asked for; memory of the call. */
+struct admin_work {
+    bool files;                 /* a backup: with those of the roots */
+    struct http_stream *stream; /* of it, until the reply has it */
+};
+
+static void admin_work_release(void *object)
+{
+    struct admin_work *work = object;
+    http_stream_drop(work->stream);
+    work->stream = NULL;
+}
+
+static int backup_step(struct ng_call *pub, void *user)
+{
+    struct admin_work *work = user;
+    int rc = rest_backup_begin(call_of(pub), work->files, &work->stream);
+    return rc == NG_OK ? ng_reply(pub, ng_str_of("begun")) : rc;
+}
+
+static int verify_step(struct ng_call *pub, void *user)
+{
+    struct call *call = call_of(pub);
+    struct buf out;
+    (void)user;
+    buf_init(&out, VERIFY_TEXT_MAX);
+    int rc = verify_print(call->gateway, call, &out);
+    if (rc == NG_OK) {
+        rc = out.rc == NG_OK ? ng_reply(pub, buf_str(&out)) : out.rc;
+    }
+    buf_done(&out);
+    return rc;
+}
+
+static int admin_refuse(struct http_request *request, int rc, const char *hint,
+                        const char *text)
+{
+    http_access_refused(request, "refused", rc, str_make(NULL, 0));
+    (void)http_reply_error(request, rc, hint, "%s", text);
+    return NG_OK;
+}
+
+/* files: of the query. */
+static int admin_start(struct http_request *request, ng_step_fn *step, bool files)
+{
+    const struct auth_connection *who = &request->connection->auth;
+    if (!who->is_socket || who->is_started || who->is_unknown) {
+        return admin_refuse(request, NG_EFORBIDDEN,
+                            "Use the command on the gateway's own machine",
+                            "This is answered only on the Unix socket in the data directory");
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    struct admin_work *work = arena_zalloc(&call->arena, sizeof(*work));
+    if (work == NULL || call_pin(call, admin_work_release, work) != NG_OK) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        call_unref(call);
+        return NG_OK;
+    }
+    work->files = files;
+    call->no_deadline = true; /* large data take their time; the owner can leave */
+    call->on_user = work;
+    request->call = call;
+    if (dispatch_step(call, step, work) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_admin_finish(request);
+    return NG_OK;
+}
+
+int rest_admin_backup(struct http_request *request)
+{
+    return admin_start(request, backup_step, str_is(request->target.query, "files=true"));
+}
+
+int rest_admin_verify(struct http_request *request)
+{
+    return admin_start(request, verify_step, false);
+}
+
+/* ---- reload ---- */
+
+static int reload_step(struct ng_call *pub, void *user)
+{
+    struct reload *reload = user;
+    struct call *call = call_of(pub);
+    return reload == NULL ? call_fail(call, NG_EBUSY, "the gateway is starting or stopping")
+                          : reload_ask(reload, call);
+}
+
+int rest_admin_reload(struct http_request *request)
+{
+    if (request->caller.role != NG_ROLE_ADMIN) {
+        char text[128];
+        (void)snprintf(text, sizeof(text),
+                       "A reload needs the role admin; this caller's role is %s",
+                       key_role_name(request->caller.role));
+        return admin_refuse(request, NG_EFORBIDDEN, NULL, text);
+    }
+    if (request->caller.mode == NG_MODE_ASK) {
+        return admin_refuse(request, NG_EMODE, NULL,
+                            "A reload changes the gateway and the caller's mode is ask, which "
+                            "only reads; it needs the mode edit or agent");
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    request->call = call;
+    if (dispatch_step(call, reload_step, atomic_load(&request->server->reload)) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_admin_reload_finish(request);
+    return NG_OK;
+}
+
+void rest_admin_reload_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    if (call->result.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else {
+        request->reply.status = STATUS_OK;
+        (void)buf_add_str(&request->reply.body, call->result.text);
+    }
+    request->call = NULL;
+    call_unref(call);
+}
+
+void rest_admin_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    struct http_reply *reply = &request->reply;
+    struct admin_work *work = call->on_user;
+    if (call->result.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else if (work->stream != NULL) {
+        reply->status = STATUS_OK;
+        reply->content_type = "application/x-ndjson";
+        reply->stream = work->stream;
+        work->stream = NULL;
+    } else {
+        reply->status = STATUS_OK;
+        (void)buf_add_str(&reply->body, call->result.text);
+    }
+    request->call = NULL;
+    call_unref(call);
+}

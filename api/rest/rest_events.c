@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_events.c - GET /v1/events: every change the caller may see, as server-sent events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "api/http/http_reply.h"
+#include "api/http/http_stream_face.h"
+#include "api/serve/routes.h"
+#include "core/base/str.h"
+#include "core/feed/feed.h"
+#include "core/keys/keys.h"
+
+#define STATUS_OK 200
+/* Collections and tools that one stream may name. */
+#define EVENTS_NAMES_MAX 32
+/* Bytes of a wrong value that a sentence shows. */
+#define EVENTS_SHOWN 80
+/* What a client waits before it connects again; also says that the stream is open. */
+#define EVENTS_GREETING ": notegate\nretry: 2000\n\n"
+/* For taking apart what a plugin added to an event. */
+#define EVENTS_DATA_MEMORY ((size_t)16 * 1024 * 1024)
+#define EVENTS_HINT                                                                            \
+    "The parameters are since, collection and tool; Last-Event-ID beats since; without a "     \
+    "position events come from now on"
+
+/* What was asked for; texts in `text`. */
+struct events_query {
+    uint64_t since; /* UINT64_MAX: from now on */
+    struct ng_str collections[EVENTS_NAMES_MAX];
+    size_t collection_count;
+    struct ng_str tools[EVENTS_NAMES_MAX];
+    size_t tool_count;
+    bool has_since;
+    size_t used;
+    char text[HTTP_TARGET_MAX + 2];
+};
+
+/* One open stream; its end is events_closed(). */
+struct events {
+    struct gateway *gateway;
+    struct call *call; /* who reads: name, key and rights; owns the names below */
+    struct http_stream *stream;
+    struct feed_reader *reader;
+    const struct ng_str *collections, *tools;
+    size_t collection_count, tool_count;
+    bool placed; /* has a place among limits.streams */
+    bool greeted;
+};
+
+/* ---- the query ---- */
+
+static int refuse(struct http_request *request, const char *what, struct ng_str value,
+                  const char *expected)
+{
+    value = str_utf8_cut(value, EVENTS_SHOWN);
+    (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "%s is \"%.*s\", %s", what,
+                           (int)value.len, value.data == NULL ? "" : value.data, expected);
+    return NG_EINVAL;
+}
+
+static int parse_position(struct http_request *request, const char *what, struct ng_str value,
+                          uint64_t *ret)
+{
+    uint64_t number = 0;
+    bool good = value.len > 0;
+    for (size_t i = 0; i < value.len && good; i++) {
+        unsigned digit = (unsigned)(unsigned char)value.data[i] - '0';
+        good = digit <= 9 && number <= (UINT64_MAX - 1 - digit) / 10;
+        number = good ? number * 10 + digit : 0;
+    }
+    if (!good) {
+        return refuse(request, what, value, "it must be the number of an event, 0 or more");
+    }
+    *ret = number;
+    return NG_OK;
+}
+
+/* Splits at commas; empty names are refused. */
+static int parse_names(struct http_request *request, const char *what, struct ng_str value,
+                       struct ng_str *names, size_t *count)
+{
+    struct ng_str rest = value;
+    bool more = false;
+    do {
+        const char *comma = memchr(rest.data, ',', rest.len);
+        more = comma != NULL;
+        struct ng_str name = str_make(rest.data, more ? (size_t)(comma - rest.data) : rest.len);
+        rest = str_make(name.data + name.len + more, rest.len - name.len - more);
+        if (name.len == 0) {
+            return refuse(request, what, value, "it must be a name, or several with commas");
+        }
+        if (*count == EVENTS_NAMES_MAX) {
+            return refuse(request, what, value, "that are too many names in all");
+        }
+        names[(*count)++] = name;
+    } while (more);
+    return NG_OK;
+}
+
+static int parse_one(struct http_request *request, struct events_query *query,
+                     struct ng_str name, struct ng_str value)
+{
+    /* All values together are shorter than the target. */
+    struct ng_str text = str_make(query->text + query->used, 0);
+    if (http_decode(value, query->text + query->used, &text.len) != NG_OK) {
+        return refuse(request, "A parameter's value", value,
+                      "it must be UTF-8, percent-encoded");
+    }
+    query->used += text.len;
+    if (str_is(name, "since")) {
+        if (query->has_since) {
+            return refuse(request, "A second since", text, "one position is enough");
+        }
+        query->has_since = true;
+        return parse_position(request, "since", text, &query->since);
+    }
+    if (str_is(name, "collection")) {
+        return parse_names(request, "collection", text, query->collections,
+                           &query->collection_count);
+    }
+    if (str_is(name, "tool")) {
+        return parse_names(request, "tool", text, query->tools, &query->tool_count);
+    }
+    name = str_utf8_cut(name, EVENTS_SHOWN);
+    (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "There is no parameter \"%.*s\"",
+                           (int)name.len, name.data);
+    return NG_EINVAL;
+}
+
+/* A name that does not exist would never bring an event: that is a slip. */
+static int check_names(struct http_request *request, struct events_query *query)
+{
+    struct gateway *gateway = request->gateway;
+    for (size_t i = 0; i < query->collection_count; i++) {
+        if (!str_is(query->collections[i], FILES_EVENTS) &&
+            store_collection(gateway->store, query->collections[i]) == NULL) {
+            return refuse(request, "collection", query->collections[i],
+                          "which no plugin has here");
+        }
+    }
+    for (size_t i = 0; i < query->tool_count; i++) {
+        const struct tool *tool = registry_find(gateway->registry, query->tools[i]);
+        if (tool == NULL) {
+            return refuse(request, "tool", query->tools[i], "which no plugin has here");
+        }
+        query->tools[i] = ng_str_of(tool->desc.name);
+    }
+    return NG_OK;
+}
+
+static int parse_query(struct http_request *request, struct events_query *query)
+{
+    struct ng_str rest = request->target.query;
+    struct ng_str name;
+    struct ng_str value;
+    query->since = UINT64_MAX;
+    query->collection_count = 0;
+    query->tool_count = 0;
+    query->has_since = false;
+    query->used = 0;
+    int rc = NG_OK;
+    while (rc == NG_OK && http_query_next(&rest, &name, &value)) {
+        rc = parse_one(request, query, name, value);
+    }
+    if (rc == NG_OK && request->headers.last_event_id.data != NULL) {
+        rc = parse_position(request, "Last-Event-ID", request->headers.last_event_id,
+                            &query->since);
+    }
+    return rc == NG_OK ? check_names(request, query) : rc;
+}
+
+/* ---- the stream ---- */
+
+static bool is_named(struct ng_str text, const struct ng_str *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal(names[i], text)) {
+            return true;
+        }
+    }
+    return count == 0;
+}
+
+static bool events_wants(void *user, const struct ng_event *event)
+{
+    struct events *events = user;
+    return is_named(event->key.collection, events->collections, events->collection_count) &&
+           is_named(event->tool, events->tools, events->tool_count) &&
+           dispatch_sees_collection(events->call, event->key.collection);
+}
+
+static void events_wake(void *user)
+{
+    struct events *events = user;
+    http_stream_wake(events->stream);
+}
+
+static void print_time(struct buf *out, int64_t time_ms)
+{
+    char text[32];
+    struct tm parts;
+    time_t seconds = (time_t)(time_ms / 1000);
+    if (gmtime_r(&seconds, &parts) == NULL ||
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts) == 0) {
+        (void)buf_add_c(out, "null");
+        return;
+    }
+    (void)buf_printf(out, "\"%s.%03dZ\"", text, (int)(time_ms % 1000));
+}
+
+static void print_member(struct buf *out, const char *name, struct ng_str value)
+{
+    (void)buf_printf(out, ",\"%s\":", name);
+    (void)buf_add_json(out, value);
+}
+
+/* Members every event has; what its plugin adds may replace the revision only (a file's is a
+ * text). */
+static bool is_own_member(struct ng_str name)
+{
+    return str_in_words(name, "seq time agent space tool action collection id revision");
+}
+
+static void print_members(struct buf *out, const struct ng_event *event,
+                          const struct ng_value *data)
+{
+    const struct ng_value *revision = json_get(data, "revision");
+    (void)buf_add_c(out, ",\"revision\":");
+    if (revision != NULL) {
+        (void)json_print(out, revision);
+    } else {
+        (void)buf_add_number(out, event->revision);
+    }
+    const struct ng_value *member = data == NULL ? NULL : data->first;
+    for (; member != NULL; member = member->next) {
+        if (!is_own_member(member->key)) {
+            (void)buf_add_char(out, ',');
+            (void)buf_add_json(out, member->key);
+            (void)buf_add_char(out, ':');
+            (void)json_print(out, member);
+        }
+    }
+}
+
+static void print_event(struct buf *out, const struct ng_event *event)
+{
+    struct arena arena;
+    struct json_error error;
+    const struct ng_value *data = NULL;
+    arena_init(&arena, EVENTS_DATA_MEMORY);
+    if (event->data.len > 0 &&
+        (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, &error) != NG_OK ||
+         data->type != NG_TYPE_OBJECT)) {
+        data = NULL;
+    }
+    if (arena.starved) {
+        out->rc = NG_EINTERNAL; /* half an event would be kept for all readers */
+    }
+    (void)buf_add_c(out, "id: ");
+    (void)buf_add_number(out, event->seq);
+    (void)buf_add_c(out, "\nevent: change\ndata: {\"seq\":");
+    (void)buf_add_number(out, event->seq);
+    (void)buf_add_c(out, ",\"time\":");
+    print_time(out, event->time_ms);
+    print_member(out, "agent", event->agent);
+    print_member(out, "space", event->key.space);
+    print_member(out, "tool", event->tool);
+    print_member(out, "action", event->action);
+    print_member(out, "collection", event->key.collection);
+    print_member(out, "id", event->key.id);
+    print_members(out, event, data);
+    (void)buf_add_c(out, "}\n\n");
+    arena_done(&arena);
+}
+
+/* Without an id: what the client got last stays where it resumes. */
+static int print_closed(struct buf *out, const char *reason, const char *message)
+{
+    (void)buf_printf(out, "event: closed\ndata: {\"reason\":\"%s\",\"message\":\"%s\"}\n\n",
+                     reason, message);
+    return HTTP_STREAM_END;
+}
+
+static int print_failure(struct buf *out, int rc)
+{
+    return rc == NG_ETOOLARGE
+               ? print_closed(out, "backlog",
+                              "The reader fell more than limits.stream_backlog events behind; "
+                              "open the stream again with Last-Event-ID")
+               : print_closed(out, "unavailable",
+                              "The changes cannot be read just now; open the stream again "
+                              "with Last-Event-ID");
+}
+
+static int events_fill(void *user, struct buf *out)
+{
+    struct events *events = user;
+    if (!key_live(events->call->key)) {
+        return print_closed(out, "key_revoked", "The key was revoked or has expired");
+    }
+    if (!events->greeted) {
+        events->greeted = true;
+        (void)buf_add_c(out, EVENTS_GREETING);
+    }
+    int rc = NG_OK;
+    while (rc == NG_OK && out->len < HTTP_STREAM_CHUNK) {
+        const struct ng_event *event = NULL;
+        rc = feed_next(events->reader, &event);
+        if (rc == NG_OK) {
+            feed_print(events->reader, print_event, out);
+        }
+    }
+    if (rc != NG_OK && rc != NG_PENDING) {
+        return print_failure(out, rc);
+    }
+    if (atomic_load(&events->gateway->stopping)) {
+        return print_closed(out, "stopping",
+                            "The gateway stops; open the stream again with Last-Event-ID");
+    }
+    return HTTP_STREAM_OPEN;
+}
+
+static void events_closed(void *user)
+{
+    struct events *events = user;
+    feed_close(events->reader);
+    if (events->placed) {
+        http_stream_give(events->gateway, events->call->caller.agent);
+    }
+    http_stream_unref(events->stream);
+    call_unref(events->call);
+    free(events);
+}
+
+static const struct http_stream_source events_source = {
+    .fill = events_fill,
+    .closed = events_closed,
+};
+
+/* ---- opening ---- */
+
+static const struct ng_str *copy_names(struct call *call, const struct ng_str *names,
+                                       size_t count)
+{
+    struct ng_str *copies = arena_alloc(&call->arena, (count + 1) * sizeof(*copies));
+    for (size_t i = 0; i < count && copies != NULL; i++) {
+        copies[i] = arena_copy(&call->arena, names[i]);
+        copies = copies[i].data == NULL ? NULL : copies;
+    }
+    return copies;
+}
+
+/* NULL: out of memory. Takes over the call. */
+static struct events *events_new(struct http_request *request, struct call *call,
+                                 const struct events_query *query)
+{
+    struct events *events = alloc_zeroed(1, sizeof(*events));
+    if (events == NULL) {
+        call_unref(call);
+        return NULL;
+    }
+    events->gateway = request->gateway;
+    events->call = call;
+    events->collections = copy_names(call, query->collections, query->collection_count);
+    events->collection_count = query->collection_count;
+    events->tools = copy_names(call, query->tools, query->tool_count);
+    events->tool_count = query->tool_count;
+    if (events->collections != NULL && events->tools != NULL) {
+        events->stream = http_stream_new(&events_source, events, call->key);
+    }
+    if (events->stream == NULL) {
+        events_closed(events);
+        return NULL;
+    }
+    return events;
+}
+
+static int events_place(struct http_request *request, struct events *events)
+{
+    int rc = http_stream_take(events->gateway, events->call->caller.agent);
+    events->placed = rc == NG_OK;
+    if (rc == NG_EBUSY) {
+        (void)http_reply_error(request, rc, "Close streams that are not needed",
+                               "All of the %u event streams are open, or this agent has its "
+                               "half of them (limits.streams)",
+                               events->gateway->limits.streams);
+    } else if (rc != NG_OK) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    return rc;
+}
+
+static int events_open(struct http_request *request, struct events *events,
+                       const struct events_query *query)
+{
+    struct feed *feed = events->gateway->feed;
+    const struct ng_caller *caller = &events->call->caller;
+    struct feed_filter filter = {
+        .all_spaces = caller->all_spaces,
+        .spaces = caller->spaces,
+        .space_count = caller->space_count,
+        .wants = events_wants,
+        .user = events,
+    };
+    int rc = feed_open(feed, &filter, query->since, caller->agent, events_wake, events,
+                       &events->reader);
+    if (rc == NG_EINVAL) {
+        (void)http_reply_error(
+            request, NG_EINVAL, EVENTS_HINT, "%s is %llu, but the last event is %llu",
+            request->headers.last_event_id.data != NULL ? "Last-Event-ID" : "since",
+            (unsigned long long)query->since,
+            (unsigned long long)store_last_seq(events->gateway->store));
+    } else if (rc != NG_OK) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    return rc;
+}
+
+int rest_events(struct http_request *request)
+{
+    struct events_query query;
+    if (parse_query(request, &query) != NG_OK) {
+        return NG_OK;
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    if (atomic_load(&request->gateway->stopping)) {
+        call_unref(call);
+        (void)http_reply_error(request, NG_EBUSY, NULL, "The gateway is stopping");
+        return NG_OK;
+    }
+    if (dispatch_spaces(call, NULL) != NG_OK) {
+        call_complete_result(call);
+        call->result = call->work;
+        (void)http_reply_call_error(request, call);
+        call_unref(call);
+        return NG_OK;
+    }
+    struct events *events = events_new(request, call, &query);
+    if (events == NULL) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return NG_OK;
+    }
+    http_stream_ref(events->stream); /* the reply's */
+    struct http_stream *stream = events->stream;
+    if (events_place(request, events) != NG_OK ||
+        events_open(request, events, &query) != NG_OK) {
+        http_stream_drop(stream);
+        return NG_OK;
+    }
+    request->reply.status = STATUS_OK;
+    request->reply.stream = stream;
+    return NG_OK;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_metrics.c - GET /metrics: what core/call/metrics.c counts, and the numbers of its parts.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/http/http_reply.h"
+#include "api/http/http_server.h"
+#include "api/serve/routes.h"
+#include "core/base/clock.h"
+#include "core/base/log_queue.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/record.h"
+#include "core/journal/journal.h"
+#include "core/keys/keys.h"
+#include "core/store/disk.h"
+
+#define STATUS_OK 200
+#define METRICS_TEXT_MAX ((size_t)4 * 1024 * 1024)
+#define METRICS_NAME_MAX 128
+#define METRICS_PATH_MAX ((size_t)8192)
+
+/* A number; a counter where its name ends so, as Prometheus has it. */
+static void print_number(struct buf *out, const char *name, const char *help, double value)
+{
+    static const char counter[] = "_total";
+    size_t len = strlen(name);
+    bool counts =
+        len > sizeof(counter) - 1 && strcmp(name + len - (sizeof(counter) - 1), counter) == 0;
+    metrics_head(out, name, counts ? "counter" : "gauge", help);
+    (void)buf_printf(out, "%s %.17g\n", name, value);
+}
+
+/* The numbers of the store and of its backends, without "notegate_store_". */
+static const struct {
+    const char *name, *help;
+} stat_helps[] = {
+    {"cache_bytes", "Documents in memory."},
+    {"cache_documents", "Documents in memory."},
+    {"cache_limit_bytes", "What documents in memory may take."},
+    {"cache_hits_total", "Reads that were answered from memory."},
+    {"cache_misses_total", "Reads that the backend was asked for."},
+    {"batches_in_flight", "Changes on their way to the disk or the database."},
+    {"last_seq", "Number of the newest change."},
+    {"round_trips_total", "Questions to the backend."},
+    {"changes_again_total", "Changes made again, as another gateway was faster."},
+    {"transactions_total", "Transactions that were committed."},
+    {"failed_transactions_total", "Transactions that failed."},
+    {"batches_total", "Changes handed to the backend, each of one call."},
+    {"batches_per_transaction", "Changes in one transaction, on average."},
+    {"puts_total", "Documents in these changes."},
+    {"queue_batches", "Changes that wait for the writer."},
+    {"queue_bytes", "Bytes of the changes that wait for the writer."},
+    {"readers", "Connections for reading."},
+    {"needed_bytes", "Free bytes that the last refused write needs; 0: writes are taken."},
+    {"file_bytes", "The database file."},
+    {"wal_bytes", "The write-ahead log of the database."},
+    {"updates_total", "Changes sent to the database."},
+    {"update_retries_total", "Changes sent to the database again."},
+    {"failures_total", "Changes that the database refused or did not answer."},
+    {"outbox_documents", "Documents whose events wait for their delivery."},
+    {"outbox_relayed_total", "Events that this gateway has numbered."},
+    {"outbox_owner", "Whether this gateway delivers events: 1, or 0."},
+};
+
+static void print_stat(void *user, const char *name, double value)
+{
+    char full[METRICS_NAME_MAX];
+    const char *help = "A number of the documents' backend.";
+    for (size_t i = 0; i < NG_COUNT(stat_helps); i++) {
+        if (strcmp(stat_helps[i].name, name) == 0) {
+            help = stat_helps[i].help;
+        }
+    }
+    (void)snprintf(full, sizeof(full), "notegate_store_%s", name);
+    print_number(user, full, help, value);
+}
+
+static void print_counts(struct gateway *gateway, struct buf *out)
+{
+    print_number(out, "notegate_log_dropped_total", "Log lines that nobody read in time.",
+                 (double)log_queue_dropped());
+    if (gateway->recorder != NULL) {
+        print_number(out, "notegate_calls_not_recorded_total",
+                     "Calls that journal.record_calls could not record.",
+                     (double)record_lost(gateway->recorder));
+    }
+    if (gateway->journal != NULL) {
+        print_number(out, "notegate_outbox_backlog", "Events that wait for the journal.",
+                     (double)journal_backlog(gateway->journal));
+        print_number(out, "notegate_journal_degraded",
+                     "Whether the journal takes no events just now.",
+                     journal_degraded(gateway->journal) ? 1 : 0);
+    }
+    if (gateway->keys != NULL) {
+        print_number(out, "notegate_keys", "Keys that are good.",
+                     (double)keys_count(gateway->keys));
+    }
+}
+
+/* Calls that plugins keep from ending. */
+static void print_deferrals(const struct gateway *gateway, struct buf *out, bool ages)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    int64_t now = clock_monotonic_ns();
+    metrics_head(out,
+                 ages ? "notegate_plugin_deferred_oldest_seconds"
+                      : "notegate_plugin_deferred_calls",
+                 "gauge",
+                 ages ? "How long ago the oldest of these calls was deferred; 0: there is none."
+                      : "Calls that the plugin has deferred and not finished yet, also those "
+                        "whose callers were told TIMEOUT.");
+    for (size_t i = 0; i < count; i++) {
+        int64_t since = 0;
+        size_t calls = deferrals_look(&plugins[i]->deferrals, &since);
+        double age = since == 0 || since > now ? 0 : (double)(now - since) / 1e9;
+        (void)buf_printf(out, "notegate_plugin_deferred_%s{plugin=\"%s\"} %.17g\n",
+                         ages ? "oldest_seconds" : "calls", plugins[i]->desc.name,
+                         ages ? age : (double)calls);
+    }
+}
+
+/* By the path of one root on each; only for who may know all spaces. */
+static void print_roots(struct disk *disk, struct buf *out, bool total)
+{
+    struct disk_room room;
+    struct buf path;
+    bool more = true;
+    buf_init(&path, METRICS_PATH_MAX);
+    for (unsigned i = 0; more; i++) {
+        buf_clear(&path);
+        more = disk_root(disk, i, &path, &room);
+        if (more && i == 0) {
+            metrics_head(out, total ? "notegate_root_total_bytes" : "notegate_root_free_bytes",
+                         "gauge",
+                         total ? "Bytes of the file system of roots that lie elsewhere."
+                               : "Free bytes of the file system of roots that lie elsewhere.");
+        }
+        if (more) {
+            (void)buf_printf(out, "notegate_root_%s_bytes{root=", total ? "total" : "free");
+            (void)buf_add_json(out, buf_str(&path));
+            (void)buf_printf(out, "} %.17g\n", (double)(total ? room.total : room.free));
+        }
+    }
+    buf_done(&path);
+}
+
+static void print_disk(struct gateway *gateway, struct buf *out, bool admin)
+{
+    struct disk_room room;
+    uint64_t size = 0;
+    if (gateway->disk == NULL) {
+        return;
+    }
+    disk_look(gateway->disk);
+    disk_get(gateway->disk, &room, &size);
+    if (room.total > 0) {
+        print_number(out, "notegate_data_free_bytes",
+                     "Free bytes of the file system of the data directory.", (double)room.free);
+        print_number(out, "notegate_data_total_bytes",
+                     "Bytes of the file system of the data directory.", (double)room.total);
+    }
+    print_number(out, "notegate_data_size_bytes",
+                 "Bytes on disk of the files right in the data directory: the database and "
+                 "its log.",
+                 (double)size);
+    if (admin) {
+        print_roots(gateway->disk, out, false);
+        print_roots(gateway->disk, out, true);
+    }
+}
+
+static bool sees_tool(void *user, const char *tool)
+{
+    return key_allows_tool(user, tool);
+}
+
+/* Right here and not on a worker: it has to be readable above all when these are all busy. It
+ * only reads counters. */
+int rest_ops_metrics(struct http_request *request)
+{
+    struct gateway *gateway = request->gateway;
+    struct http_reply *reply = &request->reply;
+    struct buf out;
+    buf_init(&out, METRICS_TEXT_MAX);
+    struct metrics_reader reader = {request->caller.agent, sees_tool, request->caller.key};
+    bool admin = request->caller.role == NG_ROLE_ADMIN;
+    (void)metrics_print(gateway->metrics, admin ? NULL : &reader, &out);
+    print_counts(gateway, &out);
+    print_number(&out, "notegate_mcp_sessions", "Open MCP sessions over HTTP.",
+                 (double)mcp_http_sessions(request->server->mcp));
+    print_deferrals(gateway, &out, false);
+    print_deferrals(gateway, &out, true);
+    metrics_print_process(&out);
+    print_disk(gateway, &out, admin);
+    if (gateway->store != NULL) {
+        store_stats(gateway->store, print_stat, &out);
+    }
+    if (out.rc == NG_OK) {
+        reply->status = STATUS_OK;
+        reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
+        (void)buf_add_str(&reply->body, buf_str(&out));
+    } else {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    buf_done(&out);
+    return NG_OK;
+}

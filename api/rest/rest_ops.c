@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_ops.c - for those who run the gateway: health and readiness. */
+#include "api/http/http_reply.h"
+#include "api/serve/routes.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
+#include "core/journal/journal.h"
+#include "core/json/json.h"
+#include "core/keys/keys.h"
+#include "core/module/registry.h"
+#include "core/store/disk.h"
+
+#define STATUS_OK 200
+#define STATUS_UNAVAILABLE 503
+
+int rest_ops_healthz(struct http_request *request)
+{
+    request->reply.status = STATUS_OK;
+    request->reply.fixed = ng_str_of("{\"status\":\"ok\"}");
+    return NG_OK;
+}
+
+/* ---- readiness: asks the store, on a worker ---- */
+
+/* Why it is not ready: all of it, so that who mends one thing learns of the others. */
+struct readyz {
+    struct call *call;
+    int rc; /* of the first */
+    struct ng_str first;
+    struct ng_writer *reasons; /* the call's details */
+};
+
+/* Sentences of the gateway about itself; a file's name may be long. */
+#define REASON_MAX ((size_t)16 * 1024)
+
+static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
+{
+    struct ng_str text = message.len > 0 ? message : ng_str_of("out of memory");
+    if (rc == NG_OK) {
+        return;
+    }
+    if (ready->rc == NG_OK) {
+        ready->rc = rc;
+        ready->first = arena_copy(&ready->call->arena, text);
+        ready->reasons = ready->call->pub.host->details(&ready->call->pub);
+        if (ready->reasons != NULL) {
+            json_object(ready->reasons);
+            json_name(ready->reasons, "reasons");
+            json_array(ready->reasons);
+        }
+    }
+    if (ready->reasons != NULL) {
+        json_string(ready->reasons, text);
+    }
+}
+
+/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
+ * may begin work in it. */
+static void readyz_plugins(struct readyz *ready, struct call *own)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(own->gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        if (plugins[i]->started && plugins[i]->desc.health != NULL) {
+            call_reset_result(own);
+            int rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
+            readyz_failed(ready, rc, own->work.message);
+        }
+    }
+}
+
+#define READY "ready" /* the reply where no plugin is making something */
+
+/* What plugins are making while they serve, as a JSON list; READY: nothing. */
+static struct ng_str readyz_working(struct call *call, struct call *own)
+{
+    struct ng_str working = ng_str_of(READY);
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(own->gateway->registry, &plugins);
+    struct buf list;
+    buf_init(&list, REASON_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct plugin *plugin = plugins[i];
+        struct ng_str text = {NULL, 0};
+        if (plugin->started && plugin->desc.working != NULL) {
+            call_reset_result(own);
+            text = plugin->desc.working(plugin->self, &own->pub);
+        }
+        if (text.len > 0) {
+            (void)buf_add_c(&list, list.len > 0 ? "," : "[");
+            (void)buf_add_json(&list, text);
+        }
+    }
+    if (list.len > 0 && buf_add_char(&list, ']') == NG_OK) {
+        struct ng_str copy = arena_copy(&call->arena, buf_str(&list));
+        working = copy.data != NULL ? copy : working;
+    }
+    buf_done(&list);
+    return working;
+}
+
+static int readyz_step(struct ng_call *pub, void *user)
+{
+    struct call *call = call_of(pub);
+    struct gateway *gateway = call->gateway;
+    struct readyz ready = {.call = call};
+    struct call *own = call_new(gateway);
+    (void)user;
+    if (own == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    own->deadline_ns = call->deadline_ns;
+    if (gateway->disk != NULL) {
+        disk_look(gateway->disk);
+        disk_look_roots(gateway->disk, gateway->files);
+    }
+    if (gateway->store != NULL) {
+        int rc = store_health(gateway->store, own);
+        readyz_failed(&ready, rc, own->work.message);
+    }
+    if (keys_unread(gateway->keys)) {
+        readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
+    }
+    readyz_plugins(&ready, own);
+    struct ng_str working = readyz_working(call, own);
+    call_unref(own);
+    if (ready.rc == NG_OK) {
+        return ng_reply(pub, working);
+    }
+    if (ready.reasons != NULL) {
+        json_end(ready.reasons);
+        json_end(ready.reasons);
+    }
+    return call_fail(call, ready.rc, "%.*s", (int)ready.first.len,
+                     ready.first.data == NULL ? "" : ready.first.data);
+}
+
+/* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads
+ * on. `out`: emptied. False: nothing more. */
+static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
+{
+    bool journal = gateway->journal != NULL && journal_degraded(gateway->journal);
+    bool left_out = gateway->left_out.len > 0;
+    buf_clear(out);
+    if (journal && index == 0) {
+        (void)buf_printf(out, "the journal takes no events; %lld wait for it",
+                         (long long)journal_backlog(gateway->journal));
+        return true;
+    }
+    index -= journal ? 1 : 0;
+    if (left_out && index == 0) {
+        (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
+                         (int)gateway->left_out.len, gateway->left_out.data);
+        return true;
+    }
+    return gateway->disk != NULL && disk_reason(gateway->disk, index - (left_out ? 1 : 0), out);
+}
+
+static void print_degraded(struct http_request *request)
+{
+    struct buf *body = &request->reply.body;
+    struct buf reason;
+    buf_init(&reason, REASON_MAX);
+    for (unsigned i = 0; degraded_reason(request->gateway, i, &reason); i++) {
+        if (i == 0) {
+            (void)buf_add_c(body, ",\"message\":");
+            (void)buf_add_json(body, buf_str(&reason));
+        }
+        (void)buf_add_c(body, i == 0 ? ",\"reasons\":[" : ",");
+        (void)buf_add_json(body, buf_str(&reason));
+    }
+    (void)buf_add_char(body, ']');
+    buf_done(&reason);
+}
+
+static void print_not_ready(struct http_request *request, const struct call *call)
+{
+    struct buf *body = &request->reply.body;
+    const struct result *result = &call->result;
+    bool stopping = result->rc == NG_OK;
+    (void)buf_printf(body, ",\"code\":\"%s\",\"message\":",
+                     stopping || result->code == NULL ? error_name(NULL, NG_EBUSY)
+                                                      : result->code);
+    (void)buf_add_json(body, stopping ? ng_str_of("the gateway is stopping") : result->message);
+    /* The members of the details without their braces. */
+    if (!stopping && result->details.len > 2) {
+        (void)buf_add_char(body, ',');
+        (void)buf_add(body, result->details.data + 1, result->details.len - 2);
+    }
+}
+
+static void readyz_print(struct http_request *request, const struct call *call)
+{
+    struct http_reply *reply = &request->reply;
+    struct gateway *gateway = request->gateway;
+    struct buf reason;
+    bool ready = call->result.rc == NG_OK && !atomic_load(&gateway->stopping);
+    buf_init(&reason, REASON_MAX);
+    bool degraded = degraded_reason(gateway, 0, &reason);
+    buf_done(&reason);
+    reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
+    reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
+    (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
+                     !ready     ? "not ready"
+                     : degraded ? "degraded"
+                                : "ready");
+    if (request->authenticated) { /* no details for strangers */
+        long long backlog =
+            gateway->journal == NULL ? 0 : (long long)journal_backlog(gateway->journal);
+        bool away = gateway->journal != NULL && journal_degraded(gateway->journal);
+        if (away || backlog > 0) {
+            (void)buf_printf(&reply->body, ",\"backlog\":%lld", backlog);
+        }
+        if (!ready) {
+            print_not_ready(request, call);
+        } else if (degraded) {
+            print_degraded(request);
+        }
+        struct ng_str working = call->result.text;
+        if (ready && working.len > 0 && working.data[0] == '[') {
+            (void)buf_add_c(&reply->body, ",\"working\":");
+            (void)buf_add_str(&reply->body, working);
+        }
+    }
+    (void)buf_add_char(&reply->body, '}');
+}
+
+/* A step of the gateway's own: who asked does not matter, and no agent's calls are in its way:
+ * an agent's name has no slash, so this lane of the workers is its own. */
+static int start_step(struct http_request *request, ng_step_fn *step)
+{
+    struct call *call = call_new(request->gateway);
+    if (call == NULL) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return NG_OK;
+    }
+    call->caller.agent = ng_str_of("/");
+    call->on_loop = true;
+    call->done = http_request_call_done;
+    call->done_user = request;
+    request->call = call;
+    if (dispatch_step(call, step, NULL) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_ops_finish(request);
+    return NG_OK;
+}
+
+int rest_ops_readyz(struct http_request *request)
+{
+    return start_step(request, readyz_step);
+}
+
+void rest_ops_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    readyz_print(request, call);
+    request->call = NULL;
+    call_unref(call);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_complete.c - completion/complete: values of a prompt's arguments and of the variables in
+ * resource templates. */
+#include "core/base/str.h"
+#include "core/call/listing.h"
+#include "mcp_prompts.h"
+
+/* Values in one answer: the protocol's limit. */
+#define MCP_COMPLETE_MAX 100
+/* Entries of a listing that are looked at where a plugin has no completion of its own. */
+#define MCP_COMPLETE_LOOKED 10000
+#define COMPLETE_FULL 1
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* Memory of the call. */
+struct completing {
+    struct ng_listing listing; /* first */
+    struct call *call;
+    struct mcp_prompt prompt; /* or ... */
+    struct mcp_source source;
+    bool is_prompt;
+    struct ng_str argument, prefix;
+    struct ng_str space; /* of context.arguments, or absent */
+    bool filters;        /* what comes is a listing: only what begins so counts */
+    struct ng_str values[MCP_COMPLETE_MAX];
+    size_t count, looked;
+    bool more;
+};
+
+/* ---- values ---- */
+
+static int add_value(struct completing *completing, struct ng_str value)
+{
+    for (size_t i = 0; i < completing->count; i++) {
+        if (str_equal(completing->values[i], value)) {
+            return NG_OK;
+        }
+    }
+    struct ng_str copy =
+        completing->count == MCP_COMPLETE_MAX
+            ? no_text
+            : arena_copy(&completing->call->arena, value.data == NULL ? ng_str_of("") : value);
+    if (copy.data == NULL) {
+        completing->more = true;
+        return COMPLETE_FULL;
+    }
+    completing->values[completing->count++] = copy;
+    return NG_OK;
+}
+
+static bool begins(struct ng_str value, struct ng_str prefix)
+{
+    return value.len >= prefix.len &&
+           (prefix.len == 0 || memcmp(value.data, prefix.data, prefix.len) == 0);
+}
+
+static int complete_add(struct ng_listing *listing, const struct listing_item *item)
+{
+    struct completing *completing = (struct completing *)(void *)listing;
+    if (completing->more || ++completing->looked > MCP_COMPLETE_LOOKED ||
+        atomic_load(&completing->call->cancelled)) {
+        completing->more = true;
+        return COMPLETE_FULL;
+    }
+    return completing->filters && !begins(item->id, completing->prefix)
+               ? NG_OK
+               : add_value(completing, item->id);
+}
+
+/* ---- whose values ---- */
+
+static int complete_space(struct completing *completing, struct ng_str space)
+{
+    const struct ng_resources *desc = completing->source.desc;
+    struct ng_call *pub = &completing->call->pub;
+    void *self = completing->source.plugin->self;
+    int rc = NG_OK;
+    call_gives(completing->call);
+    if (desc->complete != NULL) {
+        rc = desc->complete(self, pub, space, completing->argument.data, completing->prefix,
+                            &completing->listing);
+    } else if (desc->list != NULL && desc->kind != NULL && str_is(completing->argument, "id")) {
+        completing->filters = true;
+        completing->listing.after = no_text;
+        rc = desc->list(self, pub, space, &completing->listing);
+    }
+    return completing->more ? NG_OK : call_gave(completing->call, rc);
+}
+
+static int complete_resource(struct completing *completing)
+{
+    struct call *call = completing->call;
+    size_t count = 0;
+    if (completing->source.desc->kind == NULL) {
+        return complete_space(completing, call->caller.space);
+    }
+    if (completing->space.data != NULL && !str_is(completing->argument, "space")) {
+        return mcp_space_visible(call, completing->space)
+                   ? complete_space(completing, completing->space)
+                   : NG_OK;
+    }
+    const struct ng_str *spaces = mcp_spaces(call, &count);
+    int rc = spaces == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK && !completing->more; i++) {
+        if (!str_is(completing->argument, "space")) {
+            rc = complete_space(completing, spaces[i]);
+        } else if (begins(spaces[i], completing->prefix)) {
+            (void)add_value(completing, spaces[i]);
+        }
+    }
+    return rc;
+}
+
+/* Of a prompt without completion of its own: the words its schema allows. */
+static int complete_choices(struct completing *completing)
+{
+    const struct ng_value *schema =
+        mcp_prompt_params(&completing->call->arena, completing->prompt.desc);
+    const struct ng_value *property =
+        json_get_str(json_get(schema, "properties"), completing->argument);
+    const struct ng_value *choices = json_get(property, "enum");
+    for (const struct ng_value *at = choices == NULL ? NULL : choices->first; at != NULL;
+         at = at->next) {
+        if (at->type == NG_TYPE_STRING && begins(at->text, completing->prefix) &&
+            add_value(completing, at->text) != NG_OK) {
+            break;
+        }
+    }
+    return NG_OK;
+}
+
+static int complete_step(struct ng_call *pub, void *user)
+{
+    struct completing *completing = user;
+    const struct mcp_prompt *prompt = &completing->prompt;
+    completing->count = 0; /* it may be asked again */
+    completing->looked = 0;
+    if (!completing->is_prompt) {
+        return complete_resource(completing);
+    }
+    if (prompt->desc->complete == NULL) {
+        return complete_choices(completing);
+    }
+    call_gives(completing->call);
+    int rc = prompt->desc->complete(prompt->plugin->self, pub, completing->argument.data,
+                                    completing->prefix, &completing->listing);
+    return completing->more ? NG_OK : call_gave(completing->call, rc);
+}
+
+/* ---- the request ---- */
+
+static struct ng_str text_of(const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value =
+        object != NULL && object->type == NG_TYPE_OBJECT ? json_get(object, name) : NULL;
+    return value == NULL || value->type != NG_TYPE_STRING ? no_text
+           : value->text.data == NULL                     ? ng_str_of("")
+                                                          : value->text;
+}
+
+/* A template as resources/templates/list gives it, or as clients write it in short. */
+static bool find_template(struct call *call, struct ng_str uri, struct mcp_source *ret)
+{
+    struct mcp_source source;
+    for (size_t i = 0; mcp_source_at(call->gateway, i, &source); i++) {
+        const char *kind = source.desc->kind;
+        struct ng_str plain =
+            kind == NULL ? mcp_source_name(source.desc)
+                         : arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
+        struct ng_str rest =
+            begins(uri, plain) ? str_make(uri.data + plain.len, uri.len - plain.len) : no_text;
+        bool same = rest.data != NULL &&
+                    (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||
+                                                        str_is(rest, "{?revision}"))));
+        if (same && mcp_sees_plugin(call, source.plugin)) {
+            *ret = source;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int fail_ref(struct call *call, const char *what, struct ng_str name)
+{
+    struct ng_str shown = str_utf8_cut(name, MCP_SENTENCE_MAX / 4);
+    return call_fail(call, NG_EINVAL, "there is no %s \"%.*s\"", what, (int)shown.len,
+                     shown.data);
+}
+
+static int find_ref(struct call *call, struct completing *completing,
+                    const struct ng_value *ref)
+{
+    struct ng_str type = text_of(ref, "type");
+    struct ng_str name = text_of(ref, "name");
+    struct ng_str uri = text_of(ref, "uri");
+    struct ng_str argument = completing->argument;
+    completing->is_prompt = str_is(type, "ref/prompt");
+    if (completing->is_prompt && name.data != NULL) {
+        if (!mcp_prompt_find(call, name, &completing->prompt)) {
+            return fail_ref(call, "prompt", name);
+        }
+        const struct ng_value *schema =
+            mcp_prompt_params(&call->arena, completing->prompt.desc);
+        call->plugin = completing->prompt.plugin;
+        return json_get_str(json_get(schema, "properties"), argument) != NULL
+                   ? NG_OK
+                   : fail_ref(call, "argument of this prompt called", argument);
+    }
+    if (str_is(type, "ref/resource") && uri.data != NULL) {
+        if (!find_template(call, uri, &completing->source)) {
+            return fail_ref(call, "resource template", uri);
+        }
+        bool known = completing->source.desc->kind == NULL
+                         ? mcp_template_has(uri, argument)
+                         : str_is(argument, "space") || str_is(argument, "id") ||
+                               str_is(argument, "revision");
+        call->plugin = completing->source.plugin;
+        return known ? NG_OK : fail_ref(call, "variable of this template called", argument);
+    }
+    return call_fail(call, NG_EINVAL,
+                     "`params.ref` must be {\"type\":\"ref/prompt\",\"name\":...} or "
+                     "{\"type\":\"ref/resource\",\"uri\":...}");
+}
+
+static int start_complete(struct mcp_exchange *exchange)
+{
+    const struct ng_value *params = exchange->message.params;
+    const struct ng_value *argument = json_get(params, "argument");
+    const struct ng_value *context = json_get(params, "context");
+    struct call *call = exchange->call;
+    struct completing *completing = arena_zalloc(&call->arena, sizeof(*completing));
+    call->read_only = true;
+    if (completing == NULL) {
+        (void)call_fail(call, NG_EINTERNAL, "out of memory");
+        return dispatch_step(call, complete_step, NULL);
+    }
+    completing->listing.add = complete_add;
+    completing->call = call;
+    completing->argument = arena_copy(&call->arena, text_of(argument, "name"));
+    completing->prefix = text_of(argument, "value");
+    completing->space = text_of(context != NULL && context->type == NG_TYPE_OBJECT
+                                    ? json_get(context, "arguments")
+                                    : NULL,
+                                "space");
+    if (completing->argument.data == NULL || completing->prefix.data == NULL) {
+        (void)call_fail(call, NG_EINVAL,
+                        "`params.argument` must be {\"name\":...,\"value\":...}, both strings");
+    } else {
+        (void)find_ref(call, completing, json_get(params, "ref"));
+    }
+    return dispatch_step(call, complete_step, completing);
+}
+
+static void answer_complete(struct mcp_exchange *exchange)
+{
+    const struct result *result = &exchange->call->result;
+    if (result->rc != NG_OK) {
+        mcp_answer_failed(exchange, no_text);
+        return;
+    }
+    const struct completing *completing = exchange->call->step_user;
+    struct buf *out = mcp_answer_open(exchange);
+    struct ng_writer writer;
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"completion\":");
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    json_name(&writer, "values");
+    json_array(&writer);
+    for (size_t i = 0; i < completing->count; i++) {
+        json_string(&writer, completing->values[i]);
+    }
+    json_end(&writer);
+    if (!completing->more) {
+        json_name(&writer, "total");
+        json_int(&writer, (int64_t)completing->count);
+    }
+    json_name(&writer, "hasMore");
+    json_bool(&writer, completing->more);
+    json_end(&writer);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+}
+
+int mcp_complete(struct mcp_exchange *exchange)
+{
+    static const struct mcp_run run = {start_complete, answer_complete};
+    return mcp_run(exchange, &run);
+}

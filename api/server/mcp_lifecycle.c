@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_lifecycle.c - how a client gets to know the gateway: initialize, server/discover, ping
+ * and the log level. */
+#include <stdio.h>
+
+#include "api/tasks/mcp_tasks.h"
+#include "core/base/str.h"
+#include "core/dispatch/audit.h"
+#include "mcp_ask.h"
+
+/* What discovery says holds until the gateway is another one. */
+#define MCP_DISCOVER_TTL_MS 3600000
+
+/* What both eras have; extensions, where there are some, are further members. */
+#define MCP_CAPABILITIES                                                                       \
+    "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
+    "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
+
+static const struct ng_str no_text = {NULL, 0};
+
+static const char mcp_instructions[] =
+    "notegate keeps notebooks and files that several agents share. A write that was answered "
+    "is "
+    "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
+    "what to do instead.\\n\\nWhich notebook for what:\\n"
+    "- `notebook`: named text notebooks, an agent's own or those of a space\\n"
+    "- `notebook_*`: entries of the agents' notebook (pages, code, research) that all agents "
+    "find; `memory_*` and `checkpoint_*` are its memory\\n"
+    "- `opennotes_*`: Markdown notes, folders of .md files that people edit too (listed where "
+    "there is such a folder)\\n"
+    "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\\n"
+    "Other files: `fileEditor`.";
+
+/* The name in the member `info` of an object, bounded; "" where it has none. */
+static struct ng_str client_name(const struct ng_value *object, const char *info)
+{
+    const struct ng_value *name = json_get(json_get(object, info), "name");
+    bool known = name != NULL && name->type == NG_TYPE_STRING;
+    return known ? str_utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
+}
+
+void mcp_take_client(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    char kept[AUDIT_CLIENT_MAX + 1] = "";
+    struct mcp_session *session = exchange->job->session;
+    struct ng_str name = client_name(exchange->message.meta, MCP_META_CLIENT_INFO);
+    if (name.len == 0 && session != NULL) {
+        (void)pthread_mutex_lock(&session->lock);
+        memcpy(kept, session->client, sizeof(kept));
+        (void)pthread_mutex_unlock(&session->lock);
+        name = ng_str_of(kept);
+    }
+    if (call != NULL && name.len > 0) {
+        call->client = arena_copy(&call->arena, name);
+    }
+}
+
+/* What the client can be asked holds for its session. */
+static void remember_client(struct mcp_exchange *exchange)
+{
+    struct mcp_session *session = exchange->job->session;
+    const struct ng_value *capabilities = json_get(exchange->message.params, "capabilities");
+    const struct ng_value *roots = json_get(capabilities, "roots");
+    const struct ng_value *changed = json_get(roots, "listChanged");
+    if (session == NULL) {
+        return;
+    }
+    struct ng_str name = client_name(exchange->message.params, "clientInfo");
+    (void)pthread_mutex_lock(&session->lock);
+    (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
+    (void)pthread_mutex_unlock(&session->lock);
+    bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
+    atomic_store(&session->client_asks, mcp_asks_of(capabilities));
+    atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
+}
+
+int mcp_initialize(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    const struct ng_value *asked = json_get(exchange->message.params, "protocolVersion");
+    if (asked == NULL || asked->type != NG_TYPE_STRING) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("`params.protocolVersion` must be a string, the version of "
+                                   "MCP that the client speaks"),
+                         no_text);
+        return NG_OK;
+    }
+    enum mcp_version version = mcp_version_parse(asked->text);
+    if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
+        version = MCP_VERSION_HANDSHAKE_NEWEST;
+    }
+    int rc = job->open_session == NULL ? NG_OK : job->open_session(job, version);
+    if (rc != NG_OK) {
+        bool full = rc == NG_EBUSY;
+        job->retry_after_s = full ? 1 : 0;
+        mcp_answer_error(exchange, full ? 503 : 500, full ? 503 : MCP_INTERNAL_ERROR,
+                         ng_str_of(full
+                                       ? "as many MCP sessions are open as this gateway keeps; "
+                                         "end one with DELETE, or try again later"
+                                       : "the session could not be opened"),
+                         no_text);
+        return NG_OK;
+    }
+    remember_client(exchange);
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    buf_printf(out,
+               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES
+               "%s},"
+               "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
+               "\"},\"instructions\":\"%s\"",
+               mcp_version_text(version),
+               version >= MCP_2025_11_25 && mcp_tasks_of(job->gateway) != NULL
+                   ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                     "\"call\":{}}}}"
+                   : "",
+               mcp_instructions);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+int mcp_discover(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"supportedVersions\":");
+    mcp_print_versions(out);
+    buf_printf(out,
+               ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
+               "\"instructions\":\"%s\",\"ttlMs\":%d,"
+               "\"cacheScope\":\"public\"",
+               mcp_tasks_of(exchange->job->gateway) == NULL
+                   ? ""
+                   : ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}",
+               mcp_instructions, MCP_DISCOVER_TTL_MS);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+static int answer_nothing(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+int mcp_ping(struct mcp_exchange *exchange)
+{
+    return answer_nothing(exchange);
+}
+
+int mcp_set_level(struct mcp_exchange *exchange)
+{
+    const struct ng_value *asked = json_get(exchange->message.params, "level");
+    enum mcp_log_level level = asked == NULL || asked->type != NG_TYPE_STRING
+                                   ? MCP_LOG_NONE
+                                   : mcp_log_level_parse(asked->text);
+    if (level == MCP_LOG_NONE) {
+        mcp_answer_error(
+            exchange, 200, MCP_INVALID_PARAMS,
+            ng_str_of("`params.level` must be one of debug, info, notice, warning, "
+                      "error, critical, alert, emergency"),
+            no_text);
+        return NG_OK;
+    }
+    if (exchange->job->session != NULL) {
+        atomic_store(&exchange->job->session->log_level, (int)level);
+    }
+    return answer_nothing(exchange);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_listen.c - subscriptions/listen: a request that stays open and tells of what it asked
+ * for, acknowledged first, every message with the subscription's id. */
+#include "api/http/http_stream.h"
+#include "api/tasks/mcp_listen_tasks.h"
+#include "core/base/str.h"
+#include "mcp_watch.h"
+
+#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
+/* Memory of the job's call. */
+struct listening {
+    struct mcp_exchange *exchange;
+    struct mcp_watch *watch;
+    struct mcp_listen_tasks *tasks; /* or NULL */
+    struct ng_str meta;             /* of every message */
+    struct buf ack;
+    bool placed; /* has a place among limits.streams */
+};
+
+static const struct ng_str no_text = {NULL, 0};
+
+static const struct {
+    const char *name;
+    unsigned list;
+} listen_lists[] = {
+    {"toolsListChanged", NG_LIST_TOOLS},
+    {"promptsListChanged", NG_LIST_PROMPTS},
+    {"resourcesListChanged", NG_LIST_RESOURCES},
+};
+
+static void send_to_client(void *user, struct ng_str message)
+{
+    struct listening *listening = user;
+    struct mcp_job *job = listening->exchange->job;
+    job->face->notify(job, message);
+}
+
+static void free_ack(void *object)
+{
+    struct listening *listening = object;
+    buf_done(&listening->ack);
+}
+
+/* The watch keeps the call, whose memory this is: nothing is touched afterwards. */
+static void let_go(struct listening *listening)
+{
+    struct call *call = listening->exchange->job->call;
+    if (listening->placed) {
+        listening->placed = false;
+        http_stream_give(call->gateway, call->caller.agent);
+    }
+    struct mcp_watch *watch = listening->watch;
+    listening->watch = NULL;
+    mcp_watch_unref(watch);
+}
+
+/* The client left or cancelled, or the gateway stops, which alone is worth an answer. */
+static void listen_over(struct mcp_exchange *exchange)
+{
+    struct listening *listening = exchange->wait_user;
+    mcp_watch_close(listening->watch);
+    mcp_listen_tasks_end(listening->tasks);
+    if (atomic_load(&exchange->job->gateway->stopping)) {
+        struct buf *out = mcp_answer_open(exchange);
+        mcp_result_begin(exchange, out);
+        mcp_result_end(exchange, out, listening->meta);
+        mcp_answer_close(exchange);
+    }
+    let_go(listening);
+    mcp_exchange_finish(exchange);
+}
+
+/* ---- what was asked for ---- */
+
+static bool refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
+{
+    mcp_answer_error(exchange, status, code, ng_str_of(sentence), no_text);
+    return false;
+}
+
+static bool read_lists(struct mcp_exchange *exchange, const struct ng_value *asked,
+                       unsigned *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
+        const struct ng_value *value = json_get(asked, listen_lists[i].name);
+        if (value != NULL && value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
+            return refuse(exchange, 200, MCP_INVALID_PARAMS,
+                          "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
+                          "must be true or false");
+        }
+        *ret |= value != NULL && value->type == NG_TYPE_TRUE ? listen_lists[i].list : 0;
+    }
+    return true;
+}
+
+/* One resource joins the subscription and its acknowledgement; one that the caller cannot
+ * subscribe to is left out of both. */
+static int add_resource(struct listening *listening, struct ng_writer *writer,
+                        struct ng_str text)
+{
+    struct call *call = listening->exchange->call;
+    struct mcp_source source;
+    struct mcp_uri uri;
+    const char *why = NULL;
+    int rc = mcp_source_of_uri(call, text, &source, &uri, &why);
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    if (rc != NG_OK || uri.revision > 0 ||
+        (source.desc->kind != NULL && !mcp_space_visible(call, uri.space))) {
+        return NG_OK;
+    }
+    rc = mcp_watch_add(listening->watch, &source, &uri, text);
+    if (rc == NG_OK) {
+        json_string(writer, text);
+    }
+    return rc;
+}
+
+static bool add_resources(struct listening *listening, struct ng_writer *writer,
+                          const struct ng_value *asked)
+{
+    struct mcp_exchange *exchange = listening->exchange;
+    const struct ng_value *uris = json_get(asked, "resourceSubscriptions");
+    int rc = NG_OK;
+    if (uris == NULL) {
+        return true;
+    }
+    if (uris->type != NG_TYPE_ARRAY) {
+        return refuse(exchange, 200, MCP_INVALID_PARAMS,
+                      "`resourceSubscriptions` must be a list of URIs");
+    }
+    json_name(writer, "resourceSubscriptions");
+    json_array(writer);
+    for (const struct ng_value *at = uris->first; at != NULL && rc == NG_OK; at = at->next) {
+        if (at->type != NG_TYPE_STRING) {
+            return refuse(exchange, 200, MCP_INVALID_PARAMS,
+                          "`resourceSubscriptions` must be a list of URIs, which are strings");
+        }
+        rc = add_resource(listening, writer, at->text);
+    }
+    json_end(writer);
+    if (rc == NG_EBUSY) {
+        exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+        return refuse(exchange, 503, 503, MCP_WATCH_NO_ROOM);
+    }
+    if (rc == NG_ETOOLARGE) {
+        return refuse(exchange, 200, MCP_INVALID_PARAMS,
+                      "`resourceSubscriptions` may have 1000 URIs, of 1 MiB together");
+    }
+    return rc == NG_OK ||
+           refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+}
+
+/* The watch and the acknowledgement: what is honoured of what was asked. */
+static bool prepare(struct listening *listening, const struct ng_value *asked, unsigned lists)
+{
+    struct mcp_exchange *exchange = listening->exchange;
+    struct ng_writer writer;
+    struct buf meta;
+    buf_init(&meta, MCP_SENTENCE_MAX + 6 * MCP_SENTENCE_MAX);
+    buf_add_c(&meta, "\"" MCP_META_SUBSCRIPTION "\":");
+    mcp_print_id(&meta, exchange->message.id);
+    listening->meta =
+        meta.rc == NG_OK ? arena_copy(&exchange->job->call->arena, buf_str(&meta)) : no_text;
+    buf_done(&meta);
+    if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    }
+    if (listening->meta.data == NULL) {
+        return refuse(exchange, 200, MCP_INVALID_REQUEST, "`id` is too long");
+    }
+    if (mcp_watch_new(exchange->call, lists, listening->meta, send_to_client, listening,
+                      &listening->watch) != NG_OK) {
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    }
+    buf_printf(&listening->ack,
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
+               "\"params\":{\"_meta\":{%s},\"notifications\":",
+               listening->meta.data);
+    json_writer_init(&writer, &listening->ack);
+    json_object(&writer);
+    for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
+        if ((lists & listen_lists[i].list) != 0) {
+            json_name(&writer, listen_lists[i].name);
+            json_bool(&writer, true);
+        }
+    }
+    if (!add_resources(listening, &writer, asked) ||
+        !mcp_listen_tasks_begin(exchange, asked, listening->meta, &writer, &listening->tasks)) {
+        return false;
+    }
+    json_end(&writer);
+    buf_add_c(&listening->ack, "}}");
+    return listening->ack.rc == NG_OK ||
+           refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+}
+
+static bool take_place(struct listening *listening)
+{
+    struct mcp_exchange *exchange = listening->exchange;
+    const struct mcp_face *face = exchange->job->face;
+    struct call *call = exchange->job->call;
+    if (!face->is_http) {
+        return true; /* its one connection is its place */
+    }
+    int rc = http_stream_take(call->gateway, call->caller.agent);
+    listening->placed = rc == NG_OK;
+    return rc == NG_OK ||
+           refuse(exchange, 503, 503,
+                  "all event streams are taken (limits.streams), or this agent has its half of "
+                  "them; close streams that are not needed");
+}
+
+/* Once it waits the exchange may end at any moment; the watch keeps its memory. */
+static void begin(struct mcp_exchange *exchange, struct listening *listening)
+{
+    struct mcp_watch *watch = listening->watch;
+    mcp_watch_ref(watch);
+    mcp_wait(exchange, listen_over, listening);
+    struct mcp_job *job = exchange->job;
+    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK &&
+        (job->face->streams == NULL || job->face->streams(job))) {
+        mcp_listen_tasks_acknowledged(listening->tasks);
+    } else if (mcp_wait_over(exchange)) {
+        mcp_watch_close(watch);
+        mcp_listen_tasks_end(listening->tasks);
+        (void)refuse(exchange, 503, 503, "the changes cannot be read just now; try again");
+        let_go(listening);
+        mcp_exchange_finish(exchange);
+    }
+    mcp_watch_unref(watch);
+}
+
+int mcp_subscriptions_listen(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    const struct ng_value *asked = json_get(exchange->message.params, "notifications");
+    unsigned lists = 0;
+    if (asked == NULL || asked->type != NG_TYPE_OBJECT) {
+        (void)refuse(exchange, 200, MCP_INVALID_PARAMS,
+                     "`params.notifications` must be an object that says what to listen to");
+        return NG_OK;
+    }
+    bool reads = job->face->notify != NULL &&
+                 (job->face->can_notify == NULL || job->face->can_notify(job));
+    if (job->is_batch || !reads) {
+        (void)refuse(exchange, 406, MCP_INVALID_REQUEST,
+                     "subscriptions/listen is answered by an event stream: Accept must take "
+                     "text/event-stream");
+        return NG_OK;
+    }
+    struct listening *listening = arena_zalloc(&job->call->arena, sizeof(*listening));
+    if (listening == NULL || dispatch_spaces(exchange->call, NULL) != NG_OK) {
+        (void)refuse(exchange, 403, MCP_INVALID_REQUEST, "the caller's space is not its own");
+        return NG_OK;
+    }
+    listening->exchange = exchange;
+    buf_init(&listening->ack, 6 * MCP_SUBSCRIPTIONS_BYTES_MAX);
+    if (call_pin(job->call, free_ack, listening) != NG_OK) {
+        (void)refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+        return NG_OK;
+    }
+    if (!read_lists(exchange, asked, &lists) || !prepare(listening, asked, lists) ||
+        !take_place(listening)) {
+        mcp_listen_tasks_end(listening->tasks);
+        let_go(listening);
+        return NG_OK;
+    }
+    begin(exchange, listening);
+    return NG_PENDING;
+}

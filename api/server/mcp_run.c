@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_run.c - requests that run a plugin's code, whatever they are called: progress and log
+ * messages to the client, cancellation, the answer. */
+#include <stddef.h>
+
+#include "core/keys/keys.h"
+#include "mcp_ask.h"
+
+#include "core/base/str.h"
+#include "core/call/pool.h"
+#include "mcp_server.h"
+
+static void land(struct mcp_exchange *exchange)
+{
+    if (exchange->departed) {
+        exchange->taken_back =
+            mcp_session_land(exchange->job->session, &exchange->flight) || exchange->taken_back;
+        exchange->departed = false;
+    }
+}
+
+/* The client took the question back, and wants no answer. */
+static bool is_unwanted(const struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    return exchange->taken_back &&
+           (job->face->owes_answer == NULL || !job->face->owes_answer(job));
+}
+
+static void answer_run(struct mcp_exchange *exchange)
+{
+    land(exchange);
+    if (!is_unwanted(exchange)) {
+        exchange->run->answer(exchange);
+    }
+}
+
+/* NG_PENDING: the client was asked something, and the exchange is not ours any more. */
+static int end_run(struct mcp_exchange *exchange)
+{
+    bool stateless = mcp_is_stateless(exchange->terms.version);
+    bool answered = false;
+    atomic_store(&exchange->answered, true);
+    if (exchange->call->result.rc != NG_EINPUT) {
+        answer_run(exchange);
+        return NG_OK;
+    }
+    if (stateless) {
+        land(exchange); /* else it stays there: it can be taken back while it waits */
+    }
+    if (stateless && is_unwanted(exchange)) {
+        return NG_OK;
+    }
+    if (mcp_ask(exchange, &answered) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    if (!answered) {
+        answer_run(exchange);
+    }
+    return NG_OK;
+}
+
+static void call_done(struct call *call, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    if (end_run(exchange) != NG_PENDING) {
+        mcp_exchange_finish(exchange);
+    }
+}
+
+/* ---- while it runs ---- */
+
+/* Room for one notification. */
+#define MCP_NOTIFICATION_MAX ((size_t)256 * 1024)
+
+static void notify(struct mcp_exchange *exchange, struct buf *text)
+{
+    if (text->rc == NG_OK && !atomic_load(&exchange->answered)) {
+        exchange->job->face->notify(exchange->job, buf_str(text));
+    }
+    buf_done(text);
+}
+
+static void call_progress(struct call *call, double done, double total, struct ng_str message,
+                          void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    if (exchange->progressed && !(done > exchange->progress)) {
+        return; /* the protocol wants it to rise */
+    }
+    exchange->progressed = true;
+    exchange->progress = done;
+    struct buf text;
+    struct ng_writer writer;
+    buf_init(&text, MCP_NOTIFICATION_MAX);
+    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":");
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    json_name(&writer, "progressToken");
+    json_copy(&writer, exchange->progress_token);
+    json_name(&writer, "progress");
+    json_number(&writer, done);
+    if (total > 0) {
+        json_name(&writer, "total");
+        json_number(&writer, total);
+    }
+    if (message.len > 0) {
+        json_name(&writer, "message");
+        json_string(&writer, message);
+    }
+    json_end(&writer);
+    buf_add_char(&text, '}');
+    notify(exchange, &text);
+}
+
+static enum mcp_log_level log_level_of(enum ng_level level)
+{
+    return level == NG_LOG_ERROR     ? MCP_LOG_ERROR
+           : level == NG_LOG_WARNING ? MCP_LOG_WARNING
+           : level == NG_LOG_INFO    ? MCP_LOG_INFO
+                                     : MCP_LOG_DEBUG;
+}
+
+static void call_log(struct call *call, enum ng_level ng_level, const char *logger,
+                     struct ng_str json, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    enum mcp_log_level level = log_level_of(ng_level);
+    (void)call;
+    if (level < exchange->log_level) {
+        return;
+    }
+    struct buf text;
+    struct ng_writer writer;
+    buf_init(&text, MCP_NOTIFICATION_MAX);
+    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":");
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    json_name(&writer, "level");
+    json_cstring(&writer, mcp_log_level_text(level));
+    if (logger != NULL) {
+        json_name(&writer, "logger");
+        json_cstring(&writer, logger);
+    }
+    json_name(&writer, "data");
+    json_raw(&writer, json);
+    json_end(&writer);
+    buf_add_char(&text, '}');
+    notify(exchange, &text);
+}
+
+static void call_detach_client(struct call *call, int64_t retry_ms, void *user)
+{
+    struct mcp_exchange *exchange = user;
+    (void)call;
+    if (!atomic_load(&exchange->answered)) {
+        exchange->job->face->detach_client(exchange->job, retry_ms);
+    }
+}
+
+static void listen_to_call(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    if (exchange->job->face->detach_client != NULL) {
+        call->on_detach_client = call_detach_client;
+    }
+    if (exchange->job->face->notify == NULL) {
+        return;
+    }
+    const struct ng_value *token = json_get(exchange->message.meta, "progressToken");
+    if (token != NULL && (token->type == NG_TYPE_STRING || token->type == NG_TYPE_NUMBER)) {
+        exchange->progress_token = token;
+        call->on_progress = call_progress;
+    }
+    exchange->log_level = exchange->terms.log_level;
+    if (!mcp_is_stateless(exchange->terms.version)) {
+        int level = exchange->job->session == NULL
+                        ? MCP_LOG_NONE
+                        : atomic_load(&exchange->job->session->log_level);
+        exchange->log_level = level == MCP_LOG_NONE ? MCP_LOG_INFO : (enum mcp_log_level)level;
+    }
+    if (exchange->log_level != MCP_LOG_NONE) {
+        call->on_log = call_log;
+    }
+}
+
+/* ---- waiting ---- */
+
+static void wait_is_over(struct task *task)
+{
+    struct mcp_exchange *exchange =
+        (struct mcp_exchange *)(void *)((char *)task - offsetof(struct mcp_exchange, task));
+    land(exchange);
+    exchange->over(exchange);
+}
+
+void mcp_wait_wake(struct mcp_exchange *exchange)
+{
+    int waits = MCP_WAITS;
+    if (atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
+        pool_resume(exchange->job->gateway->pool, &exchange->task);
+    }
+}
+
+/* Whoever cancels may hold locks: the rest is a worker's. */
+static void call_cancelled(struct call *call, void *user)
+{
+    (void)call;
+    mcp_wait_wake(user);
+}
+
+static void depart(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->session != NULL && !exchange->departed) {
+        exchange->flight.id = exchange->message.id;
+        exchange->flight.call = exchange->call;
+        exchange->departed = true;
+        mcp_session_depart(job->session, &exchange->flight);
+    }
+}
+
+/* Before anybody else sees the call. */
+static void watch_call(struct mcp_exchange *exchange)
+{
+    exchange->call->on_user = exchange;
+    exchange->call->on_cancel = call_cancelled;
+}
+
+static void tell_started(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->face->started != NULL && !job->is_batch) {
+        job->face->started(job, exchange->call);
+    }
+}
+
+void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
+              void *user)
+{
+    struct call *call = exchange->call;
+    struct mcp_session *session = exchange->job->session;
+    exchange->over = over;
+    exchange->wait_user = user;
+    exchange->task.run = wait_is_over;
+    if (exchange->run == NULL) { /* else mcp_run() has done that */
+        watch_call(exchange);
+        tell_started(exchange);
+    }
+    call_ref(call); /* the exchange lies in its memory, or in what it keeps */
+    depart(exchange);
+    if (session != NULL) {
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
+    atomic_store(&exchange->waits, MCP_WAITS);
+    if (atomic_load(&call->cancelled) || (session != NULL && mcp_session_has_ended(session))) {
+        mcp_wait_wake(exchange);
+    }
+    mcp_session_unref(session);
+    call_unref(call);
+}
+
+bool mcp_wait_over(struct mcp_exchange *exchange)
+{
+    int waits = MCP_WAITS;
+    if (!atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
+        return false;
+    }
+    land(exchange);
+    return true;
+}
+
+/* ---- running ---- */
+
+static int begin(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    struct call *call = exchange->call;
+    call->idempotency_key = job->is_batch ? str_make(NULL, 0) : job->idempotency_key;
+    call->done = call_done;
+    call->done_user = exchange;
+    atomic_store(&exchange->answered, false);
+    watch_call(exchange);
+    listen_to_call(exchange);
+    depart(exchange);
+    if (exchange->run->start(exchange) == NG_PENDING) {
+        return NG_PENDING; /* it may be answered already: nothing here is ours any more */
+    }
+    return end_run(exchange);
+}
+
+int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
+{
+    exchange->run = run;
+    exchange->progressed = false;
+    exchange->call->on_loop = exchange->job->on_loop;
+    if (!mcp_ask_begin(exchange)) {
+        return NG_OK;
+    }
+    tell_started(exchange);
+    return begin(exchange);
+}
+
+/* ---- running again ---- */
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* A call like the one before: the same caller; what the request says is in the job's memory. */
+static struct call *call_again(struct mcp_exchange *exchange)
+{
+    const struct call *before = exchange->call;
+    const struct ng_caller *caller = &before->caller;
+    struct call *call = call_new(exchange->job->gateway);
+    struct ng_str space = {NULL, 0};
+    if (call == NULL) {
+        return NULL;
+    }
+    if (caller->space_named) {
+        space = caller->space;
+    }
+    int rc =
+        call_set_caller(call, caller->agent, space, caller->role, caller->mode, caller->run);
+    if (rc == NG_OK && caller->spaces != NULL) {
+        rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
+    }
+    call_ref(exchange->job->call);
+    if (call_pin(call, release_call, exchange->job->call) != NG_OK || rc != NG_OK) {
+        call_unref(call);
+        return NULL;
+    }
+    struct ng_str state =
+        before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
+    /* Copies: in a batch the call before goes. */
+    call_take_origin(call, before);
+    call->ask_state_in = arena_copy(&call->arena, state);
+    call->client_asks = before->client_asks;
+    call->no_rate = true; /* the answer to our question is no new call */
+    return call;
+}
+
+void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers)
+{
+    struct call *call = call_again(exchange);
+    if (call == NULL) {
+        mcp_run_fail(exchange, NG_EINTERNAL, "the gateway ran out of memory");
+        return;
+    }
+    call->ask_answers = answers;
+    mcp_exchange_give_call(exchange, call);
+    if (begin(exchange) != NG_PENDING) {
+        mcp_exchange_finish(exchange);
+    }
+}
+
+void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence)
+{
+    struct result *result = &exchange->call->result;
+    memset(result, 0, sizeof(*result));
+    result->rc = rc;
+    result->code = error_name(NULL, rc);
+    result->status = error_status(NULL, rc);
+    result->message = arena_copy(&exchange->call->arena, ng_str_of(sentence));
+    if (result->message.data == NULL) {
+        result->message = ng_str_of("the gateway ran out of memory");
+    }
+}
+
+void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence)
+{
+    mcp_run_set_result(exchange, rc, sentence);
+    answer_run(exchange);
+    mcp_exchange_finish(exchange);
+}

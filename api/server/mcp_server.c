@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_server.c - jobs, batches and the method table: from a text to its answers, whatever
+ * transport it came by. */
+#include "mcp_server.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "api/listen/http_check.h"
+#include "api/tasks/mcp_tasks.h"
+#include "core/base/str.h"
+#include "core/call/pool.h"
+#include "mcp_resources.h"
+
+/* Asked for most often first. */
+static const struct mcp_method mcp_methods[] = {
+    {"tools/call", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_tools_call},
+    {"tools/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tools_list},
+    {"resources/read", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+     mcp_resources_read},
+    {"resources/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+     mcp_resources_list},
+    {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE,
+     mcp_templates_list},
+    {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_prompts_get},
+    {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_prompts_list},
+    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_complete},
+    {"resources/subscribe", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_ERA_STATELESS, MCP_COST_COUNTS, mcp_subscriptions_listen},
+    {"server/discover", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_discover},
+    {"initialize", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_initialize},
+    {"ping", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_ping},
+    {"logging/setLevel", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_set_level},
+    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_get},
+    {"tasks/update", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_update},
+    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_cancel},
+    {"tasks/result", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_tasks_result},
+    {"tasks/list", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
+};
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* ---- answers ---- */
+
+struct buf *mcp_answer_open(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->is_batch) {
+        (void)pthread_mutex_lock(&job->lock);
+    }
+    exchange->answer_at = job->out->len;
+    if (job->is_batch) {
+        buf_add_char(job->out, job->has_items ? ',' : '[');
+        job->has_items = true;
+    }
+    return job->out;
+}
+
+/* What does not fit gives way to a sentence that says so. */
+static void answer_overflow(struct mcp_exchange *exchange)
+{
+    struct buf *out = exchange->job->out;
+    const char *sentence = out->rc == NG_ETOOLARGE
+                               ? "the answer is larger than this gateway gives; ask for less"
+                               : "the gateway ran out of memory";
+    bool first = out->len > 0 && exchange->answer_at == exchange->job->out_start;
+    out->len = exchange->answer_at;
+    out->rc = NG_OK;
+    if (exchange->job->is_batch) {
+        buf_add_char(out, first ? '[' : ',');
+    }
+    mcp_print_error(out, exchange->message.id, MCP_INTERNAL_ERROR, ng_str_of(sentence),
+                    no_text);
+    if (out->rc != NG_OK) {
+        out->len = exchange->answer_at; /* not even that: the status speaks */
+        exchange->job->status = 500;
+    }
+}
+
+void mcp_answer_close(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->out->rc != NG_OK) {
+        answer_overflow(exchange);
+    }
+    if (job->is_batch) {
+        (void)pthread_mutex_unlock(&job->lock);
+    }
+}
+
+void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
+{
+    buf_add_c(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    mcp_print_id(out, exchange->message.id);
+    buf_add_c(out, ",\"result\":{");
+}
+
+void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
+{
+    mcp_result_end_as(exchange, out, "complete", meta);
+}
+
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta)
+{
+    static const char stateless[] =
+        "\",\"_meta\":{\"" MCP_META_SERVER_INFO
+        "\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"}";
+    bool is_stateless = mcp_is_stateless(exchange->terms.version);
+    if ((is_stateless || meta.len > 0) && out->len > 0 && out->data[out->len - 1] != '{') {
+        buf_add_char(out, ',');
+    }
+    if (is_stateless) {
+        buf_add_c(out, "\"resultType\":\"");
+        buf_add_c(out, type);
+        buf_add(out, stateless, sizeof(stateless) - 1);
+        if (meta.len > 0) {
+            buf_add_char(out, ',');
+        }
+    } else if (meta.len > 0) {
+        buf_add_c(out, "\"_meta\":{");
+    }
+    buf_add_str(out, meta);
+    if (is_stateless || meta.len > 0) {
+        buf_add_char(out, '}');
+    }
+    buf_add_c(out, "}}");
+}
+
+void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
+                      struct ng_str message, struct ng_str data)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_print_error(out, exchange->message.id, code, message, data);
+    if (!exchange->job->is_batch) {
+        exchange->job->status = status;
+    }
+    mcp_answer_close(exchange);
+}
+
+static void answer_refusal(struct mcp_exchange *exchange)
+{
+    const struct mcp_terms *terms = &exchange->terms;
+    struct buf data;
+    buf_init(&data, 2 * (size_t)MCP_SENTENCE_MAX + 6 * terms->requested.len);
+    if (terms->says_supported) {
+        buf_add_c(&data, "{\"supported\":");
+        mcp_print_versions(&data);
+        buf_add_c(&data, ",\"requested\":");
+        buf_add_json(&data, terms->requested);
+        buf_add_char(&data, '}');
+    }
+    mcp_answer_error(exchange, terms->status, terms->code, ng_str_of(terms->message),
+                     terms->says_supported && data.rc == NG_OK ? buf_str(&data) : no_text);
+    buf_done(&data);
+}
+
+/* ---- messages ---- */
+
+static const struct mcp_method *find_method(struct ng_str name)
+{
+    for (size_t i = 0; i < NG_COUNT(mcp_methods); i++) {
+        if (str_is(name, mcp_methods[i].name)) {
+            return &mcp_methods[i];
+        }
+    }
+    return NULL;
+}
+
+static void run_notification(struct mcp_exchange *exchange)
+{
+    const struct mcp_message *message = &exchange->message;
+    struct mcp_session *session = exchange->job->session;
+    if (session != NULL && str_is(message->method, "notifications/cancelled")) {
+        const struct ng_value *id = json_get(message->params, "requestId");
+        if (id != NULL) {
+            mcp_session_cancel(session, id);
+        }
+    }
+    if (session != NULL && str_is(message->method, "notifications/initialized")) {
+        mcp_session_hears(exchange);
+    }
+}
+
+static int run_request(struct mcp_exchange *exchange)
+{
+    const struct mcp_message *message = &exchange->message;
+    if (exchange->job->is_full) {
+        mcp_answer_error(exchange, 503, 503,
+                         ng_str_of("too many requests are under way on this connection; wait "
+                                   "for answers, then send it again"),
+                         no_text);
+        return NG_OK;
+    }
+    bool stateless = mcp_is_stateless(exchange->terms.version);
+    unsigned era = stateless ? MCP_ERA_STATELESS : MCP_ERA_HANDSHAKE;
+    const struct mcp_method *method = find_method(message->method);
+    if (method == NULL || (method->eras & era) == 0) {
+        struct ng_str sentence = arena_printf(
+            &exchange->job->call->arena, "this gateway has no method \"%.*s\" in MCP %s",
+            (int)(message->method.len > MCP_SENTENCE_MAX ? MCP_SENTENCE_MAX
+                                                         : message->method.len),
+            message->method.data, mcp_version_text(exchange->terms.version));
+        mcp_answer_error(exchange, stateless ? 404 : 200, MCP_METHOD_NOT_FOUND, sentence,
+                         no_text);
+        return NG_OK;
+    }
+    if (exchange->job->is_batch && method->handle == mcp_initialize) {
+        mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST,
+                         ng_str_of("`initialize` cannot be part of a batch"), no_text);
+        return NG_OK;
+    }
+    return mcp_rate_take(exchange, method) ? method->handle(exchange) : NG_OK;
+}
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* A batch's requests run as calls of their own. They keep the job's call, which owns their
+ * arguments: a tool may run on after its answer was given. */
+static int give_call(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    if (!job->is_batch || exchange->message.kind != MCP_REQUEST) {
+        exchange->call = job->call;
+        return NG_OK;
+    }
+    struct call *call = call_new(job->gateway);
+    int rc = call == NULL ? NG_EINTERNAL : auth_apply(job->caller, call);
+    if (rc == NG_OK) {
+        call_ref(job->call);
+        rc = call_pin(call, release_call, job->call);
+    }
+    if (rc != NG_OK) {
+        call_unref(call);
+        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
+                         ng_str_of("the gateway ran out of memory"), no_text);
+        return NG_EINTERNAL;
+    }
+    (void)pthread_mutex_lock(&job->lock);
+    exchange->call = call;
+    (void)pthread_mutex_unlock(&job->lock);
+    if (atomic_load(&job->call->cancelled)) {
+        call_cancel(call);
+    }
+    return NG_OK;
+}
+
+/* The trace a request belongs to may stand in its _meta, whatever carried it; that is nearer to
+ * the caller than the transport's header. */
+static void take_trace(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    const struct ng_value *trace =
+        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
+    if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
+        http_traceparent_valid(trace->text)) {
+        struct ng_str copy = arena_copy(&call->arena, trace->text);
+        if (copy.data != NULL) {
+            call->caller.traceparent = copy;
+        }
+    }
+}
+
+void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
+{
+    struct mcp_job *job = exchange->job;
+    if (job->is_batch) {
+        (void)pthread_mutex_lock(&job->lock); /* mcp_job_cancel() looks at it */
+    }
+    struct call *before = exchange->call;
+    exchange->call = call;
+    if (job->is_batch) {
+        (void)pthread_mutex_unlock(&job->lock);
+    }
+    if (before != job->call) {
+        call_unref(before);
+    }
+}
+
+static void drop_call(struct mcp_exchange *exchange)
+{
+    mcp_exchange_give_call(exchange, NULL);
+}
+
+/* The next call of a batch that is still to be cancelled, with a reference. */
+static struct call *take_uncancelled(struct mcp_job *job)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; i < job->count && call == NULL; i++) {
+        struct call *of = job->many[i].call;
+        if (of != NULL && of != job->call && !atomic_load(&of->cancelled)) {
+            call = of;
+            call_ref(call);
+        }
+    }
+    (void)pthread_mutex_unlock(&job->lock);
+    return call;
+}
+
+void mcp_job_cancel(struct mcp_job *job)
+{
+    if (!job->is_batch) {
+        call_cancel(job->call);
+        return;
+    }
+    struct call *call;
+    while ((call = take_uncancelled(job)) != NULL) {
+        call_cancel(call);
+        call_unref(call);
+    }
+}
+
+/* A batch's own call runs nothing: whoever cancels it means the others. */
+static void batch_cancelled(struct call *call, void *user)
+{
+    (void)call;
+    mcp_job_cancel(user);
+}
+
+static int run_message(struct mcp_exchange *exchange, const struct ng_value *value)
+{
+    struct mcp_job *job = exchange->job;
+    const char *error = "";
+    exchange->departed = false;
+    exchange->progress_token = NULL;
+    exchange->run = NULL;
+    exchange->rounds = 0;
+    exchange->taken_back = false;
+    atomic_init(&exchange->answered, false);
+    atomic_init(&exchange->waits, MCP_WAITS_NOT);
+    if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {
+        mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST, ng_str_of(error), no_text);
+        return NG_OK;
+    }
+    enum mcp_version agreed = job->session == NULL
+                                  ? MCP_VERSION_NONE
+                                  : (enum mcp_version)atomic_load(&job->session->version);
+    bool fits = mcp_era_decide(&exchange->message, job->headers, agreed, &exchange->terms);
+    if (fits && exchange->message.kind == MCP_RESPONSE) {
+        fits = !mcp_is_stateless(exchange->terms.version);
+        if (!fits) {
+            exchange->terms.code = MCP_INVALID_REQUEST;
+            exchange->terms.status = 400;
+            (void)snprintf(exchange->terms.message, sizeof(exchange->terms.message),
+                           "this version of MCP has no answers from the client; send the "
+                           "request again with `inputResponses`");
+        }
+    }
+    if (!fits) {
+        if (exchange->message.kind == MCP_REQUEST || job->face->is_http) {
+            answer_refusal(exchange);
+        }
+        return NG_OK;
+    }
+    if (exchange->message.kind == MCP_RESPONSE) {
+        if (job->session != NULL) {
+            (void)mcp_session_answer(job->session, exchange->message.id, value);
+        }
+        return NG_OK;
+    }
+    if (exchange->message.kind != MCP_REQUEST) {
+        run_notification(exchange);
+        return NG_OK;
+    }
+    if (give_call(exchange) == NG_OK) {
+        take_trace(exchange);
+        mcp_take_client(exchange);
+    } else {
+        return NG_OK;
+    }
+    int rc = run_request(exchange);
+    if (rc != NG_PENDING) {
+        drop_call(exchange);
+    }
+    return rc;
+}
+
+/* ---- jobs ---- */
+
+static void close_job(struct mcp_job *job)
+{
+    if (job->is_batch) {
+        if (job->has_items && buf_add_char(job->out, ']') != NG_OK) {
+            job->out->len = job->out_start;
+            job->status = 500;
+        }
+    }
+    if (job->status == 200 && job->out->len == job->out_start) {
+        job->status = 202;
+    }
+}
+
+void mcp_exchange_finish(struct mcp_exchange *exchange)
+{
+    struct mcp_job *job = exchange->job;
+    drop_call(exchange);
+    if (atomic_fetch_sub(&job->left, 1) == 1) {
+        close_job(job);
+        job->done(job);
+    }
+}
+
+static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
+{
+    mcp_print_error(job->out, NULL, code, message, no_text);
+    job->status = code == MCP_INTERNAL_ERROR ? 500 : 400;
+    return NG_OK;
+}
+
+static void destroy_lock(void *object)
+{
+    (void)pthread_mutex_destroy(object);
+}
+
+static int run_batch(struct mcp_job *job, const struct ng_value *batch)
+{
+    enum mcp_version version = job->session != NULL
+                                   ? (enum mcp_version)atomic_load(&job->session->version)
+                                   : MCP_VERSION_NONE;
+    if (version == MCP_VERSION_NONE && job->headers != NULL) {
+        version = mcp_version_parse(job->headers->version);
+    }
+    if (!mcp_has_batches(version) || batch->count == 0 || batch->count > MCP_BATCH_MAX) {
+        struct ng_str sentence = arena_printf(
+            &job->call->arena, "%s",
+            !mcp_has_batches(version) ? "a batch is not part of this version of MCP; send each "
+                                        "message by itself"
+            : batch->count == 0       ? "a batch must have a message"
+                                      : "a batch may have 100 messages at most; send several");
+        return refuse_job(job, MCP_INVALID_REQUEST, sentence);
+    }
+    job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
+    /* The lock lasts as long as the call: who cancels may come after the answer. */
+    if (job->many == NULL || pthread_mutex_init(&job->lock, NULL) != 0 ||
+        call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
+        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+    }
+    job->is_batch = true;
+    job->count = batch->count;
+    atomic_store(&job->left, batch->count + 1);
+    job->call->on_user = job;
+    job->call->on_cancel = batch_cancelled;
+    if (job->face->started != NULL) {
+        job->face->started(job, job->call);
+    }
+    size_t done = 1;
+    size_t i = 0;
+    for (const struct ng_value *item = batch->first; item != NULL; item = item->next) {
+        job->many[i].job = job;
+        done += run_message(&job->many[i++], item) == NG_PENDING ? 0 : 1;
+    }
+    /* The run held one itself, so nobody else can have come to zero. */
+    if (atomic_fetch_sub(&job->left, done) != done) {
+        return NG_PENDING;
+    }
+    close_job(job);
+    return NG_OK;
+}
+
+/* NG_OK: job->out has the answers. */
+static int refuse_no_memory(struct mcp_job *job)
+{
+    if (job->is_due) {
+        mcp_session_let_in_again(job->session); /* it may be sent again */
+    }
+    return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+}
+
+static int run_text(struct mcp_job *job)
+{
+    const struct ng_value *value = NULL;
+    struct json_error error;
+    if (json_parse(&job->call->arena, job->text,
+                   job->gateway->limits.depth + MCP_ENVELOPE_DEPTH, &value, &error) != NG_OK) {
+        if (error.code == NG_EINTERNAL) {
+            return refuse_no_memory(job);
+        }
+        if (!mcp_rate_after_parse(job, NULL)) {
+            return NG_OK;
+        }
+        struct ng_str sentence = arena_printf(
+            &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
+            error.message, error.line, error.column);
+        return refuse_job(job, MCP_PARSE_ERROR,
+                          sentence.data == NULL ? ng_str_of("the message is not JSON")
+                                                : sentence);
+    }
+    if (!mcp_rate_after_parse(job, value)) {
+        return NG_OK;
+    }
+    if (value->type == NG_TYPE_ARRAY) {
+        return run_batch(job, value);
+    }
+    job->one.job = job;
+    if (run_message(&job->one, value) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    close_job(job);
+    return NG_OK;
+}
+
+static int refuse_busy(struct mcp_job *job, const char *sentence)
+{
+    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
+    job->status = 503;
+    job->retry_after_s = 1;
+    if (job->is_due) {
+        mcp_session_let_in_again(job->session); /* it may be sent again */
+    }
+    return NG_OK;
+}
+
+static void run_on_worker(struct task *task)
+{
+    struct mcp_job *job =
+        (struct mcp_job *)(void *)((char *)task - offsetof(struct mcp_job, task));
+    int rc;
+    job->on_loop = false;
+    if (atomic_load(&job->call->cancelled)) {
+        rc = refuse_busy(job, "the client left, or the gateway stopped, before the message was "
+                              "read");
+    } else {
+        rc = run_text(job);
+    }
+    if (rc != NG_PENDING) {
+        job->done(job);
+    }
+}
+
+/* A large text is parsed on a worker when it is its agent's turn. */
+static int run_later(struct mcp_job *job)
+{
+    struct call *call = job->call;
+    if (job->face->keep(job) != NG_OK) {
+        return refuse_no_memory(job);
+    }
+    job->task.run = run_on_worker;
+    switch (pool_submit(job->gateway->pool, call->caller.agent, &job->task)) {
+    case NG_OK:
+        return NG_PENDING; /* the job may be gone by now */
+    case NG_ERATE:
+        return refuse_busy(job, "as many calls of this agent are waiting as its half of "
+                                "limits.queue; try again when some are done");
+    case NG_EBUSY:
+        return refuse_busy(job, "as many calls are waiting as limits.queue allows; try again "
+                                "in a moment");
+    default:
+        return refuse_no_memory(job);
+    }
+}
+
+int mcp_job_run(struct mcp_job *job)
+{
+    job->status = 200;
+    job->retry_after_s = 0;
+    job->out_start = job->out->len;
+    job->is_batch = false;
+    job->has_items = false;
+    atomic_init(&job->left, 1);
+    bool later =
+        job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
+    if (!mcp_rate_before_parse(job)) {
+        return NG_OK;
+    }
+    return later ? run_later(job) : run_text(job);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_server.h - MCP above the transports: a text comes in, its messages go through the method
+ * table, the answers are printed into one buffer.
+ *
+ * A face (HTTP, stdio) makes a call, embeds a struct mcp_job in memory that lives until the
+ * answer, and runs it. A job is one message or a batch; each message is an exchange.
+ */
+#ifndef NOTEGATE_API_MCP_SERVER_H
+#define NOTEGATE_API_MCP_SERVER_H
+
+#include "api/auth/auth.h"
+#include "api/protocol/mcp_era.h"
+#include "api/session/mcp_session.h"
+
+struct mcp_asks;
+struct mcp_job;
+struct mcp_exchange;
+struct mcp_run;
+
+/* What a face can do beyond answering; members may be NULL. */
+struct mcp_face {
+    /* What is lent while mcp_job_run() runs is to stay until the answer. NULL: the face runs
+     * its jobs on no event loop. */
+    int (*keep)(struct mcp_job *job);
+    /* A tool is about to run as `call`. For cancelling it when the client leaves. */
+    void (*started)(struct mcp_job *job, struct call *call);
+    /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
+     * has no way for it. */
+    void (*notify)(struct mcp_job *job, struct ng_str message);
+    /* Will this client read what is notified while its request runs? NULL: yes. */
+    bool (*can_notify)(const struct mcp_job *job);
+    /* Did what was notified make its answer a stream? Not without memory. NULL: yes. */
+    bool (*streams)(struct mcp_job *job);
+    /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
+     */
+    void (*ask)(struct mcp_job *job, struct ng_str message);
+    /* The client may come back for the answer. NULL: it cannot. */
+    void (*detach_client)(struct mcp_job *job, int64_t retry_ms);
+    /* Is this job answered all the same when its client has cancelled it? NULL: no. */
+    bool (*owes_answer)(struct mcp_job *job);
+    /* Errors have HTTP statuses of their own; headers are checked. */
+    bool is_http;
+};
+
+enum mcp_waits { MCP_WAITS_NOT = 0, MCP_WAITS, MCP_WAITS_OVER };
+
+/* One message under way. Memory of the job's call. */
+struct mcp_exchange {
+    struct mcp_job *job;
+    struct mcp_message message;
+    struct mcp_terms terms;
+    struct call *call; /* runs the message; the job's own for one that is alone */
+    struct mcp_flight flight;
+    bool departed; /* the flight is in the session */
+    const struct ng_value *progress_token;
+    enum mcp_log_level log_level;
+    atomic_bool answered;      /* nothing more may be said about it */
+    const struct mcp_run *run; /* while it runs a plugin's code */
+    unsigned rounds;           /* of questions */
+    bool taken_back;           /* the client cancelled it */
+    bool progressed;
+    double progress;  /* the last one sent */
+    size_t answer_at; /* where the answer begins in the buffer */
+    atomic_int waits; /* of mcp_wait(): enum mcp_waits */
+    void (*over)(struct mcp_exchange *exchange);
+    void *wait_user;  /* of who waits */
+    struct task task; /* over() on a worker */
+};
+
+struct mcp_job {
+    /* Filled by the face. */
+    struct gateway *gateway;
+    struct mcp_asks *asks; /* or NULL: nobody is asked anything */
+    const struct mcp_face *face;
+    const struct auth_caller *caller; /* lent while mcp_job_run() runs */
+    struct call *call; /* owns the parsed text; its caller is set; the face's reference */
+    struct mcp_session *session;       /* or NULL; lent until the answer */
+    const struct mcp_headers *headers; /* or NULL; lent while mcp_job_run() runs */
+    struct ng_str text;                /* lent while mcp_job_run() runs */
+    struct ng_str idempotency_key;     /* or absent; lent until the answer */
+    bool on_loop;
+    bool is_full; /* the face has as much under way as it takes: requests are answered BUSY */
+    struct buf *out; /* answers; empty when nothing is to be said (notifications) */
+    void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
+    /* Opens a session at initialize, and keeps it; NULL: the face keeps none per client. */
+    int (*open_session)(struct mcp_job *job, enum mcp_version version);
+
+    /* Results. */
+    int status; /* HTTP: 200, 202 when there is no answer, or that of the error */
+    int retry_after_s;
+
+    /* The job's own. */
+    struct task task; /* a large text is parsed on a worker */
+    bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
+    bool is_due;      /* let in as an answer of the client: counts unless it is one */
+    size_t out_start; /* the face may have written before it */
+    struct mcp_exchange one;
+    struct mcp_exchange *many; /* a batch */
+    size_t count;
+    bool is_batch;
+    bool has_items;
+    atomic_size_t left;   /* messages not yet answered, and one for the run itself */
+    pthread_mutex_t lock; /* batches: one answer at a time goes into the buffer */
+};
+
+/* NG_OK: answered (job->out, job->status). NG_PENDING: job->done() runs once, possibly before
+ * this returns; the job may be gone by then. */
+int mcp_job_run(struct mcp_job *job);
+
+/* An answer is printed between these two. If it did not fit, an error stands there instead. */
+struct buf *mcp_answer_open(struct mcp_exchange *exchange);
+void mcp_answer_close(struct mcp_exchange *exchange);
+/* {"jsonrpc":"2.0","id":...,"result":{ - the members come next, if any. */
+void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
+/* Closes the result: its type and the server's name where the version has them, and in _meta
+ * the members `meta` (JSON members without braces, or absent). */
+void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
+/* The same with another resultType. */
+void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
+                       struct ng_str meta);
+/* An error as the answer. data: JSON, or absent. */
+void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
+                      struct ng_str message, struct ng_str data);
+/* A failure's sentence, and its hint behind `between`. buf_done(both) it. */
+void mcp_join_hint(struct buf *both, const struct result *result, const char *between);
+/* A handler that returned NG_PENDING has its answer printed. */
+void mcp_exchange_finish(struct mcp_exchange *exchange);
+
+/*
+ * What a request takes from the rate of its caller's key. Free is what every client sends to
+ * connect and to stay connected, however few calls its key allows (a key of one call a minute
+ * could not even initialize otherwise), and what belongs to a call that was counted when it
+ * began; but only in small messages that come alone. Over HTTP a longer text counts before it
+ * is parsed, whatever it is; but for as many as there are open questions to the client, which
+ * are parsed first, and count unless they are answers. Small notifications and answers of the
+ * client are free, too.
+ */
+enum mcp_cost {
+    MCP_COST_FREE = 0,
+    MCP_COST_COUNTS,
+    MCP_COST_CALL /* dispatch() or dispatch_step() takes it */
+};
+
+/* A method: NG_OK with an answer printed, or NG_PENDING. */
+struct mcp_method {
+    const char *name;
+    unsigned eras; /* enum mcp_era */
+    enum mcp_cost cost;
+    int (*handle)(struct mcp_exchange *exchange);
+};
+
+/*
+ * A request that runs a plugin's code (mcp_run.c): tools/call, prompts/get, resources/read ...
+ */
+struct mcp_run {
+    /* Fills exchange->call, whose caller, progress, cancellation and questions are wired, and
+     * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
+     * is called again, with another call. */
+    int (*start)(struct mcp_exchange *exchange);
+    /* Prints the answer to exchange->call->result. */
+    void (*answer)(struct mcp_exchange *exchange);
+};
+/* NG_OK: answered; NG_PENDING. */
+int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
+
+/*
+ * A request that stays open and runs no code meanwhile (subscriptions/listen): its handler
+ * calls mcp_wait() and returns NG_PENDING. What is to be said goes out by
+ * job->face->notify(job, message) (any thread, until the exchange is finished; over HTTP the
+ * first message makes the answer an event stream). over() comes at most once, on a thread of
+ * its own (no lock held), when the client cancelled the request or left, or the gateway stops;
+ * who ends the waiting himself calls mcp_wait_over(), and only if that says true it is his.
+ * Either way the winner, nobody else, answers (mcp_answer_open ...; over() may also leave the
+ * answer out) and calls mcp_exchange_finish().
+ */
+void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
+              void *user);
+bool mcp_wait_over(struct mcp_exchange *exchange);
+/* over() now, on a worker, if it did not come yet. Any thread; the caller knows that the
+ * exchange is still there. */
+void mcp_wait_wake(struct mcp_exchange *exchange);
+
+/* After a question was answered: the code runs again in a call of its own (answers: an object
+ * that lives as long as job->call), or the answer is a failure. Both end the exchange some
+ * time. */
+void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers);
+void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence);
+/* What run->answer() prints is this failure instead. */
+void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence);
+
+/* mcp_rate.c: see enum mcp_cost. False: answered, there are too many. value: NULL for a text
+ * that is not JSON. */
+bool mcp_rate_before_parse(struct mcp_job *job);
+bool mcp_rate_after_parse(struct mcp_job *job, const struct ng_value *value);
+bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *method);
+
+/* mcp_server.c: another call for this exchange; the one before is let go. */
+void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call);
+/* Cancels all calls of a job. Any thread that holds a reference to its call. */
+void mcp_job_cancel(struct mcp_job *job);
+
+/* mcp_lifecycle.c */
+/* For the audit log: the name that the client gives itself, in _meta or at initialize, is
+ * nearer to it than its User-Agent, which is that of a library. */
+void mcp_take_client(struct mcp_exchange *exchange);
+int mcp_initialize(struct mcp_exchange *exchange);
+int mcp_discover(struct mcp_exchange *exchange);
+int mcp_ping(struct mcp_exchange *exchange);
+int mcp_set_level(struct mcp_exchange *exchange);
+/* mcp_tools.c */
+int mcp_tools_list(struct mcp_exchange *exchange);
+int mcp_tools_call(struct mcp_exchange *exchange);
+/* mcp_resource_list.c, mcp_resources.c */
+int mcp_resources_list(struct mcp_exchange *exchange);
+int mcp_templates_list(struct mcp_exchange *exchange);
+int mcp_resources_read(struct mcp_exchange *exchange);
+/* mcp_prompts.c */
+int mcp_prompts_list(struct mcp_exchange *exchange);
+int mcp_prompts_get(struct mcp_exchange *exchange);
+/* mcp_complete.c */
+int mcp_complete(struct mcp_exchange *exchange);
+/* mcp_subscribe.c */
+int mcp_resources_subscribe(struct mcp_exchange *exchange);
+int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
+/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+ */
+void mcp_session_hears(struct mcp_exchange *exchange);
+/* mcp_listen.c */
+int mcp_subscriptions_listen(struct mcp_exchange *exchange);
+/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+ * answered with an error. */
+bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
+                      const struct ng_value *arguments);
+
+#endif

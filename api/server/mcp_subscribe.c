@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_subscribe.c - what a session of the handshake era hears: lists that changed, from
+ * notifications/initialized on, and the resources it subscribes to. */
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "mcp_watch.h"
+
+/* The notifications of a session. Memory of its own, until the session ends. */
+struct hearing {
+    struct mcp_session_end end; /* first */
+    struct mcp_session *session;
+    struct mcp_watch *watch;
+};
+
+static const struct ng_str no_text = {NULL, 0};
+
+static void send_to_session(void *user, struct ng_str message)
+{
+    struct hearing *hearing = user;
+    mcp_session_notify(hearing->session, message);
+}
+
+static void hearing_free(struct hearing *hearing)
+{
+    mcp_watch_unref(hearing->watch);
+    mcp_session_unref(hearing->session);
+    free(hearing);
+}
+
+static void session_ended(struct mcp_session *session, void *user)
+{
+    struct hearing *hearing = user;
+    mcp_watch_close(hearing->watch);
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_watch *watch = session->watch;
+    session->watch = NULL;
+    (void)pthread_mutex_unlock(&session->lock);
+    mcp_watch_unref(watch);
+    hearing_free(hearing);
+}
+
+/* Who is told: the caller of this message. A call of its own, with a reference. */
+static struct call *who_asks(struct mcp_exchange *exchange)
+{
+    struct call *who = call_new(exchange->job->gateway);
+    if (who != NULL && (auth_apply(exchange->job->caller, who) != NG_OK ||
+                        dispatch_spaces(who, NULL) != NG_OK)) {
+        call_unref(who);
+        who = NULL;
+    }
+    return who;
+}
+
+static struct hearing *hearing_new(struct mcp_exchange *exchange)
+{
+    struct hearing *hearing = alloc_zeroed(1, sizeof(*hearing));
+    struct call *who = hearing == NULL ? NULL : who_asks(exchange);
+    unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
+    if (who == NULL || mcp_watch_new(who, lists, no_text, send_to_session, hearing,
+                                     &hearing->watch) != NG_OK) {
+        call_unref(who);
+        free(hearing);
+        return NULL;
+    }
+    call_unref(who); /* the watch keeps it */
+    hearing->session = exchange->job->session;
+    (void)atomic_fetch_add(&hearing->session->refs, 1);
+    hearing->end.ended = session_ended;
+    hearing->end.user = hearing;
+    return hearing;
+}
+
+/* The session's watch, with a reference for the caller; made if it has none. NULL: out of
+ * memory, or the session has ended. */
+static struct mcp_watch *watch_of(struct mcp_exchange *exchange)
+{
+    struct mcp_session *session = exchange->job->session;
+    struct hearing *made = NULL;
+    struct mcp_watch *watch = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    watch = session->watch;
+    if (watch != NULL) {
+        mcp_watch_ref(watch);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    if (watch != NULL) {
+        return watch;
+    }
+    made = hearing_new(exchange);
+    if (made == NULL) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&session->lock);
+    bool first = session->watch == NULL && !session->ended;
+    if (first) {
+        session->watch = made->watch;
+        mcp_watch_ref(made->watch); /* the session's */
+    }
+    watch = session->watch;
+    if (watch != NULL) {
+        mcp_watch_ref(watch);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    if (!first) {
+        hearing_free(made);
+        return watch;
+    }
+    /* Opened before the session's end can close it. */
+    (void)mcp_watch_open(made->watch, no_text);
+    if (!mcp_session_on_end(session, &made->end)) {
+        session_ended(session, made);
+    }
+    return watch;
+}
+
+void mcp_session_hears(struct mcp_exchange *exchange)
+{
+    mcp_watch_unref(watch_of(exchange));
+}
+
+/* ---- resources/subscribe, resources/unsubscribe ---- */
+
+static int answer_done(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+    return NG_OK;
+}
+
+/* What it names, as far as the caller may see. False: answered with an error. */
+static bool resolve(struct mcp_exchange *exchange, struct ng_str text,
+                    struct mcp_source *source, struct mcp_uri *uri)
+{
+    struct call *call = exchange->call;
+    const char *why = "there is no such resource";
+    int rc = dispatch_spaces(call, NULL);
+    if (rc == NG_OK) {
+        rc = mcp_source_of_uri(call, text, source, uri, &why);
+    }
+    if (rc == NG_OK && source->desc->kind != NULL && !mcp_space_visible(call, uri->space)) {
+        rc = NG_ENOTFOUND;
+    }
+    if (rc == NG_OK && uri->revision > 0) {
+        rc = NG_EINVAL;
+        why = "an earlier revision never changes; leave ?revision out";
+    }
+    if (rc != NG_OK) {
+        mcp_answer_unknown_uri(exchange, text, ng_str_of(why));
+    }
+    return rc == NG_OK;
+}
+
+static int subscription(struct mcp_exchange *exchange, bool on)
+{
+    struct mcp_source source;
+    struct mcp_uri uri;
+    struct ng_str text = mcp_text_param(exchange, "uri", "the URI of a resource");
+    if (text.data == NULL) {
+        return NG_OK;
+    }
+    if (exchange->job->session == NULL) {
+        mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST,
+                         ng_str_of("subscriptions belong to a session: open one with "
+                                   "`initialize` and send its Mcp-Session-Id"),
+                         no_text);
+        return NG_OK;
+    }
+    if (!resolve(exchange, text, &source, &uri)) {
+        return NG_OK;
+    }
+    struct mcp_watch *watch = watch_of(exchange);
+    int rc = watch == NULL ? NG_EINTERNAL : NG_OK;
+    if (rc == NG_OK && on) {
+        rc = mcp_watch_add(watch, &source, &uri, text);
+    } else if (rc == NG_OK) {
+        (void)mcp_watch_remove(watch, &source, &uri);
+    }
+    mcp_watch_unref(watch);
+    if (rc == NG_OK) {
+        return answer_done(exchange);
+    }
+    if (rc == NG_EBUSY) {
+        if (!exchange->job->is_batch) {
+            exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+        }
+        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_WATCH_NO_ROOM), no_text);
+    } else if (rc == NG_ETOOLARGE) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("this session subscribes to as many resources as it may "
+                                   "(1000, or 1 MiB of URIs); unsubscribe from some first"),
+                         no_text);
+    } else {
+        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
+                         ng_str_of("the gateway ran out of memory"), no_text);
+    }
+    return NG_OK;
+}
+
+int mcp_resources_subscribe(struct mcp_exchange *exchange)
+{
+    return subscription(exchange, true);
+}
+
+int mcp_resources_unsubscribe(struct mcp_exchange *exchange)
+{
+    return subscription(exchange, false);
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_watch.c - from events to notifications. The feed and plugins only leave a mark and wake a
+ * worker; the worker takes everything that is due and sends it. */
+#include "mcp_watch.h"
+
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "core/call/buffered.h"
+#include "core/feed/feed.h"
+#include "core/keys/keys.h"
+
+#define WATCH_BUCKETS 64 /* a power of two */
+/* A message: an URI, escaped at worst, and what is around it. */
+#define WATCH_MESSAGE_MAX (6 * MCP_URI_MAX + 4096)
+/* Events taken in one go before others get the worker. */
+#define WATCH_TURN 256
+
+struct subscription {
+    struct subscription *next;
+    uint64_t hash;
+    const char *collection; /* of the kind; NULL: nothing tells of its changes */
+    struct ng_str name;     /* of the source, what keeps kinds of one collection apart */
+    struct ng_str space, id, uri;
+    size_t size; /* in limits.buffered */
+    char texts[];
+};
+
+enum turn { TURN_NONE = 0, TURN_DUE, TURN_RUNS, TURN_RUNS_DUE };
+
+struct mcp_watch {
+    struct gateway *gateway;
+    struct call *who;
+    mcp_watch_send_fn *send;
+    void *user;
+    char *meta; /* JSON members, or NULL */
+    unsigned lists;
+    atomic_uint changed; /* lists to be told of */
+    atomic_int turn;     /* enum turn: at most one worker at a time */
+    atomic_int refs;
+    struct task task;
+    pthread_mutex_t lock; /* of sending and the reader; may be held while the feed is asked */
+    struct feed_reader *reader;
+    bool open, closed;
+    pthread_mutex_t
+        table_lock; /* of the table; the feed asks while it holds locks of its own */
+    struct subscription *table[WATCH_BUCKETS];
+    size_t count, bytes;           /* of URIs */
+    struct mcp_watch *prev, *next; /* in the gateway's list */
+};
+
+/* gateway->lists_user. */
+struct watches {
+    pthread_mutex_t lock;
+    struct mcp_watch *first;
+    int refs;
+};
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* ---- subscriptions ---- */
+
+static uint64_t hash_of(struct ng_str space, struct ng_str id)
+{
+    return str_hash(id) ^ (str_hash(space) << 1);
+}
+
+static struct subscription **find(struct mcp_watch *watch, struct ng_str name,
+                                  struct ng_str space, struct ng_str id)
+{
+    uint64_t hash = hash_of(space, id);
+    struct subscription **at = &watch->table[hash & (WATCH_BUCKETS - 1)];
+    while (*at != NULL && ((*at)->hash != hash || !str_equal((*at)->name, name) ||
+                           !str_equal((*at)->space, space) || !str_equal((*at)->id, id))) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static struct ng_str put_text(char **at, struct ng_str text)
+{
+    struct ng_str copy = str_make(*at, text.len);
+    if (text.len > 0) {
+        memcpy(*at, text.data, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
+/* Resources without a kind have no space of their own: their id is all. */
+static struct ng_str space_of(const struct mcp_source *source, const struct mcp_uri *uri)
+{
+    return source->desc->kind == NULL ? ng_str_of("") : uri->space;
+}
+
+static void subscription_free(struct mcp_watch *watch, struct subscription *gone)
+{
+    if (gone != NULL) {
+        buffered_give(watch->gateway, watch->who->caller.agent, gone->size);
+        free(gone);
+    }
+}
+
+int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
+                  const struct mcp_uri *uri, struct ng_str text)
+{
+    struct ng_str space = space_of(source, uri);
+    size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
+    (void)pthread_mutex_lock(&watch->table_lock);
+    bool known = *find(watch, mcp_source_name(source->desc), space, uri->id) != NULL;
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    if (known) {
+        return NG_OK;
+    }
+    int rc = buffered_take(watch->gateway, watch->who->caller.agent, 0, size);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct subscription *made = alloc_zeroed(1, size);
+    if (made == NULL) {
+        buffered_give(watch->gateway, watch->who->caller.agent, size);
+        return NG_EINTERNAL;
+    }
+    made->size = size;
+    char *at = made->texts;
+    made->collection = source->desc->collection;
+    made->name = mcp_source_name(source->desc);
+    made->space = put_text(&at, space);
+    made->id = put_text(&at, uri->id);
+    made->uri = put_text(&at, text);
+    made->hash = hash_of(made->space, made->id);
+    (void)pthread_mutex_lock(&watch->table_lock);
+    struct subscription **place = find(watch, made->name, made->space, made->id);
+    known = *place != NULL;
+    if (!known && (watch->count >= MCP_SUBSCRIPTIONS_MAX ||
+                   text.len > MCP_SUBSCRIPTIONS_BYTES_MAX - watch->bytes)) {
+        rc = NG_ETOOLARGE;
+    } else if (!known) {
+        *place = made;
+        watch->count++;
+        watch->bytes += text.len;
+    }
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    if (known || rc != NG_OK) {
+        subscription_free(watch, made);
+    }
+    return rc;
+}
+
+bool mcp_watch_remove(struct mcp_watch *watch, const struct mcp_source *source,
+                      const struct mcp_uri *uri)
+{
+    (void)pthread_mutex_lock(&watch->table_lock);
+    struct subscription **place =
+        find(watch, mcp_source_name(source->desc), space_of(source, uri), uri->id);
+    struct subscription *gone = *place;
+    if (gone != NULL) {
+        *place = gone->next;
+        watch->count--;
+        watch->bytes -= gone->uri.len;
+    }
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    bool found = gone != NULL;
+    subscription_free(watch, gone);
+    return found;
+}
+
+/* Under table_lock: is the event a change of it? */
+static bool tells_of(const struct mcp_watch *watch, const struct subscription *at,
+                     const struct ng_event *event, uint64_t hash)
+{
+    bool spaceless = at->space.len == 0 && mcp_space_visible(watch->who, event->key.space);
+    return at->collection != NULL && str_is(event->key.collection, at->collection) &&
+           str_equal(at->id, event->key.id) &&
+           (spaceless || (at->hash == hash && str_equal(at->space, event->key.space)));
+}
+
+/* ---- what an event means ---- */
+
+/* Does a resource come or go with it? */
+static bool changes_list(const struct mcp_watch *watch, const struct ng_event *event)
+{
+    struct mcp_source source;
+    bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
+                 str_is(event->action, "moved") ||
+                 (event->revision == 1 && !str_is(event->action, "updated"));
+    if ((watch->lists & NG_LIST_RESOURCES) == 0 || !comes ||
+        !mcp_space_listed(watch->who, event->key.space)) {
+        return false;
+    }
+    for (size_t i = 0; mcp_source_at(watch->gateway, i, &source); i++) {
+        if (source.desc->collection != NULL &&
+            str_is(event->key.collection, source.desc->collection) &&
+            mcp_sees_plugin(watch->who, source.plugin)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first subscription behind `after` (NULL: from the start) of the event's buckets that it
+ * is a change of. Those without a space are in another bucket than the event's. */
+static struct subscription *next_told(struct mcp_watch *watch, const struct ng_event *event,
+                                      unsigned bucket, const struct subscription *after)
+{
+    uint64_t hash = hash_of(event->key.space, event->key.id);
+    struct subscription *at = after == NULL ? watch->table[bucket] : after->next;
+    while (at != NULL && !tells_of(watch, at, event, hash)) {
+        at = at->next;
+    }
+    return at;
+}
+
+static unsigned bucket_of(const struct ng_event *event, bool spaceless)
+{
+    struct ng_str space = spaceless ? ng_str_of("") : event->key.space;
+    return (unsigned)(hash_of(space, event->key.id) & (WATCH_BUCKETS - 1));
+}
+
+static bool watch_wants(void *user, const struct ng_event *event)
+{
+    struct mcp_watch *watch = user;
+    bool wanted = changes_list(watch, event);
+    (void)pthread_mutex_lock(&watch->table_lock);
+    if (!wanted && watch->count > 0) {
+        wanted = next_told(watch, event, bucket_of(event, false), NULL) != NULL ||
+                 next_told(watch, event, bucket_of(event, true), NULL) != NULL;
+    }
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    return wanted;
+}
+
+/* ---- sending; with watch->lock held ---- */
+
+static void send_message(struct mcp_watch *watch, const char *method, struct ng_str uri)
+{
+    struct buf text;
+    buf_init(&text, WATCH_MESSAGE_MAX);
+    buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\"", method);
+    if (uri.data != NULL || watch->meta != NULL) {
+        buf_add_c(&text, ",\"params\":{");
+        if (uri.data != NULL) {
+            buf_add_c(&text, "\"uri\":");
+            buf_add_json(&text, uri);
+        }
+        if (watch->meta != NULL) {
+            buf_add_c(&text, uri.data != NULL ? ",\"_meta\":{" : "\"_meta\":{");
+            buf_add_c(&text, watch->meta);
+            buf_add_char(&text, '}');
+        }
+        buf_add_char(&text, '}');
+    }
+    buf_add_char(&text, '}');
+    if (text.rc == NG_OK) {
+        watch->send(watch->user, buf_str(&text));
+    }
+    buf_done(&text);
+}
+
+static void send_lists(struct mcp_watch *watch)
+{
+    unsigned changed = atomic_exchange(&watch->changed, 0) & watch->lists;
+    if ((changed & NG_LIST_TOOLS) != 0) {
+        send_message(watch, "tools/list_changed", no_text);
+    }
+    if ((changed & NG_LIST_PROMPTS) != 0) {
+        send_message(watch, "prompts/list_changed", no_text);
+    }
+    if ((changed & NG_LIST_RESOURCES) != 0) {
+        send_message(watch, "resources/list_changed", no_text);
+    }
+}
+
+/* The URIs of one bucket that the event tells of (event NULL: all of it), copied: sending under
+ * table_lock would hold up the feed. */
+static void send_bucket(struct mcp_watch *watch, const struct ng_event *event, unsigned bucket)
+{
+    struct buf uris;
+    buf_init(&uris, MCP_SUBSCRIPTIONS_BYTES_MAX + MCP_SUBSCRIPTIONS_MAX * sizeof(size_t));
+    (void)pthread_mutex_lock(&watch->table_lock);
+    for (struct subscription *at = event == NULL ? watch->table[bucket]
+                                                 : next_told(watch, event, bucket, NULL);
+         at != NULL; at = event == NULL ? at->next : next_told(watch, event, bucket, at)) {
+        (void)buf_add(&uris, &at->uri.len, sizeof(at->uri.len));
+        (void)buf_add_str(&uris, at->uri);
+    }
+    (void)pthread_mutex_unlock(&watch->table_lock);
+    size_t at = 0;
+    while (uris.rc == NG_OK && at < uris.len) {
+        size_t len = 0;
+        memcpy(&len, uris.data + at, sizeof(len));
+        send_message(watch, "resources/updated", str_make(uris.data + at + sizeof(len), len));
+        at += sizeof(len) + len;
+    }
+    buf_done(&uris);
+}
+
+static void send_event(struct mcp_watch *watch, const struct ng_event *event)
+{
+    unsigned bucket = bucket_of(event, false);
+    unsigned spaceless = bucket_of(event, true);
+    send_bucket(watch, event, bucket);
+    if (spaceless != bucket) {
+        send_bucket(watch, event, spaceless);
+    }
+    if (changes_list(watch, event)) {
+        (void)atomic_fetch_or(&watch->changed, NG_LIST_RESOURCES);
+    }
+}
+
+/* ---- turns ---- */
+
+static void watch_free(struct mcp_watch *watch)
+{
+    for (size_t i = 0; i < WATCH_BUCKETS; i++) {
+        while (watch->table[i] != NULL) {
+            struct subscription *gone = watch->table[i];
+            watch->table[i] = gone->next;
+            subscription_free(watch, gone);
+        }
+    }
+    (void)pthread_mutex_destroy(&watch->lock);
+    (void)pthread_mutex_destroy(&watch->table_lock);
+    call_unref(watch->who);
+    free(watch->meta);
+    free(watch);
+}
+
+void mcp_watch_ref(struct mcp_watch *watch)
+{
+    (void)atomic_fetch_add(&watch->refs, 1);
+}
+
+void mcp_watch_unref(struct mcp_watch *watch)
+{
+    if (watch != NULL && atomic_fetch_sub(&watch->refs, 1) == 1) {
+        watch_free(watch);
+    }
+}
+
+/* There may be something to send: a worker looks, once for all that came until then. */
+static void watch_wake(void *user)
+{
+    struct mcp_watch *watch = user;
+    int turn = atomic_load(&watch->turn);
+    int next;
+    do {
+        if (turn == TURN_DUE || turn == TURN_RUNS_DUE) {
+            return;
+        }
+        next = turn == TURN_NONE ? TURN_DUE : TURN_RUNS_DUE;
+    } while (!atomic_compare_exchange_weak(&watch->turn, &turn, next));
+    if (next == TURN_DUE) {
+        mcp_watch_ref(watch); /* the task's */
+        pool_resume(watch->gateway->pool, &watch->task);
+    }
+}
+
+static int open_reader(struct mcp_watch *watch)
+{
+    const struct feed_filter filter = {
+        .all_spaces = true, /* watch_wants() knows better */
+        .wants = watch_wants,
+        .user = watch,
+    };
+    if (watch->gateway->feed == NULL) {
+        return NG_OK;
+    }
+    return feed_open(watch->gateway->feed, &filter, UINT64_MAX, watch->who->caller.agent,
+                     watch_wake, watch, &watch->reader);
+}
+
+/* Events were lost to it: everything may have changed. */
+static void start_over(struct mcp_watch *watch)
+{
+    feed_close(watch->reader);
+    watch->reader = NULL;
+    (void)open_reader(watch);
+    watch_wake(watch);
+    for (unsigned i = 0; i < WATCH_BUCKETS; i++) {
+        send_bucket(watch, NULL, i);
+    }
+    (void)atomic_fetch_or(&watch->changed, NG_LIST_RESOURCES);
+}
+
+/* True: there is more. */
+static bool take_turn(struct mcp_watch *watch)
+{
+    int rc = watch->reader == NULL ? NG_PENDING : NG_OK;
+    for (size_t i = 0; i < WATCH_TURN && rc == NG_OK; i++) {
+        const struct ng_event *event = NULL;
+        rc = feed_next(watch->reader, &event);
+        if (rc == NG_OK) {
+            send_event(watch, event);
+        }
+    }
+    if (rc != NG_OK && rc != NG_PENDING) {
+        start_over(watch);
+    }
+    if (rc != NG_OK) {
+        send_lists(watch); /* once, behind what changed it */
+    }
+    return rc == NG_OK;
+}
+
+static void watch_run(struct task *task)
+{
+    struct mcp_watch *watch =
+        (struct mcp_watch *)(void *)((char *)task - offsetof(struct mcp_watch, task));
+    atomic_store(&watch->turn, TURN_RUNS);
+    (void)pthread_mutex_lock(&watch->lock);
+    bool more = watch->open && key_live(watch->who->key) && take_turn(watch);
+    (void)pthread_mutex_unlock(&watch->lock);
+    int turn = TURN_RUNS;
+    if (!more && atomic_compare_exchange_strong(&watch->turn, &turn, TURN_NONE)) {
+        mcp_watch_unref(watch);
+        return;
+    }
+    atomic_store(&watch->turn, TURN_DUE);
+    pool_resume(watch->gateway->pool, &watch->task);
+}
+
+/* ---- life ---- */
+
+int mcp_watch_new(struct call *who, unsigned lists, struct ng_str meta, mcp_watch_send_fn *send,
+                  void *user, struct mcp_watch **ret)
+{
+    struct mcp_watch *watch = alloc_zeroed(1, sizeof(*watch));
+    if (watch == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)pthread_mutex_init(&watch->lock, NULL);
+    (void)pthread_mutex_init(&watch->table_lock, NULL);
+    call_ref(who);
+    watch->who = who;
+    watch->gateway = who->gateway;
+    watch->lists = lists;
+    watch->send = send;
+    watch->user = user;
+    watch->task.run = watch_run;
+    atomic_init(&watch->refs, 1);
+    atomic_init(&watch->turn, TURN_NONE);
+    atomic_init(&watch->changed, 0);
+    if (meta.data != NULL) {
+        watch->meta = alloc_bytes(meta.len + 1);
+        if (watch->meta == NULL) {
+            watch_free(watch);
+            return NG_EINTERNAL;
+        }
+        memcpy(watch->meta, meta.data, meta.len);
+        watch->meta[meta.len] = '\0';
+    }
+    *ret = watch;
+    return NG_OK;
+}
+
+static void join_list(struct mcp_watch *watch)
+{
+    struct watches *watches = watch->gateway->lists_user;
+    if (watches == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&watches->lock);
+    watch->next = watches->first;
+    if (watch->next != NULL) {
+        watch->next->prev = watch;
+    }
+    watches->first = watch;
+    (void)pthread_mutex_unlock(&watches->lock);
+}
+
+static void leave_list(struct mcp_watch *watch)
+{
+    struct watches *watches = watch->gateway->lists_user;
+    if (watches == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&watches->lock);
+    if (watch->next != NULL) {
+        watch->next->prev = watch->prev;
+    }
+    if (watch->prev != NULL) {
+        watch->prev->next = watch->next;
+    } else if (watches->first == watch) {
+        watches->first = watch->next;
+    }
+    watch->prev = NULL;
+    watch->next = NULL;
+    (void)pthread_mutex_unlock(&watches->lock);
+}
+
+int mcp_watch_open(struct mcp_watch *watch, struct ng_str first)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    int rc = watch->closed ? NG_OK : open_reader(watch);
+    if (rc == NG_OK && !watch->closed) {
+        watch->open = true;
+        if (first.data != NULL) {
+            watch->send(watch->user, first);
+        }
+        join_list(watch);
+        watch_wake(watch); /* the feed wakes only who has asked it once */
+    }
+    (void)pthread_mutex_unlock(&watch->lock);
+    return rc;
+}
+
+void mcp_watch_close(struct mcp_watch *watch)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    bool was_open = watch->open;
+    watch->open = false;
+    watch->closed = true;
+    if (was_open) {
+        leave_list(watch);
+    }
+    feed_close(watch->reader);
+    watch->reader = NULL;
+    (void)pthread_mutex_unlock(&watch->lock);
+}
+
+/* ---- plugins whose lists changed ---- */
+
+static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
+{
+    struct watches *watches = user;
+    (void)gateway;
+    (void)pthread_mutex_lock(&watches->lock);
+    for (struct mcp_watch *at = watches->first; at != NULL; at = at->next) {
+        if ((at->lists & lists) != 0) {
+            (void)atomic_fetch_or(&at->changed, lists);
+            watch_wake(at);
+        }
+    }
+    (void)pthread_mutex_unlock(&watches->lock);
+}
+
+int mcp_watches_open(struct gateway *gateway)
+{
+    struct watches *watches = gateway->lists_user;
+    if (watches == NULL) {
+        watches = alloc_zeroed(1, sizeof(*watches));
+        if (watches == NULL || pthread_mutex_init(&watches->lock, NULL) != 0) {
+            free(watches);
+            return NG_EINTERNAL;
+        }
+        gateway->lists_user = watches;
+        gateway->lists_changed = lists_changed;
+    }
+    watches->refs++;
+    return NG_OK;
+}
+
+void mcp_watches_close(struct gateway *gateway)
+{
+    struct watches *watches = gateway->lists_user;
+    if (watches == NULL || --watches->refs > 0) {
+        return;
+    }
+    gateway->lists_changed = NULL;
+    gateway->lists_user = NULL;
+    (void)pthread_mutex_destroy(&watches->lock);
+    free(watches);
+}

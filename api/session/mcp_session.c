@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_session.c - one session: calls under way, what it asks, its end. */
+#include "mcp_session.h"
+
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "core/keys/keys.h"
+
+/* ---- one session ---- */
+
+struct mcp_session *mcp_session_new(void)
+{
+    struct mcp_session *session = alloc_zeroed(1, sizeof(*session));
+    if (session == NULL) {
+        return NULL;
+    }
+    if (pthread_mutex_init(&session->lock, NULL) != 0) {
+        free(session);
+        return NULL;
+    }
+    atomic_init(&session->refs, 1);
+    atomic_init(&session->version, MCP_VERSION_NONE);
+    atomic_init(&session->log_level, MCP_LOG_NONE);
+    atomic_init(&session->client_asks, 0);
+    atomic_init(&session->busy, 0);
+    atomic_init(&session->client_abilities, 0);
+    return session;
+}
+
+void mcp_share_unref(struct mcp_share *share)
+{
+    if (share != NULL && atomic_fetch_sub(&share->refs, 1) == 1) {
+        free(share);
+    }
+}
+
+void mcp_session_unref(struct mcp_session *session)
+{
+    if (session == NULL || atomic_fetch_sub(&session->refs, 1) != 1) {
+        return;
+    }
+    (void)pthread_mutex_destroy(&session->lock);
+    key_unref(session->key);
+    if (session->say_release != NULL) {
+        session->say_release(session->say_user);
+    }
+    mcp_share_unref(session->share);
+    free(session);
+}
+
+void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
+{
+    flight->cancelled = false;
+    flight->told = false;
+    flight->prev = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    flight->next = session->flights;
+    if (flight->next != NULL) {
+        flight->next->prev = flight;
+    }
+    session->flights = flight;
+    (void)pthread_mutex_unlock(&session->lock);
+    (void)atomic_fetch_add(&session->busy, 1);
+}
+
+bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    if (flight->next != NULL) {
+        flight->next->prev = flight->prev;
+    }
+    if (flight->prev != NULL) {
+        flight->prev->next = flight->next;
+    } else {
+        session->flights = flight->next;
+    }
+    bool cancelled = flight->cancelled;
+    (void)pthread_mutex_unlock(&session->lock);
+    (void)atomic_fetch_sub(&session->busy, 1);
+    return cancelled;
+}
+
+/* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
+ * once, which takes the lock again. */
+static struct call *take_flight(struct mcp_session *session, const struct ng_value *id)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    for (struct mcp_flight *flight = session->flights; flight != NULL && call == NULL;
+         flight = flight->next) {
+        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id))) {
+            flight->cancelled = true;
+            call = flight->call;
+            call_ref(call);
+        }
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return call;
+}
+
+void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
+{
+    struct call *call = take_flight(session, id);
+    while (call != NULL) {
+        call_cancel(call);
+        call_unref(call);
+        call = id == NULL ? take_flight(session, id) : NULL;
+    }
+}
+
+/* ---- its own messages, its end ---- */
+
+void mcp_session_notify(struct mcp_session *session, struct ng_str message)
+{
+    if (session->say != NULL) {
+        session->say(session, message);
+    }
+}
+
+bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool open = !session->ended;
+    if (open) {
+        end->next = session->ends;
+        session->ends = end;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return open;
+}
+
+static struct mcp_session_end *take_end(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    session->ended = true;
+    struct mcp_session_end *end = session->ends;
+    if (end != NULL) {
+        session->ends = end->next;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return end;
+}
+
+/* The next call that may wait for this client, with a reference. */
+static struct call *take_waiting(struct mcp_session *session)
+{
+    struct call *call = NULL;
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_flight *flight = session->flights;
+    while (flight != NULL && flight->told) {
+        flight = flight->next;
+    }
+    if (flight != NULL) {
+        flight->told = true;
+        call = flight->call;
+        call_ref(call);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return call;
+}
+
+void mcp_session_hang_up(struct mcp_session *session)
+{
+    struct mcp_session_end *end;
+    struct call *call;
+    while ((end = take_end(session)) != NULL) {
+        end->ended(session, end->user);
+    }
+    while ((call = take_waiting(session)) != NULL) {
+        if (call->on_cancel != NULL) {
+            call->on_cancel(call, call->on_user); /* wakes what waits; what runs goes on */
+        }
+        call_unref(call);
+    }
+}
+
+bool mcp_session_has_ended(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool ended = session->ended;
+    (void)pthread_mutex_unlock(&session->lock);
+    return ended;
+}
+
+void mcp_session_close(struct mcp_session *session)
+{
+    mcp_session_hang_up(session);
+    mcp_session_cancel(session, NULL);
+    mcp_session_cut_streams(session);
+}
+
+/* ---- what the gateway asks ---- */
+
+bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool open = !session->ended && session->question_count < MCP_SESSION_QUESTIONS_MAX;
+    question->id = ++session->question_id;
+    if (open) {
+        session->question_count++;
+        session->let_in++;
+        question->next = session->questions;
+        session->questions = question;
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return open;
+}
+
+/* Under the lock. */
+static bool take_question(struct mcp_session *session, const struct mcp_question *question)
+{
+    struct mcp_question **at = &session->questions;
+    while (*at != NULL && *at != question) {
+        at = &(*at)->next;
+    }
+    bool found = *at != NULL;
+    if (found) {
+        *at = question->next;
+        session->question_count--;
+        if (session->let_in > session->question_count) {
+            session->let_in = session->question_count;
+        }
+    }
+    return found;
+}
+
+bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool found = take_question(session, question);
+    (void)pthread_mutex_unlock(&session->lock);
+    return found;
+}
+
+bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
+                        const struct ng_value *message)
+{
+    int64_t number = 0;
+    if (id == NULL || id->type != NG_TYPE_NUMBER || json_integer(id, &number) != NG_OK) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&session->lock);
+    struct mcp_question *question = session->questions;
+    while (question != NULL && question->id != (uint64_t)number) {
+        question = question->next;
+    }
+    if (question != NULL) {
+        (void)take_question(session, question);
+        question->answered(question, message);
+    }
+    (void)pthread_mutex_unlock(&session->lock);
+    return question != NULL;
+}
+
+bool mcp_session_let_in(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    bool room = session->let_in > 0;
+    session->let_in -= room ? 1 : 0;
+    (void)pthread_mutex_unlock(&session->lock);
+    return room;
+}
+
+void mcp_session_let_in_again(struct mcp_session *session)
+{
+    (void)pthread_mutex_lock(&session->lock);
+    session->let_in += session->let_in < session->question_count ? 1 : 0;
+    (void)pthread_mutex_unlock(&session->lock);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_session.h - sessions of the handshake era: unguessable, bound to the caller that opened
+ * them, bounded in number, gone after a time of silence. A stdio connection has one of its own,
+ * outside of the table. All functions may be called from any thread.
+ */
+#ifndef NOTEGATE_API_MCP_SESSION_H
+#define NOTEGATE_API_MCP_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/protocol/mcp_era.h"
+#include "core/call/call.h"
+#include "core/dispatch/audit.h"
+#include "mcp_stream.h"
+
+/* Sessions of all callers, of one agent with all its keys, and of one caller: who opens more
+ * loses the one that was silent longest. */
+#define MCP_SESSIONS_MAX 4096
+#define MCP_SESSIONS_PER_AGENT_MAX (MCP_SESSIONS_MAX / 2)
+#define MCP_SESSIONS_PER_CALLER_MAX 256
+/* Bytes of randomness in an id; it is written as twice as many hexadecimal digits. */
+#define MCP_SESSION_ID_BYTES 32
+#define MCP_SESSION_ID_LEN (2 * MCP_SESSION_ID_BYTES)
+/* Agent names are at most 64 bytes; the key's number is behind it. */
+#define MCP_SESSION_OWNER_MAX 96
+
+/* Streams of one session that can be resumed: answers under way, and ended ones that are kept.
+ */
+#define MCP_SESSION_STREAMS_MAX 32
+
+/* What a client is asked at once. */
+#define MCP_SESSION_QUESTIONS_MAX 128
+
+struct key;
+struct mcp_sessions;
+struct mcp_session;
+
+/* What all sessions of one caller have together; counted references. */
+struct mcp_share {
+    atomic_int refs;
+    size_t sessions; /* under the table's lock */
+    struct mcp_kept kept;
+};
+struct mcp_watch;
+
+/* Something the gateway asked this client. Memory of who asked; in the session's list until it
+ * is answered or withdrawn. */
+struct mcp_question {
+    uint64_t id;
+    /* The response came: a whole message. In the session's lock: quick, and takes no lock of
+     * sessions. It is not in the list any more. */
+    void (*answered)(struct mcp_question *question, const struct ng_value *message);
+    struct mcp_question *next;
+};
+
+/* What the client said at initialize that it can do, beyond being asked. */
+enum mcp_client_ability {
+    MCP_CLIENT_ROOTS_CHANGED = 1 /* roots.listChanged */
+};
+
+/* Called once, when the session ends (DELETE, silence, the end of a stdio connection). */
+struct mcp_session_end {
+    void (*ended)(struct mcp_session *session, void *user);
+    void *user;
+    struct mcp_session_end *next;
+};
+
+/* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
+struct mcp_flight {
+    const struct ng_value *id;
+    struct call *call;
+    bool cancelled, told;
+    struct mcp_flight *prev, *next;
+};
+
+struct mcp_session {
+    char id[MCP_SESSION_ID_LEN + 1]; /* "": of a stdio connection */
+    char owner[MCP_SESSION_OWNER_MAX];
+    struct key *key;      /* its owner's, a reference, or NULL: the session ends with it */
+    atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
+    atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
+    /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
+    atomic_uint client_asks, client_abilities;
+    char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
+    pthread_mutex_t lock;              /* of the flights and the lists below */
+    struct mcp_flight *flights;
+    struct mcp_session_end *ends;
+    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
+    bool ended;
+    struct mcp_question *questions;
+    size_t question_count;
+    size_t let_in;          /* as many more texts; question_count at most */
+    uint64_t question_id;   /* of the last one */
+    atomic_int busy;        /* calls under way and open streams: as long it is not silent */
+    bool streams_replay;    /* over HTTP: the members below are used */
+    struct mcp_stream *own; /* the one that GET opens; made when it is first needed */
+    struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX]; /* of POSTs */
+    unsigned stream_number;                              /* of the last one */
+    struct mcp_share *share;                             /* of a session in the table */
+    /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
+    void (*say)(struct mcp_session *session, struct ng_str message);
+    void *say_user;
+    void (*say_release)(void *user); /* at the session's last reference; or NULL */
+    atomic_int refs;
+    /* The table's. */
+    int64_t used_ms;
+    struct mcp_session *hash_next;
+    struct mcp_session *older, *newer;
+};
+
+/* timeout_ms: silence after which a session is gone. */
+int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
+void mcp_sessions_free(struct mcp_sessions *sessions);
+void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
+/* owner, key (or NULL): who may use it. In a full table the caller with the most sessions loses
+ * one; NG_EBUSY: nobody has more than this one. *ret has a reference for the caller. */
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
+                      enum mcp_version version, struct mcp_session **ret);
+/* With a reference, and used just now. NULL: there is none of this id, or it is another
+ * caller's. */
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
+                                      struct ng_str owner);
+/* False: as above. Calls under way are cancelled. */
+bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner);
+size_t mcp_sessions_count(struct mcp_sessions *sessions);
+/* Tests: time passes. */
+void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms);
+
+/* One outside of any table, with one reference. NULL: out of memory. */
+struct mcp_session *mcp_session_new(void);
+void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
+void mcp_share_unref(struct mcp_share *share);       /* NULL is a no-op */
+
+void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
+/* True: it was cancelled by the client meanwhile. */
+bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
+/* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
+void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
+
+/*
+ * One notification, a whole JSON-RPC message, from outside of any request: over HTTP it goes to
+ * the session's GET stream (kept within a bound while none is open, the oldest goes first),
+ * over stdio it is a line. Any thread; never blocks; the caller holds a reference.
+ */
+void mcp_session_notify(struct mcp_session *session, struct ng_str message);
+/* end->ended() is called once when the session ends, with no lock held; `end` is the caller's
+ * memory until then. False: it has ended already, and nothing is called. */
+bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
+/* Nothing comes from the client any more: ends are called, what waits for it ends; what runs
+ * goes on. Again: a no-op. */
+void mcp_session_hang_up(struct mcp_session *session);
+bool mcp_session_has_ended(struct mcp_session *session);
+/* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
+void mcp_session_close(struct mcp_session *session);
+
+/* Gives the question its id and keeps it. False: the session has ended, or is asked too much.
+ */
+bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question);
+/* Takes it back; answered() is over or will not be called. True: it was still open. */
+bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question);
+/* A response came from the client. False: to nothing that was asked. */
+bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
+                        const struct ng_value *message);
+/* A text that is not small may be the answer to an open question: one for each is parsed before
+ * it counts against the client's rate. False: no more of them. Again: it was counted, and takes
+ * the place of no answer. */
+bool mcp_session_let_in(struct mcp_session *session);
+void mcp_session_let_in_again(struct mcp_session *session);
+
+/* Now and then: those gone silent go now, not only when the next one comes, and those whose key
+ * was revoked or has expired; silence begins when the last call or stream ends. */
+void mcp_sessions_sweep(struct mcp_sessions *sessions);
+/* Every session ends. */
+void mcp_sessions_close_all(struct mcp_sessions *sessions);
+
+/* mcp_session_stream.c; with a reference each. */
+/* The one that GET opens. NULL: out of memory, or the session has ended. */
+struct mcp_stream *mcp_session_own_stream(struct mcp_session *session);
+/* For the answer to a POST; NULL also where as many are under way as a session has. */
+struct mcp_stream *mcp_session_new_stream(struct mcp_session *session);
+/* NULL: there is none of this number (any more). */
+struct mcp_stream *mcp_session_find_stream(struct mcp_session *session, unsigned number);
+/* All end; the session is ending. */
+void mcp_session_cut_streams(struct mcp_session *session);
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_session_table.c - the table of sessions: found by hash, kept in order of use, so that
+ * what was silent longest is at the front. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/base/str.h"
+#include "core/keys/keys.h"
+#include "mcp_session.h"
+
+#define MCP_SESSION_BUCKETS 1024 /* a power of two */
+
+struct mcp_sessions {
+    pthread_mutex_t lock;
+    int64_t timeout_ms;
+    int64_t shift_ms;       /* mcp_sessions_age */
+    atomic_size_t kept_sum; /* bytes of all their streams */
+    size_t count;
+    struct mcp_session *oldest, *newest;
+    struct mcp_session *buckets[MCP_SESSION_BUCKETS];
+};
+
+static int64_t now_ms(const struct mcp_sessions *sessions)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + sessions->shift_ms;
+}
+
+static struct mcp_session **bucket_of(struct mcp_sessions *sessions, struct ng_str id)
+{
+    return &sessions->buckets[str_hash(id) & (MCP_SESSION_BUCKETS - 1)];
+}
+
+static void link_newest(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    session->newer = NULL;
+    session->older = sessions->newest;
+    if (sessions->newest != NULL) {
+        sessions->newest->newer = session;
+    } else {
+        sessions->oldest = session;
+    }
+    sessions->newest = session;
+    session->used_ms = now_ms(sessions);
+}
+
+static void unlink_order(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    if (session->newer != NULL) {
+        session->newer->older = session->older;
+    } else {
+        sessions->newest = session->older;
+    }
+    if (session->older != NULL) {
+        session->older->newer = session->newer;
+    } else {
+        sessions->oldest = session->newer;
+    }
+}
+
+/* Out of the table; the table's reference passes to the caller. */
+static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
+{
+    struct mcp_session **at = bucket_of(sessions, ng_str_of(session->id));
+    while (*at != session) {
+        at = &(*at)->hash_next;
+    }
+    *at = session->hash_next;
+    unlink_order(sessions, session);
+    sessions->count--;
+    session->share->sessions--;
+}
+
+/* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
+ * under way and an open stream are no silence. */
+static struct mcp_session *take_silent(struct mcp_sessions *sessions)
+{
+    struct mcp_session *gone = NULL;
+    int64_t before = now_ms(sessions) - sessions->timeout_ms;
+    while (sessions->oldest != NULL && sessions->oldest->used_ms < before) {
+        struct mcp_session *session = sessions->oldest;
+        if (atomic_load(&session->busy) > 0) {
+            unlink_order(sessions, session);
+            link_newest(sessions, session);
+            continue;
+        }
+        take_out(sessions, session);
+        session->older = gone;
+        gone = session;
+    }
+    return gone;
+}
+
+/* Takes out, before `gone`, those whose key is no good any more. What is busy counts as used
+ * now: its silence begins later. */
+static struct mcp_session *take_keyless(struct mcp_sessions *sessions, struct mcp_session *gone)
+{
+    struct mcp_session *session = sessions->oldest;
+    for (size_t left = sessions->count; left > 0; left--) {
+        struct mcp_session *next = session->newer;
+        if (!key_live(session->key)) {
+            take_out(sessions, session);
+            session->older = gone;
+            gone = session;
+        } else if (atomic_load(&session->busy) > 0) {
+            unlink_order(sessions, session);
+            link_newest(sessions, session);
+        }
+        session = next;
+    }
+    return gone;
+}
+
+static void end_all(struct mcp_session *gone)
+{
+    while (gone != NULL) {
+        struct mcp_session *session = gone;
+        gone = session->older;
+        mcp_session_close(session);
+        mcp_session_unref(session);
+    }
+}
+
+/* Of this share the session that was silent longest; one that is busy only where all are. */
+static struct mcp_session *first_of(struct mcp_sessions *sessions,
+                                    const struct mcp_share *share)
+{
+    struct mcp_session *first = NULL;
+    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+        if (at->share == share && atomic_load(&at->busy) == 0) {
+            return at;
+        }
+        first = first == NULL && at->share == share ? at : first;
+    }
+    return first;
+}
+
+static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *at = sessions->oldest;
+    while (at != NULL && strcmp(at->owner, owner) != 0) {
+        at = at->newer;
+    }
+    return at == NULL ? NULL : at->share;
+}
+
+/* An owner is an agent's name, which has no space, and a key behind one. */
+static bool same_agent(const char *a, const char *b)
+{
+    size_t len = strcspn(a, " ");
+    return len == strcspn(b, " ") && memcmp(a, b, len) == 0;
+}
+
+/* The agent has half of the table, with all its keys: its session that was silent longest, one
+ * that is busy only where all are. NULL: it has less. */
+static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *first = NULL;
+    size_t has = 0;
+    if (sessions->count < MCP_SESSIONS_PER_AGENT_MAX) {
+        return NULL;
+    }
+    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+        if (same_agent(at->owner, owner)) {
+            has++;
+            bool idle = atomic_load(&at->busy) == 0;
+            if (first == NULL || (idle && atomic_load(&first->busy) > 0)) {
+                first = at;
+            }
+        }
+    }
+    return has < MCP_SESSIONS_PER_AGENT_MAX ? NULL : first;
+}
+
+/* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
+ * own if it has its full number, one of the caller with the most if the table is full. */
+static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
+                     const char *owner, struct mcp_session **ret)
+{
+    size_t has = own == NULL ? 0 : own->sessions;
+    const struct mcp_share *most = own;
+    *ret = over_of_agent(sessions, owner);
+    if (*ret != NULL) {
+        return NG_OK;
+    }
+    if (has < MCP_SESSIONS_PER_CALLER_MAX) {
+        if (sessions->count < MCP_SESSIONS_MAX) {
+            return NG_OK;
+        }
+        for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+            most = most == NULL || at->share->sessions > most->sessions ? at->share : most;
+        }
+        if (most->sessions <= has + 1) {
+            return NG_EBUSY;
+        }
+    }
+    *ret = first_of(sessions, most);
+    return NG_OK;
+}
+
+static struct mcp_share *share_new(struct mcp_sessions *sessions)
+{
+    struct mcp_share *share = alloc_zeroed(1, sizeof(*share));
+    if (share != NULL) {
+        atomic_init(&share->refs, 1);
+        atomic_init(&share->kept.own, 0);
+        share->kept.all = &sessions->kept_sum;
+    }
+    return share;
+}
+
+static int make_id(char id[MCP_SESSION_ID_LEN + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[MCP_SESSION_ID_BYTES];
+    ssize_t got;
+    do {
+        got = getrandom(bytes, sizeof(bytes), 0);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof(bytes)) {
+        return NG_EINTERNAL;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        id[2 * i] = digits[bytes[i] >> 4];
+        id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    id[MCP_SESSION_ID_LEN] = '\0';
+    return NG_OK;
+}
+
+int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
+{
+    struct mcp_sessions *sessions = alloc_zeroed(1, sizeof(*sessions));
+    if (sessions == NULL) {
+        return NG_EINTERNAL;
+    }
+    if (pthread_mutex_init(&sessions->lock, NULL) != 0) {
+        free(sessions);
+        return NG_EINTERNAL;
+    }
+    sessions->timeout_ms = timeout_ms;
+    atomic_init(&sessions->kept_sum, 0);
+    *ret = sessions;
+    return NG_OK;
+}
+
+void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    sessions->timeout_ms = timeout_ms;
+    (void)pthread_mutex_unlock(&sessions->lock);
+}
+
+void mcp_sessions_free(struct mcp_sessions *sessions)
+{
+    if (sessions == NULL) {
+        return;
+    }
+    mcp_sessions_close_all(sessions);
+    (void)pthread_mutex_destroy(&sessions->lock);
+    free(sessions);
+}
+
+void mcp_sessions_close_all(struct mcp_sessions *sessions)
+{
+    struct mcp_session *gone = NULL;
+    (void)pthread_mutex_lock(&sessions->lock);
+    while (sessions->oldest != NULL) {
+        struct mcp_session *session = sessions->oldest;
+        take_out(sessions, session);
+        session->older = gone;
+        gone = session;
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+}
+
+void mcp_sessions_sweep(struct mcp_sessions *sessions)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *gone = take_keyless(sessions, take_silent(sessions));
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+}
+
+static void say(struct mcp_session *session, struct ng_str message)
+{
+    struct mcp_stream *stream = mcp_session_own_stream(session);
+    if (stream != NULL) {
+        (void)mcp_stream_add(stream, message, MCP_STREAM_MAY_DROP);
+        mcp_stream_unref(stream);
+    }
+}
+
+/* Under the lock. *gone: who gives way to it. */
+static int add_session(struct mcp_sessions *sessions, struct mcp_session *session,
+                       struct mcp_session **gone)
+{
+    struct mcp_session *over = NULL;
+    *gone = take_silent(sessions);
+    struct mcp_share *own = share_of(sessions, session->owner);
+    int rc = find_over(sessions, own, session->owner, &over);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (own != NULL) { /* the one it came with is not needed */
+        (void)atomic_fetch_add(&own->refs, 1);
+        mcp_share_unref(session->share);
+        session->share = own;
+    }
+    if (over != NULL) {
+        take_out(sessions, over);
+        over->older = *gone;
+        *gone = over;
+    }
+    struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
+    session->hash_next = *bucket;
+    *bucket = session;
+    link_newest(sessions, session);
+    sessions->count++;
+    session->share->sessions++;
+    (void)atomic_fetch_add(&session->refs, 1);
+    return NG_OK;
+}
+
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
+                      enum mcp_version version, struct mcp_session **ret)
+{
+    struct mcp_session *session = mcp_session_new();
+    struct mcp_session *gone = NULL;
+    if (session == NULL) {
+        return NG_EINTERNAL;
+    }
+    session->share = share_new(sessions);
+    if (session->share == NULL || owner.len >= sizeof(session->owner) ||
+        make_id(session->id) != NG_OK) {
+        mcp_session_unref(session);
+        return NG_EINTERNAL;
+    }
+    memcpy(session->owner, owner.data, owner.len);
+    atomic_store(&session->version, (int)version);
+    session->say = say;
+    session->streams_replay = true;
+    session->key = key;
+    if (key != NULL) {
+        key_ref(key);
+    }
+    (void)pthread_mutex_lock(&sessions->lock);
+    int rc = add_session(sessions, session, &gone);
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+    if (rc != NG_OK) {
+        mcp_session_unref(session);
+        return rc;
+    }
+    *ret = session;
+    return NG_OK;
+}
+
+/* Under the lock. */
+static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str id,
+                                   struct ng_str owner)
+{
+    struct mcp_session *session = *bucket_of(sessions, id);
+    while (session != NULL && !str_is(id, session->id)) {
+        session = session->hash_next;
+    }
+    return session != NULL && str_is(owner, session->owner) ? session : NULL;
+}
+
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
+                                      struct ng_str owner)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *gone = take_silent(sessions);
+    struct mcp_session *session = look_up(sessions, id, owner);
+    if (session != NULL) {
+        unlink_order(sessions, session);
+        link_newest(sessions, session);
+        (void)atomic_fetch_add(&session->refs, 1);
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+    return session;
+}
+
+bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    struct mcp_session *gone = take_silent(sessions);
+    struct mcp_session *session = look_up(sessions, id, owner);
+    if (session != NULL) {
+        take_out(sessions, session);
+        session->older = gone;
+        gone = session;
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    end_all(gone);
+    return session != NULL;
+}
+
+size_t mcp_sessions_count(struct mcp_sessions *sessions)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    size_t count = sessions->count;
+    (void)pthread_mutex_unlock(&sessions->lock);
+    return count;
+}
+
+void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms)
+{
+    (void)pthread_mutex_lock(&sessions->lock);
+    sessions->shift_ms += ms;
+    (void)pthread_mutex_unlock(&sessions->lock);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_store.c - tasks as documents: members in the JSON, the outcome as the text beside
+ * it, so that it is neither escaped nor parsed. */
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/cluster/cluster.h"
+#include "mcp_tasks.h"
+
+/* Tasks are nobody's documents: their owner is a member. */
+#define TASK_SPACE "mcp"
+/* Rows read at a start: what has expired and was not yet removed is there too. */
+#define TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
+/* A stored task, without its outcome: arguments and answers are bounded by the bodies they came
+ * in. */
+#define TASK_JSON_MAX CALL_MEMORY_MAX
+
+static const char *const status_texts[] = {
+    [MCP_TASK_WORKING] = "working",     [MCP_TASK_INPUT_REQUIRED] = "input_required",
+    [MCP_TASK_COMPLETED] = "completed", [MCP_TASK_FAILED] = "failed",
+    [MCP_TASK_CANCELLED] = "cancelled",
+};
+
+const char *mcp_task_status_text(enum mcp_task_status status)
+{
+    return status_texts[status];
+}
+
+int mcp_task_declare(struct store *store, struct call *call)
+{
+    /* Results are large and short-lived: nobody asks for yesterday's state of a task. */
+    static const struct ng_collection collection = {
+        .name = MCP_TASKS_COLLECTION,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+    };
+    return store_declare(store, call, &collection);
+}
+
+static struct ng_key key_of(struct ng_str id)
+{
+    struct ng_key key = {ng_str_of(MCP_TASKS_COLLECTION), ng_str_of(TASK_SPACE), id};
+    return key;
+}
+
+/* ---- reading ---- */
+
+static struct ng_str member(const struct ng_value *body, const char *name)
+{
+    const struct ng_value *value = json_get(body, name);
+    struct ng_str none = {NULL, 0};
+    return value == NULL ? none : value->text;
+}
+
+static int64_t number(const struct ng_value *body, const char *name)
+{
+    int64_t value = 0;
+    (void)json_integer(json_get(body, name), &value);
+    return value;
+}
+
+static enum mcp_task_status status_of(struct ng_str text)
+{
+    for (size_t i = 0; i < NG_COUNT(status_texts); i++) {
+        if (str_is(text, status_texts[i])) {
+            return (enum mcp_task_status)i;
+        }
+    }
+    return MCP_TASK_FAILED;
+}
+
+static void read_task(struct ng_str id, const struct ng_value *body, struct ng_str text,
+                      struct mcp_task *ret)
+{
+    ret->id = id;
+    ret->owner = member(body, "owner");
+    ret->tool = member(body, "tool");
+    ret->space = member(body, "space");
+    ret->arguments = member(body, "arguments");
+    ret->status = status_of(member(body, "status"));
+    ret->created_ms = number(body, "created");
+    ret->updated_ms = number(body, "updated");
+    ret->ttl_ms = number(body, "ttl");
+    ret->can_ask = (unsigned)number(body, "can_ask");
+    ret->asks = member(body, "asks");
+    ret->answers = member(body, "answers");
+    ret->state = member(body, "state");
+    ret->message = member(body, "message");
+    ret->gateway = member(body, "gateway");
+    ret->outcome = text;
+    const struct ng_value *is_error = json_get(body, "is_error");
+    ret->is_error = is_error != NULL && is_error->type == NG_TYPE_TRUE;
+}
+
+int mcp_task_load(struct call *call, struct ng_str id, struct mcp_task *ret)
+{
+    struct ng_key key = key_of(id);
+    const struct ng_doc *doc = NULL;
+    int rc = store_get(call->gateway->store, call, &key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (doc->revision == 0 || doc->deleted) {
+        return call_fail(call, NG_ENOTFOUND, "there is no such task");
+    }
+    read_task(id, doc->body, doc->text, ret);
+    return NG_OK;
+}
+
+struct each {
+    struct call *call;
+    mcp_task_row_fn *row;
+    void *user;
+    int rc;
+};
+
+static int each_row(void *user, const struct ng_doc *doc)
+{
+    struct each *each = user;
+    struct mcp_task task;
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    struct ng_str none = {NULL, 0};
+    if (json_parse(&each->call->arena, doc->json, JSON_DEPTH_DEFAULT, &body, &error) != NG_OK) {
+        return 0; /* verify tells about broken documents */
+    }
+    read_task(arena_copy(&each->call->arena, doc->key.id), body, none, &task);
+    each->rc = task.id.data == NULL ? NG_EINTERNAL : each->row(&task, each->user);
+    return each->rc != NG_OK;
+}
+
+int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user)
+{
+    return mcp_task_each_since(call, 0, row, user);
+}
+
+int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user)
+{
+    struct each each = {call, row, user, NG_OK};
+    struct ng_term since = {
+        .field = ng_str_of("updated"), .op = NG_TERM_GE, .number = (double)since_ms};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(MCP_TASKS_COLLECTION),
+        .space = ng_str_of(TASK_SPACE),
+        .terms = &since,
+        .term_count = since_ms > 0 ? 1 : 0,
+        .limit = TASK_ROWS_MAX,
+    };
+    uint64_t total = 0;
+    int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);
+    return rc != NG_OK ? rc : each.rc;
+}
+
+/* ---- writing ---- */
+
+static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
+{
+    if (text.data != NULL) {
+        json_name(writer, name);
+        json_string(writer, text);
+    }
+}
+
+static void write_number(struct ng_writer *writer, const char *name, int64_t value)
+{
+    json_name(writer, name);
+    json_int(writer, value);
+}
+
+/* What is JSON already is kept as a string: the store's parsed bodies do not keep how their
+ * parts were written. */
+static void write_task(struct buf *out, const struct mcp_task *task)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    write_text(&writer, "owner", task->owner);
+    write_text(&writer, "tool", task->tool);
+    write_text(&writer, "space", task->space);
+    write_text(&writer, "arguments", task->arguments);
+    write_text(&writer, "status", ng_str_of(status_texts[task->status]));
+    write_number(&writer, "created", task->created_ms);
+    write_number(&writer, "updated", task->updated_ms);
+    write_number(&writer, "ttl", task->ttl_ms);
+    write_number(&writer, "can_ask", task->can_ask);
+    write_text(&writer, "asks", task->asks);
+    write_text(&writer, "answers", task->answers);
+    write_text(&writer, "state", task->state);
+    write_text(&writer, "message", task->message);
+    write_text(&writer, "gateway", task->gateway);
+    if (task->is_error) {
+        json_name(&writer, "is_error");
+        json_bool(&writer, true);
+    }
+    json_end(&writer);
+}
+
+static int apply(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                 void *user)
+{
+    struct mcp_task_edit *edit = user;
+    struct call *call = call_of(pub);
+    struct mcp_task task;
+    struct buf text;
+    bool is_there = present->revision != 0 && !present->deleted;
+    memset(&task, 0, sizeof(task));
+    if (is_there == edit->creates) {
+        return call_fail(call, is_there ? NG_ECONFLICT : NG_ENOTFOUND, "%s",
+                         is_there ? "a task of this id exists already"
+                                  : "there is no such task");
+    }
+    if (is_there) {
+        read_task(present->key.id, present->body, present->text, &task);
+    }
+    struct ng_str before = task.outcome;
+    bool ran = is_there && task.status == MCP_TASK_WORKING;
+    if (!edit->fn(&task, call, edit->user)) {
+        return NG_OK;
+    }
+    task.updated_ms = clock_unix_ms();
+    if (!ran && task.status == MCP_TASK_WORKING && call->gateway->cluster != NULL) {
+        task.gateway = cluster_id(call->gateway->cluster); /* whose work it is from here on */
+    }
+    buf_init(&text, TASK_JSON_MAX);
+    write_task(&text, &task);
+    int rc = text.rc != NG_OK ? text.rc : store_draft_json(next, buf_str(&text));
+    if (rc == NG_OK && task.outcome.data != before.data) {
+        rc = store_draft_text(next, &task.outcome, 1);
+    }
+    buf_done(&text);
+    return rc;
+}
+
+int mcp_task_change(struct call *call, struct ng_str id, struct mcp_task_edit *edit)
+{
+    struct ng_change change = {
+        .size = sizeof(change), .key = key_of(id), .fn = apply, .user = edit};
+    return store_write_wait(call->gateway->store, call, &change, 1);
+}
+
+static int erase(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                 void *user)
+{
+    (void)pub;
+    (void)user;
+    if (present->revision != 0 && !present->deleted) {
+        store_draft_delete(next);
+    }
+    return NG_OK;
+}
+
+int mcp_task_delete(struct call *call, struct ng_str id)
+{
+    struct ng_change change = {.size = sizeof(change), .key = key_of(id), .fn = erase};
+    return store_write_wait(call->gateway->store, call, &change, 1);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_table.c - the tasks that live, in memory: whose they are, what runs, when they
+ * expire. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "mcp_task_table.h"
+
+struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)
+{
+    return gateway->tasks.self;
+}
+
+void mcp_tasks_lock(struct mcp_tasks *tasks)
+{
+    (void)pthread_mutex_lock(&tasks->lock);
+}
+
+void mcp_tasks_unlock(struct mcp_tasks *tasks)
+{
+    (void)pthread_mutex_unlock(&tasks->lock);
+}
+
+/* ---- entries ---- */
+
+static struct mcp_task_entry **bucket_of(struct mcp_tasks *tasks, const char *id)
+{
+    return &tasks->buckets[str_hash(ng_str_of(id)) % TASK_BUCKETS];
+}
+
+/* Newest first; those of one millisecond by their ids, so that the order is the same after a
+ * restart. */
+static bool comes_before(const struct mcp_task_entry *entry, int64_t created_ms, const char *id)
+{
+    return entry->created_ms > created_ms ||
+           (entry->created_ms == created_ms && strcmp(entry->id, id) > 0);
+}
+
+void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
+{
+    struct mcp_task_entry **bucket = bucket_of(tasks, entry->id);
+    struct mcp_task_entry *before = NULL;
+    entry->hash_next = *bucket;
+    *bucket = entry;
+    entry->next = tasks->newest;
+    while (entry->next != NULL && comes_before(entry->next, entry->created_ms, entry->id)) {
+        before = entry->next; /* few: most are newer than all that are there */
+        entry->next = before->next;
+    }
+    entry->prev = before;
+    if (entry->next != NULL) {
+        entry->next->prev = entry;
+    }
+    if (before != NULL) {
+        before->next = entry;
+    } else {
+        tasks->newest = entry;
+    }
+    tasks->count++;
+}
+
+void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
+{
+    struct mcp_task_entry **at = bucket_of(tasks, entry->id);
+    while (*at != entry) {
+        at = &(*at)->hash_next;
+    }
+    *at = entry->hash_next;
+    if (entry->next != NULL) {
+        entry->next->prev = entry->prev;
+    }
+    if (entry->prev != NULL) {
+        entry->prev->next = entry->next;
+    } else {
+        tasks->newest = entry->next;
+    }
+    tasks->count--;
+}
+
+static bool is_owned(const struct mcp_task_entry *entry, struct ng_str owner)
+{
+    return str_is(owner, entry->owner);
+}
+
+struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id)
+{
+    struct mcp_task_entry *entry = tasks->buckets[str_hash(id) % TASK_BUCKETS];
+    while (entry != NULL && !str_is(id, entry->id)) {
+        entry = entry->hash_next;
+    }
+    return entry;
+}
+
+struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
+                                      struct ng_str owner)
+{
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    bool is_found = entry != NULL && entry->is_stored && !entry->is_gone &&
+                    is_owned(entry, owner) && entry->expires_ms > clock_unix_ms();
+    return is_found ? entry : NULL;
+}
+
+int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
+                   struct call *asker)
+{
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    bool is_free = entry != NULL && entry->call == NULL && !mcp_task_is_over(entry->status);
+    if (is_free) {
+        entry->call = call;
+        entry->status = MCP_TASK_WORKING;
+    }
+    mcp_tasks_unlock(tasks);
+    return is_free ? NG_OK : call_fail(asker, NG_ECONFLICT, "the task has ended meanwhile");
+}
+
+void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
+{
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL) {
+        entry->call = NULL;
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id)
+{
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL && entry->call != NULL) {
+        call_cancel(entry->call);
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+void mcp_tasks_say(struct mcp_tasks *tasks, struct ng_str id, const char *message)
+{
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL) {
+        (void)snprintf(entry->message, sizeof(entry->message), "%s", message);
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char **ret_error)
+{
+    size_t kept = 0;
+    size_t running = 0;
+    if (tasks->count >= MCP_TASKS_MAX) {
+        *ret_error = "the gateway keeps as many tasks as it may; try again when some expired";
+        return NG_EBUSY;
+    }
+    for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+        bool own = is_owned(at, owner);
+        kept += own ? 1 : 0;
+        running += own && at->call != NULL ? 1 : 0;
+    }
+    if (kept >= MCP_TASKS_PER_CALLER_MAX) {
+        *ret_error = "512 tasks of this caller are kept already; wait until some expired, or "
+                     "ask for a shorter ttl";
+        return NG_ERATE;
+    }
+    if (running >= MCP_TASKS_RUNNING_PER_CALLER_MAX) {
+        *ret_error = "64 tasks of this caller are running already; wait for one, or cancel it";
+        return NG_ERATE;
+    }
+    return NG_OK;
+}
+
+static bool make_id(char *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[MCP_TASK_ID_BYTES];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        id[2 * i] = digits[bytes[i] >> 4];
+        id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    id[MCP_TASK_ID_LEN] = '\0';
+    return true;
+}
+
+int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
+                  struct call *call, struct mcp_task_entry **ret, const char **ret_error)
+{
+    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
+    *ret_error = "the gateway ran out of memory";
+    if (entry == NULL || owner.len >= sizeof(entry->owner) || !make_id(entry->id)) {
+        free(entry);
+        return NG_EINTERNAL;
+    }
+    memcpy(entry->owner, owner.data, owner.len);
+    entry->created_ms = clock_unix_ms();
+    entry->expires_ms = entry->created_ms + ttl_ms;
+    entry->call = call;
+    mcp_tasks_lock(tasks);
+    int rc = check_room(tasks, owner, ret_error);
+    if (rc == NG_OK) {
+        mcp_task_entry_link(tasks, entry);
+    }
+    mcp_tasks_unlock(tasks);
+    if (rc != NG_OK) {
+        free(entry);
+        return rc;
+    }
+    *ret = entry;
+    return NG_OK;
+}
+
+void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
+{
+    mcp_tasks_lock(tasks);
+    mcp_task_entry_unlink(tasks, entry);
+    mcp_tasks_unlock(tasks);
+    free(entry);
+}
+
+void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
+                    const struct mcp_task_place *after, struct mcp_task_place *places,
+                    size_t *count)
+{
+    size_t most = *count;
+    int64_t now = clock_unix_ms();
+    const struct mcp_task_entry *at = tasks->newest;
+    *count = 0;
+    while (at != NULL && after != NULL &&
+           (comes_before(at, after->created_ms, after->id) || strcmp(at->id, after->id) == 0)) {
+        at = at->next;
+    }
+    for (; at != NULL && *count < most; at = at->next) {
+        if (is_owned(at, owner) && at->is_stored && !at->is_gone && at->expires_ms > now) {
+            struct mcp_task_place *place = &places[(*count)++];
+            place->created_ms = at->created_ms;
+            memcpy(place->id, at->id, sizeof(place->id));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_wait.c - requests that wait for the end of a task, streams that watch some, and
+ * telling them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "mcp_task_table.h"
+
+/* ---- waiting ---- */
+
+void mcp_task_wake(struct mcp_task_waiter *waiters)
+{
+    while (waiters != NULL) {
+        struct mcp_task_waiter waiter = *waiters; /* it lies in its call's memory */
+        (void)call_host.continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
+        call_host.finish(waiter.deferred, NG_OK);
+        call_unref(waiter.call);
+        waiters = waiter.next;
+    }
+}
+
+size_t mcp_task_take_left(struct mcp_task_entry *entry, struct mcp_task_waiter **ret_left)
+{
+    struct mcp_task_waiter **link = &entry->waiters;
+    size_t stay = 0;
+    while (*link != NULL) {
+        struct mcp_task_waiter *waiter = *link;
+        if (!atomic_load(&waiter->call->cancelled)) {
+            link = &waiter->next;
+            stay++;
+            continue;
+        }
+        *link = waiter->next;
+        waiter->next = *ret_left;
+        *ret_left = waiter;
+    }
+    return stay;
+}
+
+int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
+                    struct ng_str owner, ng_step_fn *step, void *user)
+{
+    struct mcp_task_waiter *waiter = arena_zalloc(&call->arena, sizeof(*waiter));
+    struct mcp_task_waiter *left = NULL;
+    int rc = NG_OK;
+    if (waiter == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_tasks_find(tasks, id, owner);
+    if (entry == NULL) {
+        rc = NG_ENOTFOUND;
+    } else if (tasks->is_stopping) {
+        rc = NG_OK;
+    } else if (entry->status == MCP_TASK_INPUT_REQUIRED && !entry->is_asking &&
+               call->client_asks != 0) {
+        entry->is_asking = true;
+    } else if (!mcp_task_is_over(entry->status)) {
+        size_t waiting = mcp_task_take_left(entry, &left);
+        rc = waiting < MCP_TASK_WAITERS_MAX ? NG_PENDING : NG_EBUSY;
+    }
+    if (rc == NG_PENDING) {
+        call_ref(call);
+        *waiter = (struct mcp_task_waiter){.call = call,
+                                           .deferred = call_host.defer(&call->pub),
+                                           .step = step,
+                                           .user = user,
+                                           .next = entry->waiters};
+        entry->waiters = waiter;
+    }
+    mcp_tasks_unlock(tasks);
+    mcp_task_wake(left);
+    if (rc == NG_ENOTFOUND) {
+        return call_fail(call, rc, "there is no such task");
+    }
+    return rc == NG_EBUSY ? call_fail(call, rc, "%d requests wait for this task already",
+                                      MCP_TASK_WAITERS_MAX)
+                          : rc;
+}
+
+/* With the lock held: the first of those who wait whose client can be asked, alone. */
+static struct mcp_task_waiter *take_asker(struct mcp_task_entry *entry)
+{
+    struct mcp_task_waiter **link = &entry->waiters;
+    while (*link != NULL && (*link)->call->client_asks == 0) {
+        link = &(*link)->next;
+    }
+    struct mcp_task_waiter *asker = *link;
+    if (asker != NULL) {
+        *link = asker->next;
+        asker->next = NULL;
+        entry->is_asking = true;
+    }
+    return asker;
+}
+
+void mcp_tasks_ask_over(struct mcp_tasks *tasks, struct ng_str id)
+{
+    struct mcp_task_waiter *asker = NULL;
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL) {
+        entry->is_asking = false;
+    }
+    if (entry != NULL && entry->status == MCP_TASK_INPUT_REQUIRED && !tasks->is_stopping) {
+        asker = take_asker(entry);
+    }
+    mcp_tasks_unlock(tasks);
+    mcp_task_wake(asker);
+}
+
+size_t mcp_tasks_waiting(struct mcp_tasks *tasks)
+{
+    size_t count = 0;
+    mcp_tasks_lock(tasks);
+    for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+        for (const struct mcp_task_waiter *waiter = at->waiters; waiter != NULL;
+             waiter = waiter->next) {
+            count++;
+        }
+    }
+    mcp_tasks_unlock(tasks);
+    return count;
+}
+
+/* ---- watching ---- */
+
+int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
+                    size_t count, mcp_task_changed_fn *changed, void *user,
+                    struct mcp_task_watch **ret)
+{
+    struct mcp_task_watch *watch = alloc_zeroed(1, sizeof(*watch));
+    size_t most = count < MCP_TASK_WATCHED_MAX ? count : MCP_TASK_WATCHED_MAX;
+    if (watch != NULL) {
+        watch->ids = alloc_zeroed(most == 0 ? 1 : most, sizeof(*watch->ids));
+    }
+    if (watch == NULL || watch->ids == NULL) {
+        free(watch);
+        return NG_EINTERNAL;
+    }
+    watch->changed = changed;
+    watch->user = user;
+    mcp_tasks_lock(tasks);
+    for (size_t i = 0; i < count && watch->count < most; i++) {
+        const struct mcp_task_entry *entry = mcp_tasks_find(tasks, ids[i], owner);
+        if (entry != NULL) {
+            memcpy(watch->ids[watch->count++], entry->id, sizeof(entry->id));
+        }
+    }
+    mcp_tasks_unlock(tasks);
+    (void)pthread_mutex_lock(&tasks->watch_lock);
+    bool fits = tasks->watch_count < MCP_TASK_WATCHES_MAX;
+    if (fits) {
+        tasks->watch_count++;
+        watch->next = tasks->watches;
+        if (watch->next != NULL) {
+            watch->next->prev = watch;
+        }
+        tasks->watches = watch;
+    }
+    (void)pthread_mutex_unlock(&tasks->watch_lock);
+    if (!fits) {
+        free(watch->ids);
+        free(watch);
+        return NG_EBUSY;
+    }
+    *ret = watch;
+    return NG_OK;
+}
+
+void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch)
+{
+    if (watch == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&tasks->watch_lock);
+    tasks->watch_count--;
+    if (watch->next != NULL) {
+        watch->next->prev = watch->prev;
+    }
+    if (watch->prev != NULL) {
+        watch->prev->next = watch->next;
+    } else {
+        tasks->watches = watch->next;
+    }
+    (void)pthread_mutex_unlock(&tasks->watch_lock);
+    free(watch->ids);
+    free(watch);
+}
+
+size_t mcp_tasks_watched(const struct mcp_task_watch *watch)
+{
+    return watch->count;
+}
+
+const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index)
+{
+    return watch->ids[index];
+}
+
+static bool watches(const struct mcp_task_watch *watch, const char *id)
+{
+    for (size_t i = 0; i < watch->count; i++) {
+        if (strcmp(watch->ids[i], id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the watches' lock held, so that nobody leaves meanwhile. */
+static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owner)
+{
+    struct call *call = call_new(tasks->gateway);
+    struct mcp_task task;
+    struct buf text;
+    if (call == NULL) {
+        return;
+    }
+    buf_init(&text, CALL_MEMORY_MAX);
+    if (mcp_task_view(tasks, call, ng_str_of(id), ng_str_of(owner), &task) == NG_OK) {
+        mcp_task_print(&text, &task, true, true);
+    }
+    for (const struct mcp_task_watch *watch = tasks->watches;
+         watch != NULL && text.rc == NG_OK && text.len > 0; watch = watch->next) {
+        if (watches(watch, id)) {
+            watch->changed(watch->user, buf_str(&text));
+        }
+    }
+    buf_done(&text);
+    call_unref(call);
+}
+
+static void tell_watches(struct mcp_tasks *tasks, const char *id, const char *owner)
+{
+    (void)pthread_mutex_lock(&tasks->watch_lock);
+    const struct mcp_task_watch *watch = tasks->watches;
+    while (watch != NULL && !watches(watch, id)) {
+        watch = watch->next;
+    }
+    if (watch != NULL) {
+        tell_state(tasks, id, owner);
+    }
+    (void)pthread_mutex_unlock(&tasks->watch_lock);
+}
+
+void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
+                      enum mcp_task_status status, bool is_lost)
+{
+    struct mcp_task_waiter *waiters = NULL;
+    struct mcp_task_entry *gone = NULL;
+    char name[MCP_TASK_ID_LEN + 1] = "";
+    char owner[MCP_TASK_OWNER_MAX] = "";
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    bool changes = entry != NULL && entry->status != status;
+    if (entry != NULL) {
+        memcpy(name, entry->id, sizeof(name));
+        memcpy(owner, entry->owner, sizeof(owner));
+        /* A cancelled run may end later than the task did. */
+        if (!mcp_task_is_over(entry->status)) {
+            entry->status = status;
+            entry->is_lost = is_lost;
+        } else {
+            changes = false;
+        }
+        entry->is_asking = entry->is_asking && entry->status == MCP_TASK_INPUT_REQUIRED;
+        if (mcp_task_is_over(entry->status)) {
+            waiters = entry->waiters;
+            entry->waiters = NULL;
+        } else if (entry->status == MCP_TASK_INPUT_REQUIRED && !entry->is_asking) {
+            waiters = take_asker(entry);
+        }
+        if (run_ended) {
+            entry->call = NULL;
+            entry->message[0] = '\0';
+        }
+        if (entry->is_gone && entry->call == NULL) {
+            mcp_task_entry_unlink(tasks, entry);
+            gone = entry;
+        }
+    }
+    mcp_tasks_unlock(tasks);
+    free(gone);
+    if (changes) {
+        tell_watches(tasks, name, owner);
+    }
+    mcp_task_wake(waiters);
+}

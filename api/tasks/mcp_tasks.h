@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp_tasks.h - MCP tasks: tool calls that go on without the request that began them.
+ *
+ * A task is a document of the collection "mcp_tasks", stored before the client is answered and
+ * found by nobody but its owner (agent and key). A table in memory knows the living ones: who
+ * runs, who waits, when they expire. What was running when the gateway died is failed at the
+ * next start, or by another gateway on the same documents when its lease has run out
+ * (cluster.h); what waits for an answer goes on waiting.
+ */
+#ifndef NOTEGATE_API_MCP_TASKS_H
+#define NOTEGATE_API_MCP_TASKS_H
+
+#include "api/server/mcp_server.h"
+
+#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
+#define MCP_TASKS_RELATED "io.modelcontextprotocol/related-task"
+#define MCP_TASKS_COLLECTION "mcp_tasks"
+/* Tasks kept, of all callers and of one; those of one that run at the same time. */
+#define MCP_TASKS_MAX 8192
+#define MCP_TASKS_PER_CALLER_MAX 512
+#define MCP_TASKS_RUNNING_PER_CALLER_MAX 64
+/* How long a task is kept after it was created: what is usual, and what a client may ask for.
+ */
+#define MCP_TASK_TTL_MS ((int64_t)3600 * 1000)
+#define MCP_TASK_TTL_MIN_MS ((int64_t)1000)
+#define MCP_TASK_TTL_MAX_MS ((int64_t)24 * 3600 * 1000)
+/* How often a client may well ask. */
+#define MCP_TASK_POLL_MS 500
+/* Requests that wait for the end of one task. */
+#define MCP_TASK_WAITERS_MAX 8
+/* Bytes of randomness in an id; written as twice as many hexadecimal digits. */
+#define MCP_TASK_ID_BYTES 24
+#define MCP_TASK_ID_LEN (2 * (size_t)MCP_TASK_ID_BYTES)
+/* Agent and key id. */
+#define MCP_TASK_OWNER_MAX 96
+/* What a task says about its progress. */
+#define MCP_TASK_MESSAGE_MAX 256
+/* Tasks in one page of tasks/list. */
+#define MCP_TASKS_PAGE 50
+/* Watchers of all streams, and tasks of one. */
+#define MCP_TASK_WATCHES_MAX 4096
+#define MCP_TASK_WATCHED_MAX 64
+
+/* Longest id of a gateway (cluster.h). */
+#define MCP_TASK_GATEWAY_MAX 32
+
+enum mcp_task_status {
+    MCP_TASK_WORKING = 0,
+    MCP_TASK_INPUT_REQUIRED,
+    MCP_TASK_COMPLETED,
+    MCP_TASK_FAILED,
+    MCP_TASK_CANCELLED
+};
+
+const char *mcp_task_status_text(enum mcp_task_status status);
+static inline bool mcp_task_is_over(enum mcp_task_status status)
+{
+    return status >= MCP_TASK_COMPLETED;
+}
+
+/* ---- the document (mcp_task_store.c) ---- */
+
+/* One task as it is stored. Texts are lent by whoever filled it in. */
+struct mcp_task {
+    struct ng_str id;
+    struct ng_str owner;
+    struct ng_str tool;
+    struct ng_str space;     /* the one the caller named, or absent */
+    struct ng_str arguments; /* JSON, an object */
+    enum mcp_task_status status;
+    int64_t created_ms, updated_ms, ttl_ms;
+    unsigned can_ask;      /* enum ng_ask_kind bits of the client that made it */
+    struct ng_str asks;    /* INPUT_REQUIRED: JSON, key -> request, what is not yet answered */
+    struct ng_str answers; /* JSON, key -> answer; or absent */
+    struct ng_str state;   /* ng_ask_state of the tool, or absent */
+    struct ng_str message; /* about the status, or absent */
+    struct ng_str gateway; /* the one that runs it, or ran it last */
+    struct ng_str outcome; /* COMPLETED: the tool's result, FAILED: the error; JSON */
+    bool is_error;         /* COMPLETED: the tool said that it failed */
+};
+
+/* The next state of a task, made from the present one; false: nothing is to be changed. Runs
+ * under the document's lock, perhaps twice. What it points `task` to must live as long as
+ * `user`. */
+typedef bool mcp_task_edit_fn(struct mcp_task *task, struct call *call, void *user);
+struct mcp_task_edit {
+    mcp_task_edit_fn *fn;
+    void *user;
+    bool creates;
+};
+
+int mcp_task_declare(struct store *store, struct call *call);
+/* The task of this id into call memory. NG_ENOTFOUND: there is none. On workers. */
+int mcp_task_load(struct call *call, struct ng_str id, struct mcp_task *ret);
+/* Changes it, and waits until that is on disk. On workers. */
+int mcp_task_change(struct call *call, struct ng_str id, struct mcp_task_edit *edit);
+int mcp_task_delete(struct call *call, struct ng_str id);
+/* Every stored task. */
+typedef int mcp_task_row_fn(const struct mcp_task *task, void *user);
+int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user);
+/* Those that changed since then (Unix time in ms; 0: all). */
+int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user);
+
+/* ---- the living ones (mcp_task_table.c, _open.c, _wait.c) ---- */
+
+struct mcp_tasks;
+struct mcp_task_waiter;
+
+/* What the table knows of a task. All under its lock. */
+struct mcp_task_entry {
+    char id[MCP_TASK_ID_LEN + 1];
+    char owner[MCP_TASK_OWNER_MAX];
+    int64_t created_ms, expires_ms;
+    enum mcp_task_status status;
+    bool is_stored;    /* its creation is on disk */
+    bool is_gone;      /* expired while it ran */
+    bool is_lost;      /* its end could not be stored */
+    bool is_former;    /* this gateway ran it before it was started again */
+    bool is_elsewhere; /* another gateway runs it: */
+    char gateway[MCP_TASK_GATEWAY_MAX + 1];
+    bool is_asking;    /* a request that waits for it puts its questions to the client */
+    struct call *call; /* the run, or NULL; lent */
+    char message[MCP_TASK_MESSAGE_MAX];
+    struct mcp_task_waiter *waiters;
+    struct mcp_task_entry *hash_next, *prev, *next; /* newest first */
+};
+
+/* Opens the tasks of a gateway: from now on it runs some. Nothing to do where it has no store
+ * or has them already. */
+int mcp_tasks_open(struct gateway *gateway, struct buf *error);
+/* The gateway stops: requests that wait are answered; runs_too: and what runs is cancelled. */
+void mcp_tasks_stop(struct gateway *gateway, bool runs_too);
+bool mcp_tasks_stopping(struct mcp_tasks *tasks);
+/* NULL: this gateway runs none. */
+struct mcp_tasks *mcp_tasks_of(struct gateway *gateway);
+void mcp_tasks_lock(struct mcp_tasks *tasks);
+void mcp_tasks_unlock(struct mcp_tasks *tasks);
+
+/* A new entry, held by `call`. NG_ERATE, NG_EBUSY, NG_EINTERNAL: *ret_error says why not. */
+int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
+                  struct call *call, struct mcp_task_entry **ret, const char **ret_error);
+/* With the lock held: the stored, living task of this owner, or NULL. */
+struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
+                                      struct ng_str owner);
+/* A run of the task begins anew, or did not come to begin. A task has one at a time; one that
+ * is over gets none (NG_ECONFLICT, told to `asker`). */
+int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
+                   struct call *asker);
+void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id);
+/* Cancels the run, if there is one. */
+void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id);
+/* Its progress, in words. */
+void mcp_tasks_say(struct mcp_tasks *tasks, struct ng_str id, const char *message);
+void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
+/* Where a task stands among all, whether it is still there or not. */
+struct mcp_task_place {
+    int64_t created_ms;
+    char id[MCP_TASK_ID_LEN + 1];
+};
+
+/* With the lock held: up to `count` tasks of the owner that come after `after` (NULL: from the
+ * newest), newest first. */
+void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
+                    const struct mcp_task_place *after, struct mcp_task_place *places,
+                    size_t *count);
+/* The status on disk changed, or a run ended (its task may be over since it was cancelled):
+ * those who wait or watch are told. is_lost: the status could not be stored. */
+void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
+                      enum mcp_task_status status, bool is_lost);
+/* Calls `step` on a worker, as the rest of `call`, when the task is over, or has questions that
+ * the client of this call can be asked (one call at a time is given them). NG_OK: it is so
+ * already. NG_PENDING: return that. Else a failure. */
+int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
+                    struct ng_str owner, ng_step_fn *step, void *user);
+
+/* Whoever was given the questions did not get answers. */
+void mcp_tasks_ask_over(struct mcp_tasks *tasks, struct ng_str id);
+/* Requests that wait now. */
+size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
+
+/* ---- watching (subscriptions/listen) ---- */
+
+struct mcp_task_watch;
+
+/*
+ * A task changed its status, and the change is on disk: changed(user, task), on a worker, with
+ * the members of the task as it is by now (see mcp_task_print); must be quick and must not call
+ * back. Those of the ids that are the owner's are watched.
+ */
+typedef void mcp_task_changed_fn(void *user, struct ng_str task);
+int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
+                    size_t count, mcp_task_changed_fn *changed, void *user,
+                    struct mcp_task_watch **ret);
+/* How many are watched, and the id of one of them. */
+size_t mcp_tasks_watched(const struct mcp_task_watch *watch);
+const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index);
+/* changed() is not called any more when it returns. NULL is a no-op. */
+void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch);
+
+/* ---- runs (mcp_task_run.c) ---- */
+
+/* "agent\nkey id" of the caller. */
+struct ng_str mcp_task_owner(struct arena *arena, const struct call *call);
+
+struct mcp_task_order {
+    struct ng_str tool;
+    const struct ng_value *arguments;
+    int64_t ttl_ms;
+    unsigned can_ask;
+    const struct ng_value *answers; /* of earlier rounds, or NULL */
+    struct ng_str state;
+};
+
+/* Makes a task of a call: it is answered when the task is on disk (or, if dispatch() refuses
+ * the call, with that). NG_OK or NG_PENDING, as a method. */
+int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *order);
+
+/* Another call of the same caller, for mcp_task_resume; NULL: out of memory. */
+struct call *mcp_task_prepare(const struct call *from);
+/* Runs the tool of a task again, with all answers. The status is WORKING already, on disk.
+ * call: of mcp_task_prepare, its reference passes over. NG_OK: it runs. Else it does not, and
+ * `asker` says why. On workers. */
+int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp_task *task,
+                    struct call *asker);
+
+/* ---- methods (mcp_tasks.c) ---- */
+
+/* Does the client of this request know tasks as an extension? */
+bool mcp_tasks_declared(const struct mcp_exchange *exchange);
+/* Answers that it does not. */
+int mcp_tasks_answer_undeclared(struct mcp_exchange *exchange);
+/* Is this tools/call a task, or refused because it is (or is not) one? True: handled, *ret_rc
+ * is the method's. */
+bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,
+                    const struct ng_value *arguments, int *ret_rc);
+
+int mcp_tasks_get(struct mcp_exchange *exchange);
+int mcp_tasks_update(struct mcp_exchange *exchange);
+int mcp_tasks_cancel(struct mcp_exchange *exchange);
+int mcp_tasks_result(struct mcp_exchange *exchange);
+int mcp_tasks_list(struct mcp_exchange *exchange);
+
+/* A task as its owner sees it now, in the memory of `call`. NG_ENOTFOUND. On workers. */
+int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
+                  struct ng_str owner, struct mcp_task *ret);
+/* The members of a task, as its era writes them (without braces); whole: with its outcome and
+ * questions. With "stateless" and "whole" they are the params of notifications/tasks. */
+void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_stateless,
+                    bool whole);
+
+/* mcp_tools.c: the answer to tools/call for what a call came to, and its result object alone.
+ */
+void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call);
+void mcp_tools_print_result(struct buf *out, const struct call *call);
+
+#endif

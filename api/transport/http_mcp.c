@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* http_mcp.c - /mcp: hands a request to MCP and its answer back. */
+#include <microhttpd.h>
+#include <string.h>
+
+#include "api/http/http_reply.h"
+#include "api/http/http_server.h"
+#include "api/serve/routes.h"
+#include "core/base/str.h"
+
+static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
+{
+    const struct http_request *http = request->face;
+    return ng_str_of(MHD_lookup_connection_value(http->connection->mhd, MHD_HEADER_KIND, name));
+}
+
+struct each {
+    void (*each)(void *user, struct ng_str name, struct ng_str value);
+    void *user;
+};
+
+static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const char *key,
+                                   size_t key_size, const char *value, size_t value_size)
+{
+    struct each *each = cls;
+    (void)kind;
+    each->each(each->user, str_make(key, key_size),
+               str_make(value == NULL ? "" : value, value_size));
+    return MHD_YES;
+}
+
+static void all_headers(const struct mcp_http_request *request,
+                        void (*each)(void *user, struct ng_str name, struct ng_str value),
+                        void *user)
+{
+    const struct http_request *http = request->face;
+    struct each context = {each, user};
+    (void)MHD_get_connection_values_n(http->connection->mhd, MHD_HEADER_KIND, each_header,
+                                      &context);
+}
+
+static int keep_body(const struct mcp_http_request *request, struct call *call)
+{
+    return http_request_keep_body(request->face, call);
+}
+
+static void mcp_done(struct mcp_http_response *response, void *user)
+{
+    (void)response;
+    http_request_done(user);
+}
+
+static enum mcp_http_method mcp_method(unsigned method)
+{
+    return method == HTTP_POST  ? MCP_HTTP_POST
+           : method == HTTP_GET ? MCP_HTTP_GET
+                                : MCP_HTTP_DELETE;
+}
+
+int mcp_route(struct http_request *request)
+{
+    const struct http_headers *headers = &request->headers;
+    struct mcp_http_request asked = {
+        .method = mcp_method(request->method),
+        .content_type = headers->content_type,
+        .accept = headers->accept,
+        .origin = headers->origin,
+        .protocol_version = headers->mcp_version,
+        .session_id = headers->mcp_session,
+        .mcp_method = headers->mcp_method,
+        .mcp_name = headers->mcp_name,
+        .last_event_id = headers->last_event_id,
+        .idempotency_key = headers->idempotency_key,
+        .header = find_header,
+        .headers = all_headers,
+        .body = http_request_text(request),
+        .keep = keep_body,
+        .caller = &request->caller,
+        .is_local = request->connection->auth.is_socket,
+        .on_loop = true,
+        .face = request,
+    };
+    memset(&request->mcp, 0, sizeof(request->mcp));
+    buf_init(&request->mcp.body, request->reply.body.max);
+    request->mcp_used = true;
+    int rc = mcp_http_handle(request->server->mcp, &asked, &request->mcp, mcp_done, request);
+    if (rc != NG_PENDING) {
+        mcp_route_finish(request);
+    }
+    return rc;
+}
+
+void mcp_route_finish(struct http_request *request)
+{
+    struct mcp_http_response *answer = &request->mcp;
+    struct http_reply *reply = &request->reply;
+    if (answer->kind == MCP_HTTP_STREAM) {
+        reply->stream = answer->stream;
+        answer->stream = NULL;
+    }
+    reply->status = answer->status;
+    reply->content_type = answer->content_type;
+    reply->session_id = answer->session_id;
+    reply->allow = answer->allow;
+    reply->retry_after_s = answer->retry_after_s;
+    reply->changed = answer->changed;
+    reply->authenticate = answer->status == MHD_HTTP_UNAUTHORIZED;
+    if (answer->body.len > 0 || answer->body.rc != NG_OK) {
+        buf_done(&reply->body);
+        reply->body = answer->body;
+        buf_init(&answer->body, reply->body.max);
+    }
+    /* The session id stays in request->mcp until the answer is queued; the rest goes at the
+     * request's end. */
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_http.c - MCP over HTTP: methods and media types of /mcp, sessions by header, the streams
+ * that GET opens. POST is mcp_http_post.c's. */
+#include "mcp_http_post.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "api/server/mcp_watch.h"
+#include "core/base/str.h"
+#include "core/keys/keys.h"
+
+#define MCP_HTTP_ALLOW "GET, POST, DELETE"
+/* Longest name of an agent; behind it stands the key's number. */
+#define MCP_HTTP_AGENT_MAX ((size_t)64)
+_Static_assert(MCP_HTTP_AGENT_MAX + 1 + KEY_ID_LEN < MCP_SESSION_OWNER_MAX, "an owner fits");
+
+static const struct ng_str no_text = {NULL, 0};
+
+static void sweep(void *user)
+{
+    struct mcp_http *mcp = user;
+    mcp_sessions_sweep(mcp->sessions);
+}
+
+int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
+{
+    struct mcp_http *mcp = alloc_zeroed(1, sizeof(*mcp));
+    if (mcp == NULL) {
+        return NG_EINTERNAL;
+    }
+    mcp->gateway = gateway;
+    (void)pthread_mutex_init(&mcp->lock, NULL);
+    (void)pthread_cond_init(&mcp->idle, NULL);
+    int rc =
+        mcp_sessions_new(config_int(gateway->config, "mcp.session_timeout"), &mcp->sessions);
+    if (rc == NG_OK) {
+        rc = mcp_asks_new(gateway, sweep, mcp, &mcp->asks);
+    }
+    if (rc == NG_OK) {
+        rc = mcp_watches_open(gateway);
+        mcp->watches = rc == NG_OK;
+    }
+    if (rc != NG_OK) {
+        mcp_http_free(mcp);
+        return rc;
+    }
+    *ret = mcp;
+    return NG_OK;
+}
+
+void mcp_http_cancel_all(struct mcp_http *mcp)
+{
+    if (mcp != NULL) {
+        mcp_sessions_close_all(mcp->sessions);
+    }
+}
+
+void mcp_http_age(struct mcp_http *mcp, int64_t ms)
+{
+    mcp_sessions_age(mcp->sessions, ms);
+    mcp_asks_age(mcp->asks, ms);
+}
+
+size_t mcp_http_sessions(struct mcp_http *mcp)
+{
+    return mcp_sessions_count(mcp->sessions);
+}
+
+void mcp_http_free(struct mcp_http *mcp)
+{
+    if (mcp == NULL) {
+        return;
+    }
+    if (mcp->sessions != NULL) {
+        mcp_sessions_close_all(mcp->sessions);
+    }
+    (void)pthread_mutex_lock(&mcp->lock);
+    while (mcp->jobs > 0) {
+        (void)pthread_cond_wait(&mcp->idle, &mcp->lock);
+    }
+    (void)pthread_mutex_unlock(&mcp->lock);
+    mcp_asks_free(mcp->asks);
+    mcp_sessions_free(mcp->sessions);
+    if (mcp->watches) {
+        mcp_watches_close(mcp->gateway);
+    }
+    (void)pthread_cond_destroy(&mcp->idle);
+    (void)pthread_mutex_destroy(&mcp->lock);
+    free(mcp);
+}
+
+void mcp_http_count_job(struct mcp_http *mcp, bool begins)
+{
+    (void)pthread_mutex_lock(&mcp->lock);
+    mcp->jobs += begins ? 1 : -1;
+    if (mcp->jobs == 0) {
+        (void)pthread_cond_broadcast(&mcp->idle);
+    }
+    (void)pthread_mutex_unlock(&mcp->lock);
+}
+
+void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms)
+{
+    mcp_sessions_set_timeout(mcp->sessions, timeout_ms);
+}
+
+int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, struct buf *out)
+{
+    struct buf data;
+    buf_init(&data, out->max);
+    buf_printf(&data, "{\"error\":true,\"code\":\"%s\",\"message\":", error_name(NULL, rc));
+    buf_add_json(&data, message);
+    if (hint.len > 0) {
+        buf_add_c(&data, ",\"hint\":");
+        buf_add_json(&data, hint);
+    }
+    buf_add_char(&data, '}');
+    mcp_print_error(out, NULL, error_status(NULL, rc), message,
+                    data.rc == NG_OK ? buf_str(&data) : no_text);
+    buf_done(&data);
+    return out->rc;
+}
+
+int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
+                    const char *message)
+{
+    response->status = status;
+    mcp_print_error(&response->body, NULL, code, ng_str_of(message), no_text);
+    return NG_OK;
+}
+
+/* ---- media types ---- */
+
+/* What one member of the list takes, "type/subtype" without parameters. */
+static unsigned accepts_of(struct ng_str item)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        unsigned accepts;
+    } known[] = {
+        {"application/json", 16, MCP_HTTP_JSON},
+        {"text/event-stream", 17, MCP_HTTP_EVENTS},
+        {"*/*", 3, MCP_HTTP_JSON | MCP_HTTP_EVENTS},
+        {"application/*", 13, MCP_HTTP_JSON},
+        {"text/*", 6, MCP_HTTP_EVENTS},
+    };
+    for (size_t i = 0; i < NG_COUNT(known); i++) {
+        if (item.len == known[i].len && strncasecmp(item.data, known[i].text, item.len) == 0) {
+            return known[i].accepts;
+        }
+    }
+    return 0;
+}
+
+unsigned mcp_http_accepts(struct ng_str list)
+{
+    unsigned accepts = 0;
+    size_t at = 0;
+    while (at < list.len) {
+        size_t from = at;
+        while (from < list.len && (list.data[from] == ' ' || list.data[from] == '\t')) {
+            from++;
+        }
+        size_t to = from;
+        while (to < list.len && memchr(",; \t", list.data[to], 4) == NULL) {
+            to++;
+        }
+        accepts |= accepts_of(str_make(list.data + from, to - from));
+        while (to < list.len && list.data[to] != ',') {
+            to++;
+        }
+        at = to + 1;
+    }
+    return accepts;
+}
+
+/* ---- sessions ---- */
+
+/* Who may use a session: the agent, and the key it came with. */
+struct ng_str mcp_http_owner(const struct auth_caller *caller,
+                             char owner[MCP_SESSION_OWNER_MAX])
+{
+    /* Not with printf: every call in a session comes by here. */
+    struct ng_str key = ng_str_of(caller->key == NULL ? "" : caller->key->id);
+    size_t len =
+        caller->agent.len < MCP_HTTP_AGENT_MAX ? caller->agent.len : MCP_HTTP_AGENT_MAX;
+    if (len > 0) {
+        memcpy(owner, caller->agent.data, len);
+    }
+    owner[len++] = ' ';
+    memcpy(owner + len, key.data, key.len + 1);
+    return str_make(owner, len + key.len);
+}
+
+int mcp_http_refuse_session(struct mcp_http_response *response)
+{
+    return mcp_http_refuse(
+        response, 404, MCP_INVALID_REQUEST,
+        "there is no such MCP session, or it has ended; send `initialize` without "
+        "Mcp-Session-Id to open one");
+}
+
+static int handle_delete(struct mcp_http *mcp, const struct mcp_http_request *request,
+                         struct mcp_http_response *response)
+{
+    char owner[MCP_SESSION_OWNER_MAX];
+    if (request->session_id.data == NULL) {
+        return mcp_http_refuse(
+            response, 400, MCP_INVALID_REQUEST,
+            "the header Mcp-Session-Id is missing; it names the session to end");
+    }
+    if (!mcp_sessions_end(mcp->sessions, request->session_id,
+                          mcp_http_owner(request->caller, owner))) {
+        return mcp_http_refuse_session(response);
+    }
+    response->status = 204;
+    return NG_OK;
+}
+
+/* ---- GET ---- */
+
+/* The stream that the client wants to go on with, or its session's own. */
+static struct mcp_stream *find_stream(struct mcp_session *session,
+                                      const struct mcp_http_request *request,
+                                      struct mcp_stream_reader *reader)
+{
+    unsigned number = 0;
+    if (request->last_event_id.len > 0) {
+        if (!mcp_stream_parse_id(request->last_event_id, &number, &reader->after)) {
+            return NULL;
+        }
+        reader->resumes = true;
+    }
+    return mcp_session_find_stream(session, number);
+}
+
+static int attach(struct mcp_http *mcp, struct mcp_session *session,
+                  const struct mcp_http_request *request, struct mcp_http_response *response)
+{
+    struct mcp_stream_reader reader = {
+        .key = request->caller->key,
+        .agent = request->caller->agent,
+        .open = &session->busy,
+    };
+    struct mcp_stream *stream = find_stream(session, request, &reader);
+    if (stream == NULL) {
+        return mcp_http_refuse(
+            response, 400, MCP_INVALID_REQUEST,
+            "Last-Event-ID is not that of an event which this session still keeps; "
+            "leave it out, and send what was not answered again");
+    }
+    if (http_stream_take(mcp->gateway, reader.agent) != NG_OK) {
+        mcp_stream_unref(stream);
+        response->retry_after_s = 1;
+        return mcp_http_refuse(
+            response, 503, 503,
+            "as many event streams are open as limits.streams allows; close one");
+    }
+    reader.gateway = mcp->gateway;
+    struct http_stream *connection = mcp_stream_attach(stream, &reader);
+    mcp_stream_unref(stream);
+    if (connection == NULL) {
+        http_stream_give(mcp->gateway, reader.agent);
+        return mcp_http_refuse(response, 503, 503, "the gateway ran out of memory; try again");
+    }
+    mcp_http_give_stream(response, connection);
+    return NG_OK;
+}
+
+static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *request,
+                      struct mcp_http_response *response)
+{
+    char owner[MCP_SESSION_OWNER_MAX];
+    if ((mcp_http_accepts(request->accept) & MCP_HTTP_EVENTS) == 0) {
+        return mcp_http_refuse(response, 406, MCP_INVALID_REQUEST,
+                               "Accept must take text/event-stream");
+    }
+    if (request->session_id.data == NULL) {
+        return mcp_http_refuse(
+            response, 400, MCP_INVALID_REQUEST,
+            "the header Mcp-Session-Id is missing; it names the session whose "
+            "messages are asked for");
+    }
+    struct mcp_session *session = mcp_sessions_find(mcp->sessions, request->session_id,
+                                                    mcp_http_owner(request->caller, owner));
+    if (session == NULL) {
+        return mcp_http_refuse_session(response);
+    }
+    int rc = attach(mcp, session, request, response);
+    mcp_session_unref(session);
+    return rc;
+}
+
+int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
+                    struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
+{
+    if (request->method == MCP_HTTP_POST) {
+        return mcp_http_post(mcp, request, response, done, user);
+    }
+    bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
+    if (request->method == MCP_HTTP_DELETE && !stateless) {
+        return handle_delete(mcp, request, response);
+    }
+    if (request->method == MCP_HTTP_GET && !stateless) {
+        return handle_get(mcp, request, response);
+    }
+    response->allow = stateless ? "POST" : MCP_HTTP_ALLOW;
+    return mcp_http_refuse(
+        response, 405, MCP_INVALID_REQUEST,
+        "MCP 2026-07-28 has no streams and sessions of its own here; send messages "
+        "with POST");
+}

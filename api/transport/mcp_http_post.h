@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_http_post.h - what the two halves of MCP over HTTP share. */
+#ifndef NOTEGATE_API_MCP_HTTP_POST_H
+#define NOTEGATE_API_MCP_HTTP_POST_H
+
+#include <pthread.h>
+
+#include "api/server/mcp_ask.h"
+#include "mcp_http.h"
+
+struct mcp_http {
+    struct gateway *gateway;
+    bool watches; /* the gateway's list of them is open */
+    struct mcp_sessions *sessions;
+    struct mcp_asks *asks;
+    pthread_mutex_t lock;
+    pthread_cond_t idle;
+    int jobs; /* that ended pending, also those whose client went away; less than none while one
+                 of them is over before it is counted */
+};
+
+/* mcp_http.c */
+int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
+                    const char *message);
+int mcp_http_refuse_session(struct mcp_http_response *response);
+/* What a list like "application/json;q=0.9, text/event-stream" takes; an absent one nothing. */
+enum mcp_http_accept { MCP_HTTP_JSON = 1, MCP_HTTP_EVENTS = 2 };
+unsigned mcp_http_accepts(struct ng_str list);
+/* Who may use a session: the agent, and the key it came with. */
+struct ng_str mcp_http_owner(const struct auth_caller *caller,
+                             char owner[MCP_SESSION_OWNER_MAX]);
+void mcp_http_count_job(struct mcp_http *mcp, bool begins);
+
+/* mcp_http_post.c */
+int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
+                  struct mcp_http_response *response, mcp_http_done_fn *done, void *user);
+void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream *stream);
+
+#endif

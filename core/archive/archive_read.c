@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/* archive_read.c - checks an archive line by line and gives its records to a sink. */
+#include <openssl/evp.h>
+#include <stdlib.h>
+
+#include "archive.h"
+#include "archive_hash.h"
+#include "archive_in.h"
+#include "core/base/arena.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
+
+#define ARCHIVE_READ_BYTES ((size_t)64 * 1024)
+/* Nesting of a line. */
+#define ARCHIVE_DEPTH 8
+#define ARCHIVE_FIELDS_MAX 64
+/* Lines of files come behind all records. */
+#define ARCHIVE_ORDER_ROOTS (NG_RECORD_SEQ + 1)
+#define ARCHIVE_ORDER_FILES (NG_RECORD_SEQ + 2)
+#define ARCHIVE_ORDER_END (NG_RECORD_SEQ + 3)
+/* `,"h":"0123456789abcdef"}` and the same with sha256. */
+#define ARCHIVE_LINE_TAIL (sizeof(",\"h\":\"\"}") - 1 + ARCHIVE_LINE_HASH_CHARS)
+#define ARCHIVE_LAST_TAIL (sizeof(",\"sha256\":\"\"}") - 1 + ARCHIVE_HASH_CHARS)
+
+int archive_in_fail(struct archive_in *in, const char *format, ...)
+{
+    va_list args;
+    buf_printf(in->error, "line %llu: ", (unsigned long long)in->line);
+    va_start(args, format);
+    buf_vprintf(in->error, format, args);
+    va_end(args);
+    return NG_EFAILED;
+}
+
+/* ---- lines ---- */
+
+/* The next line without its line feed; absent at the end. */
+static int next_line(struct archive_in *in, struct ng_str *ret)
+{
+    size_t searched = in->taken;
+    *ret = str_make(NULL, 0);
+    for (;;) {
+        size_t left = in->pending.len - searched;
+        const char *end = left == 0 ? NULL : memchr(in->pending.data + searched, '\n', left);
+        if (end != NULL) {
+            *ret = str_make(in->pending.data + in->taken,
+                            (size_t)(end - in->pending.data) - in->taken);
+            in->taken += ret->len + 1;
+            in->line++;
+            in->counts.bytes += ret->len + 1;
+            return NG_OK;
+        }
+        /* What was taken makes room first. */
+        size_t rest = in->pending.len - in->taken;
+        if (in->taken > 0 && rest > 0) {
+            memmove(in->pending.data, in->pending.data + in->taken, rest);
+        }
+        in->pending.len = rest;
+        in->taken = 0;
+        searched = rest;
+        char *to = buf_reserve(&in->pending, ARCHIVE_READ_BYTES);
+        size_t len = 0;
+        if (to == NULL) {
+            in->line++;
+            return archive_in_fail(in, in->pending.rc == NG_ETOOLARGE ? "the line is too long"
+                                                                      : "out of memory");
+        }
+        int rc = in->get(in->user, to, ARCHIVE_READ_BYTES, &len);
+        if (rc != NG_OK) {
+            in->line++;
+            return archive_in_fail(in, "the file cannot be read on");
+        }
+        if (len == 0) {
+            in->line += rest > 0 ? 1 : 0;
+            return rest > 0 ? archive_in_fail(in, "the line has no end; the file is cut off")
+                            : NG_OK;
+        }
+        in->pending.len += len;
+    }
+}
+
+/* The line's own hash, and its bytes into the running one. */
+static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
+{
+    char hex[ARCHIVE_HASH_CHARS + 1];
+    static const char last_mark[] = ",\"sha256\":\"";
+    static const char mark[] = ",\"h\":\"";
+    *ret_last = line.len > ARCHIVE_LAST_TAIL && memcmp(line.data + line.len - ARCHIVE_LAST_TAIL,
+                                                       last_mark, sizeof(last_mark) - 1) == 0;
+    size_t tail = *ret_last ? ARCHIVE_LAST_TAIL : ARCHIVE_LINE_TAIL;
+    size_t chars = *ret_last ? ARCHIVE_HASH_CHARS : ARCHIVE_LINE_HASH_CHARS;
+    const char *wanted = *ret_last ? last_mark : mark;
+    if (line.len <= tail || memcmp(line.data + line.len - tail, wanted, strlen(wanted)) != 0 ||
+        memcmp(line.data + line.len - 2, "\"}", 2) != 0) {
+        return archive_in_fail(in, in->line == 1 ? "this is no notegate backup"
+                                                 : "the line does not end in its hash");
+    }
+    if (archive_hash_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
+        archive_hash_hex(in->hash, hex) != NG_OK) {
+        return archive_in_fail(in, "the hash could not be computed");
+    }
+    const char *found = line.data + line.len - tail + strlen(wanted);
+    if (memcmp(found, hex, chars) != 0) {
+        return archive_in_fail(
+            in,
+            "the hash is %.*s, the content's is %.*s: the line, or one before "
+            "it, was changed or is missing",
+            (int)chars, found, (int)chars, hex);
+    }
+    if (archive_hash_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
+        archive_hash_add(in->hash, ng_str_of("\n")) != NG_OK) {
+        return archive_in_fail(in, "the hash could not be computed");
+    }
+    return NG_OK;
+}
+
+/* ---- members ---- */
+
+int archive_take_number(struct archive_in *in, const struct ng_value *line, const char *name,
+                        uint64_t *ret)
+{
+    int64_t number = 0;
+    const struct ng_value *value = json_get(line, name);
+    if (value == NULL || json_integer(value, &number) != NG_OK || number < 0) {
+        return archive_in_fail(in, "\"%s\" is missing or no number", name);
+    }
+    *ret = (uint64_t)number;
+    return NG_OK;
+}
+
+int archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name,
+                      int64_t *ret)
+{
+    const struct ng_value *value = json_get(line, name);
+    if (value == NULL || json_integer(value, ret) != NG_OK) {
+        return archive_in_fail(in, "\"%s\" is missing or no number", name);
+    }
+    return NG_OK;
+}
+
+static int decode_base64(struct archive_in *in, const char *name, struct ng_str text,
+                         struct ng_str *ret)
+{
+    enum { CHUNK = 4096 };
+    char *out = arena_alloc(&in->arena, text.len / 4 * 3 + 4);
+    size_t len = 0;
+    size_t padding = 0;
+    if (out == NULL) {
+        return archive_in_fail(in, "out of memory");
+    }
+    while (padding < 2 && padding < text.len && text.data[text.len - 1 - padding] == '=') {
+        padding++;
+    }
+    for (size_t i = 0; i < text.len; i += CHUNK) {
+        size_t part = text.len - i < CHUNK ? text.len - i : CHUNK;
+        int got = part % 4 != 0
+                      ? -1
+                      : EVP_DecodeBlock((unsigned char *)out + len,
+                                        (const unsigned char *)text.data + i, (int)part);
+        if (got < 0) {
+            return archive_in_fail(in, "\"%s\" is not base64", name);
+        }
+        len += (size_t)got;
+    }
+    *ret = str_make(out, len - (len >= padding ? padding : 0));
+    return NG_OK;
+}
+
+static int bytes_of(struct archive_in *in, const char *name, const struct ng_value *value,
+                    struct ng_str *ret)
+{
+    const struct ng_value *coded = json_get(value, "base64");
+    if (value->type == NG_TYPE_STRING) {
+        *ret = value->text;
+        return NG_OK;
+    }
+    if (value->type != NG_TYPE_OBJECT || coded == NULL || coded->type != NG_TYPE_STRING) {
+        return archive_in_fail(in, "\"%s\" is no text", name);
+    }
+    return decode_base64(in, name, coded->text, ret);
+}
+
+int archive_take_bytes(struct archive_in *in, const struct ng_value *line, const char *name,
+                       struct ng_str *ret)
+{
+    const struct ng_value *value = json_get(line, name);
+    return value == NULL ? archive_in_fail(in, "\"%s\" is missing", name)
+                         : bytes_of(in, name, value, ret);
+}
+
+static bool take_flag(const struct ng_value *line, const char *name)
+{
+    const struct ng_value *value = json_get(line, name);
+    return value != NULL && value->type == NG_TYPE_TRUE;
+}
+
+/* A body: as before, a splice of it, or whole. */
+static int take_body(struct archive_in *in, const struct ng_value *line, const char *name,
+                     struct buf *body)
+{
+    const struct ng_value *value = json_get(line, name);
+    struct ng_str put = {NULL, 0};
+    uint64_t at = 0;
+    uint64_t cut = 0;
+    if (value == NULL) {
+        return NG_OK;
+    }
+    if (json_get(value, "put") == NULL) {
+        int rc = bytes_of(in, name, value, &put);
+        buf_clear(body);
+        buf_add_str(body, put);
+        return rc != NG_OK         ? rc
+               : body->rc == NG_OK ? NG_OK
+                                   : archive_in_fail(in, "out of memory");
+    }
+    int rc = archive_take_number(in, value, "at", &at);
+    rc = rc == NG_OK ? archive_take_number(in, value, "cut", &cut) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, value, "put", &put) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (at > body->len || cut > body->len - at) {
+        return archive_in_fail(
+            in, "\"%s\" changes bytes that the revision before does not have", name);
+    }
+    size_t tail = body->len - (size_t)at - (size_t)cut;
+    size_t old_len = body->len;
+    if (put.len > cut && buf_reserve(body, put.len - (size_t)cut) == NULL) {
+        return archive_in_fail(in, "out of memory");
+    }
+    if (body->data != NULL) {
+        memmove(body->data + at + put.len, body->data + at + cut, tail);
+        if (put.len > 0) {
+            memcpy(body->data + at, put.data, put.len);
+        }
+    }
+    body->len = old_len - (size_t)cut + put.len;
+    return NG_OK;
+}
+
+/* The JSON of a document is an object, in every revision. */
+static int check_json(struct archive_in *in)
+{
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
+    if (rc != NG_OK && rc != NG_EJSON) {
+        return archive_in_fail(in, "out of memory");
+    }
+    return rc == NG_OK && body->type == NG_TYPE_OBJECT
+               ? NG_OK
+               : archive_in_fail(in, "\"json\" is no JSON object");
+}
+
+/* ---- kinds of lines ---- */
+
+static int read_header(struct archive_in *in, const struct ng_value *line)
+{
+    const struct ng_value *kind = json_get(line, "kind");
+    if (kind == NULL || !str_is(kind->text, "notegate backup")) {
+        return archive_in_fail(in, "this is no notegate backup");
+    }
+    int rc = archive_take_number(in, line, "format", &in->format);
+    if (rc == NG_OK && (in->format < ARCHIVE_FORMAT_PLAIN || in->format > ARCHIVE_FORMAT)) {
+        return archive_in_fail(
+            in, "the format is %llu, this notegate reads up to %d; use a newer one",
+            (unsigned long long)in->format, ARCHIVE_FORMAT);
+    }
+    return rc;
+}
+
+static int sink_record(struct archive_in *in, const struct ng_record *record)
+{
+    if (in->sink == NULL) {
+        return NG_OK;
+    }
+    struct buf why;
+    buf_init(&why, 4096);
+    int rc = in->sink->record(in->sink->user, record, &why);
+    if (rc != NG_OK) {
+        (void)archive_in_fail(in, "%s", buf_cstr(&why));
+    }
+    buf_done(&why);
+    return rc;
+}
+
+static int read_fields(struct archive_in *in, const struct ng_value *list,
+                       struct ng_field *fields, size_t *ret_count)
+{
+    size_t count = 0;
+    for (const struct ng_value *one = list == NULL ? NULL : list->first; one != NULL;
+         one = one->next) {
+        uint64_t use = 0;
+        struct ng_str name = {NULL, 0};
+        const struct ng_value *weight = json_get(one, "weight");
+        int rc = archive_take_bytes(in, one, "name", &name);
+        rc = rc == NG_OK ? archive_take_number(in, one, "use", &use) : rc;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        struct ng_str kept = arena_copy(&in->arena, name);
+        if (count == ARCHIVE_FIELDS_MAX || kept.data == NULL || use < NG_FIELD_TAG ||
+            use > NG_FIELD_TEXT) {
+            return archive_in_fail(in, "\"fields\" has a field that cannot be");
+        }
+        fields[count].name = kept.data;
+        fields[count].use = (enum ng_field_use)use;
+        fields[count].weight = weight == NULL ? 0 : json_double(weight);
+        count++;
+    }
+    *ret_count = count;
+    return NG_OK;
+}
+
+static int read_collection(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_field fields[ARCHIVE_FIELDS_MAX];
+    struct ng_collection collection = {.fields = fields, .field_size = sizeof(struct ng_field)};
+    struct ng_str name = {NULL, 0};
+    uint64_t flags = 0;
+    int rc = archive_take_bytes(in, line, "name", &name);
+    rc = rc == NG_OK ? archive_take_number(in, line, "flags", &flags) : rc;
+    rc = rc == NG_OK
+             ? read_fields(in, json_get(line, "fields"), fields, &collection.field_count)
+             : rc;
+    if (rc != NG_OK || in->sink == NULL) {
+        return rc;
+    }
+    struct ng_str kept = arena_copy(&in->arena, name);
+    struct buf why;
+    buf_init(&why, 4096);
+    collection.name = kept.data;
+    collection.flags = (uint32_t)flags;
+    rc = kept.data == NULL ? NG_EINTERNAL
+                           : in->sink->collection(in->sink->user, &collection, &why);
+    if (rc != NG_OK) {
+        (void)archive_in_fail(in, "%s", buf_cstr(&why));
+    }
+    buf_done(&why);
+    return rc;
+}
+
+/* The document a revision line is about: named, or that of the line before. */
+static int take_key(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_str collection = {NULL, 0};
+    struct ng_str space = {NULL, 0};
+    struct ng_str id = {NULL, 0};
+    if (json_get(line, "id") == NULL) {
+        return in->has_last ? NG_OK : archive_in_fail(in, "the document is not named");
+    }
+    int rc = archive_take_bytes(in, line, "collection", &collection);
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &space) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &id) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct buf *all[] = {&in->collection, &in->space, &in->id, &in->json, &in->text};
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_clear(all[i]);
+    }
+    buf_add_str(&in->collection, collection);
+    buf_add_str(&in->space, space);
+    buf_add_str(&in->id, id);
+    if (in->collection.rc != NG_OK || in->space.rc != NG_OK || in->id.rc != NG_OK) {
+        return archive_in_fail(in, "out of memory"); /* never under another name */
+    }
+    in->has_last = true;
+    in->last_newest = false;
+    in->last_revision = 0;
+    in->counts.documents++;
+    return NG_OK;
+}
+
+static int read_revision(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_doc doc = {.size = sizeof(doc)};
+    struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_REVISION, .doc = &doc};
+    int rc = take_key(in, line);
+    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &doc.revision) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "seq", &doc.seq) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "created_seq", &doc.created_seq) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "created_ms", &doc.created_ms) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "updated_ms", &doc.updated_ms) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "author", &doc.author) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &doc.action) : rc;
+    rc = rc == NG_OK ? take_body(in, line, "json", &in->json) : rc;
+    rc = rc == NG_OK ? check_json(in) : rc;
+    rc = rc == NG_OK ? take_body(in, line, "text", &in->text) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (doc.revision <= in->last_revision || in->last_newest) {
+        return archive_in_fail(
+            in, "revision %llu comes after revision %llu%s", (unsigned long long)doc.revision,
+            (unsigned long long)in->last_revision, in->last_newest ? ", the newest" : "");
+    }
+    doc.key.collection = buf_str(&in->collection);
+    doc.key.space = buf_str(&in->space);
+    doc.key.id = buf_str(&in->id);
+    doc.json = buf_str(&in->json);
+    doc.text = in->text.data == NULL ? ng_str_of("") : buf_str(&in->text);
+    doc.text_size = doc.text.len;
+    doc.deleted = take_flag(line, "deleted");
+    record.newest = take_flag(line, "newest");
+    in->last_revision = doc.revision;
+    in->last_newest = record.newest;
+    in->counts.revisions++;
+    return sink_record(in, &record);
+}
+
+static int read_event(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_event event = {.size = sizeof(event)};
+    struct ng_record record = {
+        .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
+    int rc = archive_take_number(in, line, "seq", &event.seq);
+    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &event.time_ms) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "collection", &event.key.collection) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &event.key.space) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &event.key.id) : rc;
+    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &event.revision) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "agent", &event.agent) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "tool", &event.tool) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &event.action) : rc;
+    if (rc == NG_OK && json_get(line, "data") != NULL) {
+        rc = archive_take_bytes(in, line, "data", &event.data);
+    }
+    if (rc == NG_OK && event.seq <= in->last_event) {
+        rc = archive_in_fail(in, "event %llu comes after event %llu",
+                             (unsigned long long)event.seq, (unsigned long long)in->last_event);
+    }
+    in->last_event = event.seq;
+    in->counts.events++;
+    return rc == NG_OK ? sink_record(in, &record) : rc;
+}
+
+static int read_answer(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_answer answer = {.size = sizeof(answer)};
+    struct ng_record record = {
+        .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
+    int rc = archive_take_bytes(in, line, "scope", &answer.scope);
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "body_hash", &answer.body_hash) : rc;
+    rc = rc == NG_OK ? archive_take_bytes(in, line, "reply", &answer.reply) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &answer.time_ms) : rc;
+    rc = rc == NG_OK ? archive_take_time(in, line, "expires_ms", &answer.expires_ms) : rc;
+    in->counts.answers++;
+    return rc == NG_OK ? sink_record(in, &record) : rc;
+}
+
+static int read_seq(struct archive_in *in, const struct ng_value *line)
+{
+    struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_SEQ};
+    int rc = archive_take_number(in, line, "seq", &record.seq);
+    return rc == NG_OK ? sink_record(in, &record) : rc;
+}
+
+static int read_end(struct archive_in *in, const struct ng_value *line)
+{
+    const struct {
+        const char *name;
+        uint64_t found;
+    } counts[] = {
+        {"documents", in->counts.documents}, {"revisions", in->counts.revisions},
+        {"events", in->counts.events},       {"answers", in->counts.answers},
+        {"files", in->counts.files}, /* from the second format on */
+    };
+    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT ? 1 : 0);
+    if (in->file_hash != NULL) {
+        return archive_in_fail(in, "the last file has no end");
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t said = 0;
+        int rc = archive_take_number(in, line, counts[i].name, &said);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (said != counts[i].found) {
+            return archive_in_fail(in, "it counts %llu %s, the file has %llu",
+                                   (unsigned long long)said, counts[i].name,
+                                   (unsigned long long)counts[i].found);
+        }
+    }
+    in->ended = true;
+    return NG_OK;
+}
+
+static int read_line(struct archive_in *in, const struct ng_value *line, bool last)
+{
+    static const struct {
+        const char *name;
+        int order; /* lines come in rising order */
+        int (*read)(struct archive_in *in, const struct ng_value *line);
+    } kinds[] = {
+        {"collection", NG_RECORD_REVISION, read_collection},
+        {"revision", NG_RECORD_REVISION, read_revision},
+        {"event", NG_RECORD_EVENT, read_event},
+        {"answer", NG_RECORD_ANSWER, read_answer},
+        {"seq", NG_RECORD_SEQ, read_seq},
+        {"root", ARCHIVE_ORDER_ROOTS, archive_read_root},
+        {"folder", ARCHIVE_ORDER_FILES, archive_read_folder},
+        {"file", ARCHIVE_ORDER_FILES, archive_read_file},
+        {"piece", ARCHIVE_ORDER_FILES, archive_read_piece},
+        {"file_end", ARCHIVE_ORDER_FILES, archive_read_file_end},
+        {"left_out", ARCHIVE_ORDER_FILES, archive_read_left_out},
+        {"end", ARCHIVE_ORDER_END, read_end},
+    };
+    const struct ng_value *kind = json_get(line, "kind");
+    if (in->line == 1) {
+        return read_header(in, line);
+    }
+    for (size_t i = 0; i < NG_COUNT(kinds); i++) {
+        if (kind == NULL || !str_is(kind->text, kinds[i].name)) {
+            continue;
+        }
+        bool is_file =
+            kinds[i].order == ARCHIVE_ORDER_ROOTS || kinds[i].order == ARCHIVE_ORDER_FILES;
+        if (kinds[i].order < in->last_kind || last != (kinds[i].read == read_end) ||
+            (is_file && in->format < ARCHIVE_FORMAT)) {
+            return archive_in_fail(in, "a line of kind \"%s\" is not due here", kinds[i].name);
+        }
+        in->last_kind = kinds[i].order;
+        return kinds[i].read(in, line);
+    }
+    return archive_in_fail(in, "the line is of no kind that is known");
+}
+
+static int read_all(struct archive_in *in)
+{
+    for (;;) {
+        struct ng_str text;
+        const struct ng_value *line = NULL;
+        struct json_error json_error;
+        bool last = false;
+        int rc = next_line(in, &text);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (text.data == NULL) {
+            in->line++;
+            return in->ended
+                       ? NG_OK
+                       : archive_in_fail(in, "the last line is missing; the file is cut off");
+        }
+        if (in->ended) {
+            return archive_in_fail(in, "there is something behind the end");
+        }
+        rc = check_hash(in, text, &last);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        arena_reset(&in->arena);
+        if (json_parse(&in->arena, text, ARCHIVE_DEPTH, &line, &json_error) != NG_OK) {
+            return archive_in_fail(in, "it is not JSON: column %zu: %s", json_error.column,
+                                   json_error.message);
+        }
+        rc = read_line(in, line, last);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+}
+
+int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sink,
+                 struct archive_counts *ret, struct buf *error)
+{
+    struct archive_in in = {.get = get, .user = user, .sink = sink, .error = error};
+    struct buf *all[] = {&in.pending, &in.collection, &in.space, &in.id, &in.json, &in.text};
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_init(all[i], ARCHIVE_LINE_MAX);
+    }
+    arena_init(&in.arena, 0);
+    in.hash = archive_hash_new();
+    int rc = in.hash == NULL ? archive_in_fail(&in, "out of memory") : read_all(&in);
+    if (rc == NG_OK) {
+        *ret = in.counts;
+    }
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_done(all[i]);
+    }
+    arena_done(&in.arena);
+    archive_hash_free(in.hash);
+    archive_hash_free(in.file_hash);
+    return rc;
+}

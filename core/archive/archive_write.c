@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* archive_write.c - an export as lines of JSON with hashes. */
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "archive.h"
+#include "archive_hash.h"
+#include "archive_out.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/call/call.h"
+#include "core/json/json.h"
+#include "core/module/abi_size.h"
+#include "core/store/store.h"
+
+/* Bytes that go through base64 at once; a multiple of 3. */
+#define ARCHIVE_BASE64_BYTES 3072
+/* Lines are handed over in pieces of about this size. */
+#define ARCHIVE_PIECE_BYTES ((size_t)64 * 1024)
+
+int archive_out_fail(struct archive_out *out, int rc, const char *what)
+{
+    if (out->rc == NG_OK) {
+        out->rc = call_fail(out->call, rc, "the backup could not be written: %s", what);
+    }
+    return out->rc;
+}
+
+static int out_flush(struct archive_out *out)
+{
+    if (out->out.rc != NG_OK) {
+        return archive_out_fail(out, NG_EINTERNAL, "out of memory");
+    }
+    if (out->out.len > 0) {
+        int rc = out->put(out->user, buf_str(&out->out));
+        if (rc != NG_OK) {
+            return archive_out_fail(out, rc, "where it goes takes no more");
+        }
+        out->counts.bytes += out->out.len;
+        buf_clear(&out->out);
+    }
+    return NG_OK;
+}
+
+void archive_line_begin(struct archive_out *out, const char *kind)
+{
+    buf_clear(&out->line);
+    json_writer_init(&out->writer, &out->line);
+    json_object(&out->writer);
+    json_name(&out->writer, "kind");
+    json_cstring(&out->writer, kind);
+}
+
+/* Ends the line with the hash over all that went before, under this name. */
+int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
+{
+    char hex[ARCHIVE_HASH_CHARS + 1];
+    json_end(&out->writer);
+    if (out->line.rc != NG_OK) {
+        return archive_out_fail(out, out->line.rc,
+                                out->line.rc == NG_ETOOLARGE ? "a document is too large"
+                                                             : "out of memory");
+    }
+    /* The closing brace comes after the hash. */
+    size_t body = out->line.len - 1;
+    if (archive_hash_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
+        archive_hash_hex(out->hash, hex) != NG_OK) {
+        return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
+    }
+    out->line.len = body;
+    buf_printf(&out->line, ",\"%s\":\"%.*s\"}\n", hash_name, (int)hash_chars, hex);
+    if (archive_hash_add(out->hash, str_make(out->line.data + body, out->line.len - body)) !=
+        NG_OK) {
+        return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
+    }
+    buf_add_str(&out->out, buf_str(&out->line));
+    return out->out.len >= ARCHIVE_PIECE_BYTES || out->out.rc != NG_OK ? out_flush(out) : NG_OK;
+}
+
+void archive_line_int(struct archive_out *out, const char *name, uint64_t number)
+{
+    json_name(&out->writer, name);
+    json_int(&out->writer, (int64_t)number);
+}
+
+static void line_base64(struct archive_out *out, struct ng_str bytes)
+{
+    struct buf text;
+    buf_init(&text, ARCHIVE_LINE_MAX);
+    for (size_t i = 0; i < bytes.len; i += ARCHIVE_BASE64_BYTES) {
+        size_t len =
+            bytes.len - i < ARCHIVE_BASE64_BYTES ? bytes.len - i : ARCHIVE_BASE64_BYTES;
+        char *to = buf_reserve(&text, ARCHIVE_BASE64_BYTES / 3 * 4 + 1);
+        if (to == NULL) {
+            out->line.rc = text.rc;
+            break;
+        }
+        int written = EVP_EncodeBlock((unsigned char *)to,
+                                      (const unsigned char *)bytes.data + i, (int)len);
+        text.len += (size_t)written;
+    }
+    json_object(&out->writer);
+    json_name(&out->writer, "base64");
+    json_string(&out->writer, buf_str(&text));
+    json_end(&out->writer);
+    buf_done(&text);
+}
+
+void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str bytes)
+{
+    json_name(&out->writer, name);
+    if (str_utf8_valid(bytes)) {
+        json_string(&out->writer, bytes);
+    } else {
+        line_base64(out, bytes);
+    }
+}
+
+/* ---- records ---- */
+
+static bool in_character(struct ng_str text, size_t at)
+{
+    return at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80;
+}
+
+/* Common head and tail, cut between characters, so that what is put stays UTF-8. */
+static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
+                        size_t *ret_tail)
+{
+    size_t most = from.len < to.len ? from.len : to.len;
+    size_t head = 0;
+    size_t tail = 0;
+    while (head < most && from.data[head] == to.data[head]) {
+        head++;
+    }
+    while (head > 0 && (in_character(from, head) || in_character(to, head))) {
+        head--;
+    }
+    while (tail < most - head && from.data[from.len - 1 - tail] == to.data[to.len - 1 - tail]) {
+        tail++;
+    }
+    while (tail > 0 &&
+           (in_character(from, from.len - tail) || in_character(to, to.len - tail))) {
+        tail--;
+    }
+    *ret_head = head;
+    *ret_tail = tail;
+}
+
+/* A body: nothing where it is as before, a splice where that saves something, else whole. */
+static void line_body(struct archive_out *out, const char *name, bool same_document,
+                      struct buf *last, struct ng_str now)
+{
+    enum { SPLICE_COST = 40 };
+    struct ng_str from = same_document ? buf_str(last) : str_make(NULL, 0);
+    if (str_equal(from, now)) {
+        return;
+    }
+    size_t head = 0;
+    size_t tail = 0;
+    if (same_document) {
+        splice_ends(from, now, &head, &tail);
+    }
+    if (head + tail > SPLICE_COST) {
+        json_name(&out->writer, name);
+        json_object(&out->writer);
+        archive_line_int(out, "at", head);
+        archive_line_int(out, "cut", from.len - head - tail);
+        archive_line_bytes(out, "put", str_make(now.data + head, now.len - head - tail));
+        json_end(&out->writer);
+    } else {
+        archive_line_bytes(out, name, now);
+    }
+    buf_clear(last);
+    buf_add_str(last, now);
+    if (last->rc != NG_OK) {
+        out->line.rc = last->rc;
+    }
+}
+
+static int write_collection(struct archive_out *out, struct ng_str name)
+{
+    struct buf *names = &out->collections;
+    buf_add_char(names, ' ');
+    const char *known = buf_cstr(names);
+    bool is_known = str_in_words(name, known + (names->len > 1 ? 1 : 0));
+    if (is_known) {
+        names->len--;
+        return NG_OK;
+    }
+    buf_add_str(names, name);
+    const struct ng_collection *collection =
+        out->origin->collection == NULL ? NULL
+                                        : out->origin->collection(out->origin->user, name);
+    archive_line_begin(out, "collection");
+    archive_line_bytes(out, "name", name);
+    archive_line_int(out, "flags", collection == NULL ? 0 : collection->flags);
+    json_name(&out->writer, "fields");
+    json_array(&out->writer);
+    for (size_t i = 0; collection != NULL && i < collection->field_count; i++) {
+        json_object(&out->writer);
+        json_name(&out->writer, "name");
+        json_cstring(&out->writer, store_field(collection, i)->name);
+        archive_line_int(out, "use", (uint64_t)store_field(collection, i)->use);
+        json_name(&out->writer, "weight");
+        json_number(&out->writer, store_field(collection, i)->weight);
+        json_end(&out->writer);
+    }
+    json_end(&out->writer);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+static void keep_key(struct archive_out *out, const struct ng_key *key)
+{
+    buf_clear(&out->last_collection);
+    buf_clear(&out->last_space);
+    buf_clear(&out->last_id);
+    buf_add_str(&out->last_collection, key->collection);
+    buf_add_str(&out->last_space, key->space);
+    buf_add_str(&out->last_id, key->id);
+    buf_clear(&out->last_json);
+    buf_clear(&out->last_text);
+    out->has_last = true;
+}
+
+static int write_revision(struct archive_out *out, const struct ng_record *record)
+{
+    const struct ng_doc *doc = record->doc;
+    bool same = out->has_last && str_equal(doc->key.id, buf_str(&out->last_id)) &&
+                str_equal(doc->key.space, buf_str(&out->last_space)) &&
+                str_equal(doc->key.collection, buf_str(&out->last_collection));
+    if (!same && write_collection(out, doc->key.collection) != NG_OK) {
+        return out->rc;
+    }
+    archive_line_begin(out, "revision");
+    if (!same) {
+        archive_line_bytes(out, "collection", doc->key.collection);
+        archive_line_bytes(out, "space", doc->key.space);
+        archive_line_bytes(out, "id", doc->key.id);
+        keep_key(out, &doc->key);
+        out->counts.documents++;
+    }
+    archive_line_int(out, "revision", doc->revision);
+    if (record->newest) {
+        json_name(&out->writer, "newest");
+        json_bool(&out->writer, true);
+    }
+    if (doc->deleted) {
+        json_name(&out->writer, "deleted");
+        json_bool(&out->writer, true);
+    }
+    archive_line_int(out, "seq", doc->seq);
+    archive_line_int(out, "created_seq", doc->created_seq);
+    archive_line_int(out, "created_ms", (uint64_t)doc->created_ms);
+    archive_line_int(out, "updated_ms", (uint64_t)doc->updated_ms);
+    archive_line_bytes(out, "author", doc->author);
+    archive_line_bytes(out, "action", doc->action);
+    line_body(out, "json", same, &out->last_json, doc->json);
+    line_body(out, "text", same, &out->last_text, doc->text);
+    out->counts.revisions++;
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+static int write_event(struct archive_out *out, const struct ng_event *event)
+{
+    archive_line_begin(out, "event");
+    archive_line_int(out, "seq", event->seq);
+    archive_line_int(out, "time_ms", (uint64_t)event->time_ms);
+    archive_line_bytes(out, "collection", event->key.collection);
+    archive_line_bytes(out, "space", event->key.space);
+    archive_line_bytes(out, "id", event->key.id);
+    archive_line_int(out, "revision", event->revision);
+    archive_line_bytes(out, "agent", event->agent);
+    archive_line_bytes(out, "tool", event->tool);
+    archive_line_bytes(out, "action", event->action);
+    if (event->data.data != NULL) {
+        archive_line_bytes(out, "data", event->data);
+    }
+    out->counts.events++;
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+static int write_answer(struct archive_out *out, const struct ng_answer *answer)
+{
+    archive_line_begin(out, "answer");
+    archive_line_bytes(out, "scope", answer->scope);
+    archive_line_bytes(out, "body_hash", answer->body_hash);
+    archive_line_bytes(out, "reply", answer->reply);
+    archive_line_int(out, "time_ms", (uint64_t)answer->time_ms);
+    archive_line_int(out, "expires_ms", (uint64_t)answer->expires_ms);
+    out->counts.answers++;
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+static int write_record(void *user, const struct ng_record *record)
+{
+    struct archive_out *out = user;
+    switch (record->kind) {
+    case NG_RECORD_REVISION:
+        return write_revision(out, record);
+    case NG_RECORD_EVENT:
+        return write_event(out, record->event);
+    case NG_RECORD_ANSWER:
+        return write_answer(out, record->answer);
+    case NG_RECORD_SEQ:
+        break;
+    }
+    archive_line_begin(out, "seq");
+    archive_line_int(out, "seq", record->seq);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+/* ---- the whole ---- */
+
+static int write_header(struct archive_out *out, int64_t now_ms)
+{
+    char time_text[32] = "";
+    time_t seconds = (time_t)(now_ms / 1000);
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) != NULL) {
+        (void)strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    archive_line_begin(out, "notegate backup");
+    archive_line_int(out, "format",
+                     out->origin->files != NULL ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_PLAIN);
+    json_name(&out->writer, "version");
+    json_cstring(&out->writer, NOTEGATE_VERSION);
+    json_name(&out->writer, "time");
+    json_cstring(&out->writer, time_text);
+    json_name(&out->writer, "backend");
+    json_cstring(&out->writer, out->origin->backend->name);
+    return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+static int write_trailer(struct archive_out *out)
+{
+    archive_line_begin(out, "end");
+    archive_line_int(out, "documents", out->counts.documents);
+    archive_line_int(out, "revisions", out->counts.revisions);
+    archive_line_int(out, "events", out->counts.events);
+    archive_line_int(out, "answers", out->counts.answers);
+    if (out->origin->files != NULL) {
+        archive_line_int(out, "files", out->counts.files);
+    }
+    int rc = archive_line_end(out, "sha256", ARCHIVE_HASH_CHARS);
+    return rc == NG_OK ? out_flush(out) : rc;
+}
+
+static void out_init(struct archive_out *out)
+{
+    struct buf *all[] = {&out->line,       &out->out,        &out->last_collection,
+                         &out->last_space, &out->last_id,    &out->last_json,
+                         &out->last_text,  &out->collections};
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_init(all[i], ARCHIVE_LINE_MAX);
+    }
+}
+
+static void out_done(struct archive_out *out)
+{
+    struct buf *all[] = {&out->line,       &out->out,        &out->last_collection,
+                         &out->last_space, &out->last_id,    &out->last_json,
+                         &out->last_text,  &out->collections};
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_done(all[i]);
+    }
+    archive_hash_free(out->hash);
+}
+
+int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
+                  archive_put_fn *put, void *user, struct archive_counts *ret)
+{
+    if (origin->backend->export_all == NULL) {
+        return call_fail(call, NG_EFAILED, "the backend %s does not offer backups",
+                         origin->backend->name);
+    }
+    struct archive_out out = {.origin = origin, .call = call, .put = put, .user = user};
+    out_init(&out);
+    out.hash = archive_hash_new();
+    if (out.hash == NULL) {
+        (void)archive_out_fail(&out, NG_EINTERNAL, "out of memory");
+    } else if (write_header(&out, now_ms) == NG_OK) {
+        struct abi_given given = {
+            .backend = origin->backend->name, .to.record = write_record, .user = &out};
+        int rc = origin->backend->export_all(origin->db, &call->pub, abi_give_record, &given);
+        rc = abi_given_end(call, &given, rc);
+        if (out.rc == NG_OK && rc != NG_OK) {
+            out.rc = rc;
+        }
+    }
+    if (out.rc == NG_OK && origin->files != NULL) {
+        (void)archive_write_files(&out);
+    }
+    if (out.rc == NG_OK) {
+        (void)write_trailer(&out);
+    }
+    if (out.rc == NG_OK) {
+        *ret = out.counts;
+    }
+    out_done(&out);
+    return out.rc;
+}
+
+static const struct ng_collection *collection_of_store(void *user, struct ng_str name)
+{
+    return store_collection(user, name);
+}
+
+int archive_write_store(struct store *store, struct files *files, struct call *call,
+                        archive_put_fn *put, void *user, struct archive_counts *ret)
+{
+    struct archive_origin origin = {
+        .collection = collection_of_store, .user = store, .files = files};
+    origin.backend = store_backend(store, &origin.db);
+    return archive_write(&origin, call, clock_unix_ms(), put, user, ret);
+}
+
+/* ---- counting ---- */
+
+struct archive_counting {
+    struct archive_counts counts;
+    struct buf last; /* collection, space and id of the revision before */
+    struct buf key;
+};
+
+static int count_record(void *user, const struct ng_record *record)
+{
+    struct archive_counting *counting = user;
+    if (record->kind == NG_RECORD_REVISION) {
+        const struct ng_key *key = &record->doc->key;
+        buf_clear(&counting->key);
+        buf_printf(&counting->key, "%zu %zu ", key->collection.len, key->space.len);
+        buf_add_str(&counting->key, key->collection);
+        buf_add_str(&counting->key, key->space);
+        buf_add_str(&counting->key, key->id);
+        if (!str_equal(buf_str(&counting->key), buf_str(&counting->last))) {
+            struct buf spare = counting->last;
+            counting->last = counting->key;
+            counting->key = spare;
+            counting->counts.documents++;
+        }
+        counting->counts.revisions++;
+        return counting->key.rc == NG_OK ? counting->last.rc : counting->key.rc;
+    }
+    counting->counts.events += record->kind == NG_RECORD_EVENT ? 1 : 0;
+    counting->counts.answers += record->kind == NG_RECORD_ANSWER ? 1 : 0;
+    return NG_OK;
+}
+
+int archive_count_store(struct store *store, struct call *call, struct archive_counts *ret)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(store, &db);
+    if (backend->export_all == NULL) {
+        return NG_ENOTFOUND;
+    }
+    struct archive_counting counting = {.counts = {0}};
+    buf_init(&counting.last, ARCHIVE_LINE_MAX);
+    buf_init(&counting.key, ARCHIVE_LINE_MAX);
+    int rc = backend->export_all(db, &call->pub, count_record, &counting);
+    if (rc == NG_OK) {
+        *ret = counting.counts;
+    }
+    buf_done(&counting.last);
+    buf_done(&counting.key);
+    return rc;
+}

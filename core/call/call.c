@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/* call.c - the life of a call: making it, who is calling, its result, its end. */
+#include "call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "buffered.h"
+#include "core/base/str.h"
+#include "core/fault/module_run.h"
+#include "core/keys/keys.h"
+#include "gateway.h"
+
+#define CALL_NAME_MAX 64
+
+/* Sanitizers shall see the end of every call: then no memory is kept for others. */
+#ifdef NOTEGATE_SANITIZED
+#define CALL_KEEPS_SPARES false
+#else
+#define CALL_KEEPS_SPARES true
+#endif
+
+static struct call *spare_take(struct spare_calls *spare)
+{
+    struct call *call = NULL;
+    pthread_mutex_lock(&spare->lock);
+    if (spare->count > 0) {
+        call = spare->calls[--spare->count];
+    }
+    pthread_mutex_unlock(&spare->lock);
+    return call;
+}
+
+static bool spare_keep(struct spare_calls *spare, struct call *call)
+{
+    pthread_mutex_lock(&spare->lock);
+    bool room = spare->count < CALL_SPARES_MAX;
+    if (room) {
+        spare->calls[spare->count++] = call;
+    }
+    pthread_mutex_unlock(&spare->lock);
+    return room;
+}
+
+/* Zeroed, with an arena that may already have its first block. */
+static struct call *call_allocate(struct gateway *gateway)
+{
+    struct arena arena;
+    struct call *call = gateway != NULL ? spare_take(&gateway->spare_calls) : NULL;
+    if (call != NULL) {
+        arena = call->arena;
+    } else {
+        call = alloc_bytes(sizeof(*call));
+        arena_init(&arena, CALL_MEMORY_MAX);
+    }
+    if (call != NULL) {
+        memset(call, 0, offsetof(struct call, late_text));
+        call->arena = arena;
+    }
+    return call;
+}
+
+static void call_deallocate(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    arena_reset(&call->arena);
+    call->arena.max = CALL_MEMORY_MAX;
+    if (!CALL_KEEPS_SPARES || gateway == NULL || !spare_keep(&gateway->spare_calls, call)) {
+        arena_done(&call->arena);
+        free(call);
+    }
+}
+
+void call_init_spares(struct gateway *gateway)
+{
+    (void)pthread_mutex_init(&gateway->spare_calls.lock, NULL);
+    gateway->spare_calls.count = 0;
+}
+
+void call_free_spares(struct gateway *gateway)
+{
+    struct call *call = spare_take(&gateway->spare_calls);
+    while (call != NULL) {
+        arena_done(&call->arena);
+        free(call);
+        call = spare_take(&gateway->spare_calls);
+    }
+    (void)pthread_mutex_destroy(&gateway->spare_calls.lock);
+}
+
+struct call *call_new(struct gateway *gateway)
+{
+    struct call *call = call_allocate(gateway);
+    if (call == NULL) {
+        return NULL;
+    }
+    call->gateway = gateway;
+    call->pub.host = gateway != NULL ? &gateway->host : &call_host;
+    call->pub.caller = &call->caller;
+    call->pub.tool = str_make("", 0);
+    call->may_block = true;
+    atomic_init(&call->refs, 1);
+    atomic_init(&call->pending, 0);
+    atomic_init(&call->answered, 0);
+    atomic_init(&call->failed_rc, 0);
+    atomic_init(&call->cancelled, false);
+    atomic_init(&call->cancel_masked, false);
+    atomic_init(&call->timed, false);
+    call->caller.size = sizeof(call->caller);
+    call->caller.agent = ng_str_of("local");
+    call->caller.role = NG_ROLE_ADMIN;
+    call->caller.mode = NG_MODE_AGENT;
+    call->caller.run = true;
+    buf_init(&call->reply_buf, CALL_MEMORY_MAX);
+    buf_init(&call->details_buf, CALL_MEMORY_MAX);
+    call->reply_buf.starved = &call->arena.starved;
+    call->details_buf.starved = &call->arena.starved;
+    return call;
+}
+
+void call_ref(struct call *call)
+{
+    atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+}
+
+void call_unref(struct call *call)
+{
+    if (call == NULL || atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
+        pin->release(pin->object);
+    }
+    if (call->bytes_counted > 0) {
+        buffered_give(call->gateway, call->caller.agent, call->bytes_counted);
+    }
+    buf_done(&call->reply_buf);
+    buf_done(&call->details_buf);
+    key_unref(call->key);
+    call_deallocate(call);
+}
+
+int call_count_bytes(struct call *call, size_t bytes)
+{
+    struct gateway *gateway = call->gateway;
+    if (bytes > SIZE_MAX / 2 - call->bytes) {
+        return call_no_memory(call);
+    }
+    size_t all = call->bytes + bytes;
+    size_t steps = (all + CALL_UNCOUNTED_BYTES - 1) / CALL_UNCOUNTED_BYTES;
+    size_t more = steps > 1 ? steps * CALL_UNCOUNTED_BYTES - call->bytes_counted : 0;
+    if (more > 0 && gateway != NULL && gateway->buffered != NULL) {
+        size_t limit = atomic_load(&gateway->limits.buffered);
+        if (all > limit) {
+            return call_fail(call, NG_ETOOLARGE,
+                             "This takes %zu bytes of memory, and all calls together may use "
+                             "%zu (limits.buffered).",
+                             all, limit);
+        }
+        if (buffered_take(gateway, call->caller.agent, call->bytes_counted, more) != NG_OK) {
+            return call_fail(call, NG_EBUSY,
+                             "The files in work take the memory that there is for them "
+                             "(limits.buffered, of which one agent has half). Try again in a "
+                             "moment.");
+        }
+        call->bytes_counted += more;
+    }
+    call->bytes = all;
+    return NG_OK;
+}
+
+void call_hold(struct call *call)
+{
+    atomic_store_explicit(&call->waits, true, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
+        /* Only the run itself: a failure it met before, and goes on after, is not the call's.
+         */
+        call->work.rc = NG_OK;
+    }
+}
+
+int call_pin(struct call *call, void (*release)(void *object), void *object)
+{
+    struct pin *pin = arena_alloc(&call->arena, sizeof(*pin));
+    if (pin == NULL) {
+        release(object);
+        return NG_EINTERNAL;
+    }
+    pin->release = release;
+    pin->object = object;
+    pin->next = call->pins;
+    call->pins = pin;
+    return NG_OK;
+}
+
+void call_cancel(struct call *call)
+{
+    atomic_store(&call->cancelled, true);
+    if (call->on_cancel != NULL) {
+        call->on_cancel(call, call->on_user);
+    }
+}
+
+bool call_name_valid(struct ng_str name)
+{
+    if (name.len == 0 || name.len > CALL_NAME_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        bool letter =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && c != '.' && c != '_' && c != '@' && c != '-') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool call_space_valid(struct ng_str space)
+{
+    if (space.len > 1 && space.data[0] == '~') {
+        return call_name_valid(str_make(space.data + 1, space.len - 1));
+    }
+    return call_name_valid(space);
+}
+
+int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
+                    enum ng_role role, enum ng_mode mode, bool run)
+{
+    if (agent.data != NULL) {
+        if (!call_name_valid(agent)) {
+            return call_fail(call, NG_EINVAL,
+                             "the agent name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}",
+                             (int)str_utf8_cut(agent, CALL_NAME_MAX).len, agent.data);
+        }
+        call->caller.agent = arena_copy(&call->arena, agent);
+    }
+    if (space.data != NULL) {
+        if (!call_space_valid(space)) {
+            return call_fail(
+                call, NG_EINVAL,
+                "the space name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}, or "
+                "that behind a ~",
+                (int)str_utf8_cut(space, CALL_NAME_MAX).len, space.data);
+        }
+        call->caller.space = arena_copy(&call->arena, space);
+        call->caller.space_named = true;
+    }
+    call->caller.role = role;
+    call->caller.mode = mode;
+    call->caller.run = run;
+    if (call->caller.agent.data == NULL ||
+        (space.data != NULL && call->caller.space.data == NULL)) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    return NG_OK;
+}
+
+int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all)
+{
+    struct ng_str *copies = arena_alloc(&call->arena, count * sizeof(*copies));
+    if (copies == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = arena_copy(&call->arena, spaces[i]);
+        if (copies[i].data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
+    }
+    call->caller.spaces = copies;
+    call->caller.space_count = count;
+    call->caller.all_spaces = all;
+    return NG_OK;
+}
+
+void call_take_origin(struct call *call, const struct call *from)
+{
+    call->remote = arena_copy(&call->arena, from->remote);
+    call->client = arena_copy(&call->arena, from->client);
+    call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
+    call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
+    call->key = from->key;
+    if (call->key != NULL) {
+        key_ref(call->key);
+    }
+}
+
+const struct plugin *call_plugin(const struct call *call)
+{
+    return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
+}
+
+struct pool_group *call_workers(const struct call *call)
+{
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
+    return plugin != NULL ? &plugin->workers : NULL;
+}
+
+void call_enter_module(const struct call *call, struct module_run *run)
+{
+    const char *what =
+        call->step != NULL || call->tool == NULL ? "a step" : call->tool->desc.name;
+    module_run_begin(run, call_plugin(call), what, call->caller.agent);
+}
+
+static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
+{
+    size_t index = (size_t)(NG_EPLUGIN - rc);
+    return index < plugin->desc.code_count ? &plugin->desc.codes[index] : NULL;
+}
+
+const char *error_name(const struct tool *tool, int rc)
+{
+    if (tool != NULL && rc <= NG_EPLUGIN) {
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->name : "INTERNAL";
+    }
+    if (tool != NULL && rc == NG_EINVAL && tool->plugin->desc.invalid_input != NULL) {
+        return tool->plugin->desc.invalid_input;
+    }
+    switch (rc) {
+#define ERROR_NAME_CASE(symbol, value, name, status, text)                                     \
+    case symbol:                                                                               \
+        return name;
+        NG_ERROR_MAP(ERROR_NAME_CASE)
+#undef ERROR_NAME_CASE
+    default:
+        return "INTERNAL";
+    }
+}
+
+int error_status(const struct tool *tool, int rc)
+{
+    if (tool != NULL && rc <= NG_EPLUGIN) {
+        const struct ng_code *code = plugin_code(tool->plugin, rc);
+        return code != NULL ? code->status : 500;
+    }
+    switch (rc) {
+#define ERROR_STATUS_CASE(symbol, value, name, status, text)                                   \
+    case symbol:                                                                               \
+        return status;
+        NG_ERROR_MAP(ERROR_STATUS_CASE)
+#undef ERROR_STATUS_CASE
+    default:
+        return 500;
+    }
+}
+
+const char *call_error_name(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->name : error_name(call->tool, rc);
+}
+
+int call_error_status(const struct call *call, int rc)
+{
+    const struct ng_code *code =
+        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
+    return code != NULL ? code->status : error_status(call->tool, rc);
+}
+
+int call_vfail(struct call *call, int code, const char *format, va_list args)
+{
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    text.starved = &call->arena.starved;
+    buf_vprintf(&text, format, args);
+    struct result *work = &call->work;
+    work->rc = code;
+    work->message = arena_copy(&call->arena, buf_str(&text));
+    if (work->message.data == NULL) {
+        /* All of the call's memory is used, which is often what is to be told. */
+        call->arena.max += CALL_MESSAGE_RESERVE;
+        work->message = arena_copy(&call->arena, buf_str(&text));
+        call->arena.max -= CALL_MESSAGE_RESERVE;
+    }
+    if (work->message.data == NULL) {
+        work->message = ng_str_of("out of memory while a failure was described");
+    }
+    work->has_text = false;
+    buf_done(&text);
+    return code;
+}
+
+int call_fail(struct call *call, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    call_vfail(call, code, format, args);
+    va_end(args);
+    return code;
+}
+
+int call_no_memory(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL,
+                     "out of memory, or over what one call may use (%zu bytes)",
+                     CALL_MEMORY_MAX);
+}
+
+bool call_lacks_memory(const struct call *call)
+{
+    return call->arena.failed || call->arena.starved ||
+           (call->reply_open && call->reply_buf.rc != NG_OK &&
+            call->reply_writer.misuse == NULL);
+}
+
+void call_fail_later(struct call *call, int code, const char *sentence)
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&call->failed_rc, &none, 1)) {
+        (void)snprintf(call->failed_text, sizeof(call->failed_text), "%s", sentence);
+        atomic_store(&call->failed_rc, code);
+    }
+}
+
+void call_reset_result(struct call *call)
+{
+    memset(&call->work, 0, sizeof(call->work));
+    buf_clear(&call->reply_buf);
+    buf_clear(&call->details_buf);
+    call->reply_open = false;
+    call->details_open = false;
+    call->asks = NULL;
+}
+
+int call_print_error(const struct call *call, struct buf *out)
+{
+    const struct result *result = &call->result;
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    json_name(&writer, "error");
+    json_bool(&writer, true);
+    json_name(&writer, "code");
+    json_cstring(&writer, result->code);
+    json_name(&writer, "message");
+    json_string(&writer, result->message);
+    if (result->hint.data != NULL) {
+        json_name(&writer, "hint");
+        json_string(&writer, result->hint);
+    }
+    if (result->details.data != NULL) {
+        json_name(&writer, "details");
+        json_raw(&writer, result->details);
+    }
+    json_end(&writer);
+    return out->rc;
+}

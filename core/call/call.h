@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.h - one call of a tool, from the face that received it to the answer.
+ *
+ * A face makes a call, fills the request part, hands it to dispatch() and reads the result part
+ * when the call is done. The plugin sees only `pub`.
+ */
+#ifndef NOTEGATE_CORE_CALL_H
+#define NOTEGATE_CORE_CALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/json/json.h"
+#include "deferrals.h"
+#include "gate.h"
+#include "notegate/plugin.h"
+#include "pool.h"
+
+struct gateway;
+struct key;
+struct plugin;
+struct tool;
+struct call;
+struct operation;
+
+enum part_kind {
+    PART_TEXT = 1,
+    PART_IMAGE,
+    PART_AUDIO,
+    PART_RESOURCE, /* embedded */
+    PART_LINK
+};
+
+/* A part of an answer. Memory of the call. */
+struct part {
+    enum part_kind kind;
+    struct ng_str mime_type;
+    struct ng_str
+        data; /* TEXT: the text; IMAGE, AUDIO: raw bytes; RESOURCE: text or raw bytes */
+    struct ng_str uri, name; /* RESOURCE, LINK */
+    bool is_text;            /* RESOURCE */
+    struct part *next;
+};
+
+/* How a call ended. Valid when the call is done; memory of the call. */
+struct result {
+    int rc;                /* NG_OK or NG_E... or a plugin's own code */
+    const char *code;      /* rc != NG_OK: the code's name on the wire */
+    int status;            /* and its HTTP status */
+    struct ng_str message; /* and the sentence */
+    struct ng_str hint;    /* or absent */
+    struct ng_str details; /* a JSON object, or absent */
+    int retry_after_s;     /* 0: none */
+    bool is_json;          /* rc == NG_OK: `text` is one JSON object, else it is plain text */
+    struct ng_str text;
+    bool has_text;
+    struct part *parts, *last_part; /* further parts, in order */
+    enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
+    uint64_t revision_number;
+    struct ng_str revision_text;
+};
+
+/* A question to the user or the client's model that unwound the tool (NG_EINPUT). */
+struct ask {
+    struct ng_str key;
+    enum ng_ask_kind kind;
+    struct ng_str request; /* JSON */
+    bool malformed;        /* there was an answer, not of its kind's form */
+    struct ask *next;
+};
+
+/* A document or other thing kept alive until the call ends. */
+struct pin {
+    void (*release)(void *object);
+    void *object;
+    struct pin *next;
+};
+
+/* Who is told that the call has ended. Memory of the call. */
+struct call_end {
+    ng_complete_fn *ended;
+    void *user;
+    struct call_end *next;
+};
+
+/* A document that the call changes, for the audit log (audit.h). Memory of the call. */
+struct call_change {
+    struct ng_str collection, id;
+    uint64_t revision;
+    struct call_change *next;
+};
+
+struct call {
+    struct ng_call
+        pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
+    struct ng_caller caller;
+    struct key *key; /* the caller came with it (keys.h), a reference; NULL: with none */
+    struct gateway *gateway;
+    struct arena arena;
+    struct ng_str remote; /* address of the caller, "unix", or absent */
+    struct ng_str client; /* the program it names itself, or absent */
+    bool knows_user;      /* the caller's Unix user is known: */
+    uid_t user;
+
+    /* Request: filled by the face before dispatch(). */
+    struct ng_str tool_name;       /* as asked for */
+    struct ng_str args_text;       /* JSON, lent until the call is freed; "" is "{}". Ignored if
+                                      pub.args is set */
+    struct ng_str idempotency_key; /* or absent */
+    bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
+    /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
+     * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
+    int (*begin)(struct call *call, void *user);
+    struct ng_str lane; /* of the workers, for the tool; absent: the agent's */
+    void (*done)(struct call *call, void *user); /* see dispatch() */
+    void *done_user;                             /* of both */
+    void (*on_progress)(struct call *call, double done, double total, struct ng_str message,
+                        void *user);
+    void (*on_log)(struct call *call, enum ng_level level, const char *logger,
+                   struct ng_str json, void *user);
+    /* call_cancel() was called: any thread, maybe in a lock of the caller's: must be quick and
+     * take none. */
+    void (*on_cancel)(struct call *call, void *user);
+    void (*on_detach_client)(struct call *call, int64_t retry_ms, void *user);
+    void *on_user;
+    unsigned client_asks; /* bit 1 << enum ng_ask_kind: the client can be asked so */
+    const struct ng_value
+        *ask_answers; /* object of key -> answer, of an earlier round; or NULL */
+    struct ng_str ask_state_in;
+    struct ask *asks; /* out, with rc NG_EINPUT */
+    struct ng_str ask_state_out;
+
+    /* Result: read by the face when the call is done. */
+    struct result result;
+
+    /* The core's own. */
+    struct result
+        work; /* what the tool makes; becomes `result` unless the deadline came first */
+    const struct tool *tool;
+    struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
+                              that plugin's gate. A step may change it before it continues. */
+    enum ng_tool_space step_space; /* of a step: where the caller names no space */
+    int64_t started_ns;            /* CLOCK_MONOTONIC */
+    int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
+    bool may_block;                /* of the thread that runs the tool just now */
+    atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
+    bool in_gate;                  /* holds the gate of its plugin */
+    bool counted;                  /* counted in gateway->active */
+    bool is_async;                 /* dispatch() returned or will return NG_PENDING */
+    bool held;                     /* something was begun that outlives the run */
+    atomic_bool waits;             /* a commit or deferral was begun: NG_PENDING has an end */
+    atomic_bool deferral_failed;   /* ... and one has ended with a failure */
+    bool must_reply;               /* its success has an answer: of a tool, of a resource */
+    atomic_bool cancelled;
+    atomic_bool cancel_masked; /* ... but what is left is done all the same */
+    atomic_bool stays;         /* its tool goes on when the client leaves */
+    atomic_bool timed;         /* timers.h ends it at its deadline, and cancels it then */
+    atomic_int pending; /* the run itself, commits and deferrals that must end before the call
+                           is done */
+    atomic_int refs;    /* the face and the run */
+    atomic_int
+        answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
+    atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
+    int after_rc; /* how the call fails though its changes are made; NG_OK: it does not */
+    struct ng_str after_text;
+    struct pin *pins;
+    struct call_end *ends; /* the last asked is told first */
+    struct idem *idem;     /* this call holds an idempotency key, see idem.h */
+    bool turn_taken;       /* its memory is in use, by its run or by a change function that runs
+                              again; see store_run_begins() */
+    struct operation *turn_waiting; /* who is next */
+    bool idem_stored;               /* its answer is in the store, or on the way */
+    bool idem_repeated;             /* its answer is that of the first call with its key */
+    struct buf reply_buf;           /* JSON reply being written */
+    struct ng_writer reply_writer;
+    bool reply_open;
+    struct buf details_buf;
+    struct ng_writer details_writer;
+    bool details_open;
+    struct task task;
+    struct gate_entry gate_entry;
+    ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
+    void *step_user;
+    struct deferral deferral;
+    ng_step_fn *later; /* what goes on with it: continue_on_worker */
+    void *later_user;
+    bool runs_again; /* its step, when what is pending has ended well: call_gave() */
+    struct call *timer_prev, *timer_next; /* in the deadline list */
+    bool on_timer;
+    struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
+    size_t change_count;         /* all of them */
+    size_t bytes;                /* of files and the like that it keeps */
+    size_t bytes_counted;        /* of them, in limits.buffered */
+    bool no_deadline;            /* of the request: what takes as long as it takes */
+    bool no_rate;  /* of the request: goes on with what was counted when it began */
+    bool unparsed; /* its arguments are parsed on a worker */
+
+    /* Not zeroed in a new call. */
+    char late_text[160];   /* the sentence of a deadline */
+    char failed_text[512]; /* that of failed_rc */
+};
+
+/* Calls hold at most this much memory of their own (arguments, drafts, rows). */
+#define CALL_MEMORY_MAX ((size_t)256 * 1024 * 1024)
+/* A step in the background may use more: it puts back what many calls have made. */
+#define CALL_BACKGROUND_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
+/* Content up to this size is not counted, and larger one in steps of it. */
+#define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
+/* Over that, for the sentence that says so. */
+#define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
+
+static inline struct call *call_of(struct ng_call *pub)
+{
+    return (struct call *)(void *)pub;
+}
+
+/* A new call with one reference (the face's). NULL: out of memory. The caller defaults to agent
+ * "local", role admin, mode agent, no named space; a face sets what it knows with
+ * call_set_caller. */
+struct call *call_new(struct gateway *gateway);
+void call_unref(struct call *call);
+void call_ref(struct call *call);
+
+/* Has a client's answer the form that an answer to such a question has? */
+bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
+
+/* Memory of ended calls for the next ones: those of a busy moment, with the first block of
+ * their arenas some 10 KiB each. */
+#define CALL_SPARES_MAX 64
+
+struct spare_calls {
+    pthread_mutex_t lock;
+    unsigned count;
+    struct call *calls[CALL_SPARES_MAX]; /* the last one to end is the next to be used */
+};
+
+/* At the start of a gateway, and at its end. */
+void call_init_spares(struct gateway *gateway);
+void call_free_spares(struct gateway *gateway);
+
+/* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
+ * (keys). NG_EINVAL: a name is not of the form; the result says which. */
+int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
+                    enum ng_role role, enum ng_mode mode, bool run);
+int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
+/* Takes address, client, ids of request and trace, and key of `from`. Copies. */
+void call_take_origin(struct call *call, const struct call *from);
+
+/* From any thread: the client has left or cancelled. */
+void call_cancel(struct call *call);
+/* Keeps `object` until the call ends. */
+int call_pin(struct call *call, void (*release)(void *object), void *object);
+
+/* Before the call takes so many more bytes of its memory for content (of files, of histories):
+ * they count in limits.buffered, of which one agent has half, until the call ends. NG_EBUSY,
+ * NG_ETOOLARGE: more than there can be. */
+int call_count_bytes(struct call *call, size_t bytes);
+/* Makes the call a failure; the same as ng_fail(). */
+int call_fail(struct call *call, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int call_vfail(struct call *call, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+/* Makes it the failure that it is. */
+int call_no_memory(struct call *call);
+/* Was anything refused that a tool or its reply asked of the call's memory? Then what it made
+ * of the rest is not to be trusted: it is neither stored nor answered. */
+bool call_lacks_memory(const struct call *call);
+/* Takes back replies, parts, failure and revision (before a tool or a change function runs
+ * again). */
+void call_reset_result(struct call *call);
+/* Around a plugin's code that gives entries to a listing, in a step that only reads. Where that
+ * answered NG_PENDING the step returns so, too, and runs again when the deferral has ended
+ * well. */
+void call_gives(struct call *call);
+int call_gave(struct call *call, int rc);
+
+/* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
+ * failure. */
+void call_fail_later(struct call *call, int code, const char *sentence);
+/* Has it an answer, or one that is being written? */
+bool call_has_reply(const struct call *call);
+/* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
+ * gets. */
+void call_complete_result(struct call *call);
+/* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
+ * size of its answer. */
+void call_fit_result(struct call *call);
+/* The error object of the interface: {"error":true,"code",...}. */
+int call_print_error(const struct call *call, struct buf *out);
+
+/* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
+bool call_name_valid(struct ng_str name);
+
+/* One more thing must end before the call is done, and the end of one (the last ends the call).
+ */
+void call_hold(struct call *call);
+void call_release(struct call *call); /* dispatch.c */
+
+/* The services handed to plugins (host.c). */
+extern const struct ng_host call_host;
+
+/* The plugin whose code this call runs; NULL: none's. */
+const struct plugin *call_plugin(const struct call *call);
+/* Its share of the workers, for a task of the call; NULL: the core's own work has none. */
+struct pool_group *call_workers(const struct call *call);
+struct module_run;
+/* This thread runs the plugin's code until module_run_end(). */
+void call_enter_module(const struct call *call, struct module_run *run);
+
+/* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
+const char *error_name(const struct tool *tool, int rc);
+int error_status(const struct tool *tool, int rc);
+/* The same in a call: of its tool, or of the plugin whose code it runs. */
+const char *call_error_name(const struct call *call, int rc);
+int call_error_status(const struct call *call, int rc);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* call_result.c - what a tool made becomes the call's result: complete, of the declared form,
+ * within the limits. */
+#include <stdio.h>
+
+#include "core/base/str.h"
+#include "gateway.h"
+
+/* Seconds a client is told to wait when a queue is full. */
+#define RESULT_RETRY_SECONDS 1
+
+static const char *result_plugin(const struct call *call)
+{
+    const struct plugin *plugin = call_plugin(call);
+    return plugin != NULL ? plugin->desc.name : "(none)";
+}
+
+bool call_has_reply(const struct call *call)
+{
+    return call->work.has_text || call->reply_open || call->work.parts != NULL;
+}
+
+/* A link only names a resource: it is no contents of one. */
+static bool result_has_contents(const struct call *call)
+{
+    const struct part *part = call->work.parts;
+    while (part != NULL && part->kind == PART_LINK) {
+        part = part->next;
+    }
+    return call->work.has_text || call->reply_open || part != NULL;
+}
+
+/* A success that says nothing is none that a caller could rely on. */
+static void result_check_reply(struct call *call)
+{
+    if (call->work.rc != NG_OK || !call->must_reply) {
+        return;
+    }
+    if (call->tool == NULL && !result_has_contents(call)) {
+        call_fail(call, NG_EINTERNAL, "the resource was read and gave nothing");
+    } else if (!call_has_reply(call)) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) ended with success and made no answer; what it changed stays "
+            "changed",
+            (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call));
+    }
+}
+
+static void result_close_buffers(struct call *call)
+{
+    struct result *work = &call->work;
+    if (call->reply_open && work->rc == NG_OK) {
+        const char *misuse = call->reply_writer.misuse;
+        if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
+            call_fail(call, NG_EINTERNAL,
+                      "`%.*s` (plugin %s) made an answer that is not one JSON object: %s",
+                      (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call),
+                      misuse != NULL ? misuse : "an end is missing");
+        } else {
+            work->is_json = true;
+            work->has_text = true;
+            work->text = buf_str(&call->reply_buf);
+        }
+    }
+    if (call->details_open && call->details_buf.rc == NG_OK && call->details_writer.complete) {
+        work->details = buf_str(&call->details_buf);
+    }
+}
+
+/* What the tool answered must be what it declared. */
+static void result_check_output(struct call *call)
+{
+    struct result *work = &call->work;
+    if (work->rc != NG_OK || call->tool == NULL || !work->has_text ||
+        (call->tool->result == NULL && !work->is_json)) {
+        return;
+    }
+    if (!work->is_json) {
+        call_fail(call, NG_EINTERNAL,
+                  "`%s` declares an answer that is an object, and made none",
+                  call->tool->desc.name);
+        return;
+    }
+    const struct ng_value *value = NULL;
+    struct json_error error;
+    struct violations found;
+    found.count = 0;
+    int rc = json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error);
+    if (rc == NG_EJSON) {
+        call_fail(call, NG_EINTERNAL,
+                  "the answer of `%s` (plugin %s) is not JSON as it must be: %s",
+                  call->tool->desc.name, result_plugin(call), error.message);
+        return;
+    }
+    if (rc == NG_OK && call->tool->result != NULL) {
+        rc = schema_check(call->tool->result, value, &call->arena, &found);
+    }
+    /* What it did is done, and its answer is complete: that it cannot be checked for want of
+     * memory is no reason to withhold it. */
+    if (rc != NG_OK && rc != NG_EINTERNAL && !call->arena.failed) {
+        struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
+        call_fail(call, NG_EINTERNAL,
+                  "the answer of `%s` (plugin %s) is not of the form it declares (at \"%.*s\")",
+                  call->tool->desc.name, result_plugin(call), (int)path.len, path.data);
+    }
+}
+
+/* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
+static void result_check_asks(struct call *call)
+{
+    if (call->work.rc != NG_EINPUT) {
+        return;
+    }
+    bool can = call->client_asks != 0;
+    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
+        can = can && (call->client_asks & (1U << ask->kind)) != 0;
+    }
+    if (!can) {
+        call_fail(call, NG_EFAILED,
+                  "`%.*s` has to ask the user something, and this client cannot be asked",
+                  (int)call->pub.tool.len, call->pub.tool.data);
+    } else if (call->asks == NULL) {
+        call_fail(call, NG_EINTERNAL, "`%.*s` waits for an answer to no question",
+                  (int)call->pub.tool.len, call->pub.tool.data);
+    }
+}
+
+void call_complete_result(struct call *call)
+{
+    struct result *work = &call->work;
+    int failed = atomic_load(&call->failed_rc);
+    if (failed < 0) {
+        call_fail(call, failed, "%s", call->failed_text);
+    } else if (work->rc == NG_OK && call->after_rc < 0) {
+        call_fail(call, call->after_rc, "%s", "");
+        work->message = call->after_text;
+    }
+    /* What it failed with instead, not found or too large, may only be what that looked like.
+     */
+    if ((work->rc == NG_OK && call_lacks_memory(call)) ||
+        (work->rc < 0 && call->arena.starved)) {
+        call_no_memory(call);
+    }
+    result_check_asks(call);
+    if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {
+        call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
+                  call->pub.tool.data);
+    }
+    result_check_reply(call);
+    result_close_buffers(call);
+    result_check_output(call);
+    call_fit_result(call);
+    if (work->rc != NG_OK) {
+        work->has_text = false;
+        work->is_json = false;
+        if (work->message.data == NULL) {
+            work->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
+                                         (int)call->pub.tool.len, call->pub.tool.data);
+        }
+        bool busy = work->rc == NG_EBUSY || work->rc == NG_EUNAVAILABLE || work->rc == NG_ERATE;
+        if (busy && work->retry_after_s == 0) {
+            work->retry_after_s = RESULT_RETRY_SECONDS;
+        }
+    }
+    work->code = work->rc == NG_OK ? "ok" : call_error_name(call, work->rc);
+    work->status = work->rc == NG_OK ? 200 : call_error_status(call, work->rc);
+}

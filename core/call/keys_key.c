@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* keys_key.c - one key: its references, what it allows, its bucket of calls. */
+#include "core/keys/keys_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+/* A bucket holds this many seconds of its rate, and one call at least. */
+#define KEY_BURST_S 2.0
+
+void key_ref(struct key *key)
+{
+    if (key != NULL) {
+        (void)atomic_fetch_add_explicit(&key->refs, 1, memory_order_relaxed);
+    }
+}
+
+void key_unref(struct key *key)
+{
+    if (key == NULL || atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    (void)pthread_mutex_destroy(&key->lock);
+    arena_done(key->memory);
+    free(key->memory);
+    free(key);
+}
+
+bool key_live_at(const struct key *key, int64_t now_ms)
+{
+    return key == NULL || (!atomic_load_explicit(&key->revoked, memory_order_acquire) &&
+                           (key->expires_ms == 0 || now_ms < key->expires_ms));
+}
+
+bool key_live(const struct key *key)
+{
+    return key == NULL || key_live_at(key, key->expires_ms == 0 ? 0 : clock_unix_ms());
+}
+
+bool key_allows_tool(const struct key *key, const char *tool)
+{
+    if (key == NULL || key->tool_count == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < key->tool_count; i++) {
+        if (str_is(key->tools[i], tool)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool key_has_space(const struct key *key, struct ng_str space)
+{
+    for (size_t i = 0; i < key->space_count; i++) {
+        if (str_equal(key->spaces[i], space)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double key_burst(const struct key *key)
+{
+    double burst = key->rate * KEY_BURST_S;
+    return burst < 1.0 ? 1.0 : burst;
+}
+
+void key_fill(struct key *key, int64_t now_ns)
+{
+    key->tokens = key_burst(key);
+    key->filled_ns = now_ns;
+}
+
+bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
+{
+    if (key == NULL || key->rate <= 0) {
+        return true;
+    }
+    (void)pthread_mutex_lock(&key->lock);
+    double burst = key_burst(key);
+    /* Two threads may come with times in the other order. */
+    if (now_ns > key->filled_ns) {
+        key->tokens += (double)(now_ns - key->filled_ns) / 1e9 * key->rate;
+        key->tokens = key->tokens > burst ? burst : key->tokens;
+        key->filled_ns = now_ns;
+    }
+    bool taken = key->tokens >= 1.0;
+    if (taken) {
+        key->tokens -= 1.0;
+    } else {
+        double wait = ceil((1.0 - key->tokens) / key->rate);
+        *ret_retry_s = wait < 1.0 ? 1 : wait > KEY_RETRY_MAX_S ? KEY_RETRY_MAX_S : (int)wait;
+    }
+    (void)pthread_mutex_unlock(&key->lock);
+    return taken;
+}
+
+bool key_take(struct key *key, int *ret_retry_s)
+{
+    return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
+}

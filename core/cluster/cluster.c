@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/* cluster.c - the gateway's id, its beat, the beats of others, and the thread that looks. */
+#include "cluster.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/files/files.h"
+#include "core/keys/keys.h"
+
+#define CLUSTER_COLLECTION "gateways"
+#define CLUSTER_SPACE "~:gateway"
+#define CLUSTER_ID_FILE "gateway.id"
+/* Gateways known at a time, and how long the document of a dead one stays. */
+#define CLUSTER_PEERS_MAX 256
+#define CLUSTER_KEEP_MS ((int64_t)24 * 3600 * 1000)
+/* Time of one look. */
+#define CLUSTER_TIMEOUT_MS 10000
+
+struct peer {
+    char id[CLUSTER_ID_LEN + 1];
+    uint64_t revision;
+    int64_t seen_ns; /* when it was seen to change */
+};
+
+struct cluster {
+    struct gateway *gateway;
+    char id[CLUSTER_ID_LEN + 1];
+    bool shared;
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping;
+    struct call *call; /* the look under way */
+    int64_t beat_ns;   /* when this one's last beat was on disk; 0: never */
+    int64_t looked_ns; /* when the others were looked at last */
+    int64_t since_ns;  /* from when on they were, without a gap */
+    struct peer peers[CLUSTER_PEERS_MAX];
+    size_t peer_count;
+    bool complains;
+};
+
+static const struct ng_collection cluster_collection = {
+    .name = CLUSTER_COLLECTION,
+    .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+    .field_size = sizeof(struct ng_field),
+};
+
+static struct ng_key key_of(struct ng_str id)
+{
+    struct ng_key key = {ng_str_of(CLUSTER_COLLECTION), ng_str_of(CLUSTER_SPACE), id};
+    return key;
+}
+
+/* ---- the id ---- */
+
+static bool id_valid(const char *id, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!((id[i] >= '0' && id[i] <= '9') || (id[i] >= 'a' && id[i] <= 'f'))) {
+            return false;
+        }
+    }
+    return len == CLUSTER_ID_LEN;
+}
+
+static bool id_make(char *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[CLUSTER_ID_LEN / 2];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        id[2 * i] = digits[bytes[i] >> 4];
+        id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    id[CLUSTER_ID_LEN] = '\0';
+    return true;
+}
+
+/* The one in the data directory, so that a gateway that starts again is the one it was. */
+static int id_load(struct cluster *cluster, struct call *call)
+{
+    const char *dir = cluster->gateway->data_dir;
+    struct buf path;
+    buf_init(&path, 65536);
+    (void)buf_printf(&path, "%s/%s", dir, CLUSTER_ID_FILE);
+    int fd = open(buf_cstr(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ssize_t len = fd < 0 ? -1 : pread(fd, cluster->id, CLUSTER_ID_LEN, 0);
+    int rc = NG_OK;
+    if (len < 0 || !id_valid(cluster->id, (size_t)len)) {
+        bool made = fd >= 0 && id_make(cluster->id) && ftruncate(fd, 0) == 0 &&
+                    pwrite(fd, cluster->id, CLUSTER_ID_LEN, 0) == CLUSTER_ID_LEN &&
+                    fsync(fd) == 0;
+        if (!made) {
+            rc = call_fail(call, NG_EUNAVAILABLE,
+                           "the gateway's id cannot be kept in %s; the data directory must be "
+                           "writable",
+                           buf_cstr(&path));
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    buf_done(&path);
+    return rc;
+}
+
+struct ng_str cluster_id(const struct cluster *cluster)
+{
+    return cluster == NULL ? str_make("", 0) : str_make(cluster->id, CLUSTER_ID_LEN);
+}
+
+/* ---- who lives ---- */
+
+static struct peer *peer_find(struct cluster *cluster, struct ng_str id)
+{
+    for (size_t i = 0; i < cluster->peer_count; i++) {
+        if (str_is(id, cluster->peers[i].id)) {
+            return &cluster->peers[i];
+        }
+    }
+    return NULL;
+}
+
+bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
+{
+    if (cluster == NULL || !cluster->shared) {
+        return false;
+    }
+    if (str_is(id, cluster->id)) {
+        return true;
+    }
+    int64_t now = clock_monotonic_ns();
+    const int64_t lease = (int64_t)CLUSTER_LEASE_MS * 1000000;
+    pthread_mutex_lock(&cluster->lock);
+    const struct peer *peer = peer_find(cluster, id);
+    int64_t seen = peer != NULL ? peer->seen_ns : cluster->since_ns;
+    seen = seen < cluster->since_ns ? cluster->since_ns : seen;
+    bool looks = cluster->since_ns != 0;
+    pthread_mutex_unlock(&cluster->lock);
+    return !looks || now - seen < lease;
+}
+
+bool cluster_in_touch(struct cluster *cluster)
+{
+    if (cluster == NULL || !cluster->shared) {
+        return true;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    int64_t beat = cluster->beat_ns;
+    pthread_mutex_unlock(&cluster->lock);
+    return beat != 0 && clock_monotonic_ns() - beat < (int64_t)CLUSTER_LEASE_MS / 2 * 1000000;
+}
+
+struct looking {
+    struct cluster *cluster;
+    struct call *call;
+    int64_t now_ms;
+    struct ng_str old[CLUSTER_PEERS_MAX];
+    size_t old_count;
+};
+
+static int look_row(void *user, const struct ng_doc *row)
+{
+    struct looking *looking = user;
+    struct cluster *cluster = looking->cluster;
+    if (row->key.id.len != CLUSTER_ID_LEN || str_is(row->key.id, cluster->id)) {
+        return 0;
+    }
+    if (row->updated_ms < looking->now_ms - CLUSTER_KEEP_MS) {
+        struct ng_str id = arena_copy(&looking->call->arena, row->key.id);
+        if (id.data != NULL && looking->old_count < CLUSTER_PEERS_MAX) {
+            looking->old[looking->old_count++] = id;
+        }
+        return 0;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    struct peer *peer = peer_find(cluster, row->key.id);
+    if (peer == NULL && cluster->peer_count < CLUSTER_PEERS_MAX) {
+        peer = &cluster->peers[cluster->peer_count++];
+        memcpy(peer->id, row->key.id.data, CLUSTER_ID_LEN);
+        peer->id[CLUSTER_ID_LEN] = '\0';
+        peer->revision = 0;
+    }
+    if (peer != NULL && peer->revision != row->revision) {
+        peer->revision = row->revision;
+        peer->seen_ns = clock_monotonic_ns();
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    return 0;
+}
+
+static int forget_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    const struct looking *looking = user;
+    (void)pub;
+    if (present->revision != 0 && !present->deleted &&
+        present->updated_ms < looking->now_ms - CLUSTER_KEEP_MS) {
+        store_draft_delete(next);
+    }
+    return NG_OK;
+}
+
+/* What the database knows of the others now. */
+static int look_now(struct cluster *cluster, struct call *call, struct looking *looking)
+{
+    *looking = (struct looking){
+        .cluster = cluster,
+        .call = call,
+        .now_ms = clock_unix_ms(),
+    };
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(CLUSTER_COLLECTION),
+        .space = ng_str_of(CLUSTER_SPACE),
+        .limit = CLUSTER_PEERS_MAX * 2,
+    };
+    int rc = store_query(cluster->gateway->store, call, &query, look_row, looking, NULL);
+    int64_t now = clock_monotonic_ns();
+    if (rc == NG_OK) {
+        pthread_mutex_lock(&cluster->lock);
+        /* Who could not look for a while has not seen the others live. */
+        if (cluster->since_ns == 0 ||
+            now - cluster->looked_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
+            cluster->since_ns = now;
+        }
+        cluster->looked_ns = now;
+        pthread_mutex_unlock(&cluster->lock);
+    }
+    return rc;
+}
+
+static int cluster_look(struct cluster *cluster, struct call *call)
+{
+    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
+    if (looking == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = look_now(cluster, call, looking);
+    for (size_t i = 0; i < looking->old_count && rc == NG_OK; i++) {
+        struct ng_change change = {.size = sizeof(change),
+                                   .key = key_of(looking->old[i]),
+                                   .fn = forget_fn,
+                                   .user = looking};
+        rc = store_write_wait(cluster->gateway->store, call, &change, 1);
+    }
+    return rc;
+}
+
+int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret,
+                  size_t *ret_count)
+{
+    *ret_count = 0;
+    if (cluster == NULL || !cluster->shared) {
+        return NG_OK;
+    }
+    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
+    struct ng_str *ids = arena_alloc(&call->arena, CLUSTER_PEERS_MAX * sizeof(*ids));
+    if (looking == NULL || ids == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = look_now(cluster, call, looking);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    size_t count = 0;
+    for (size_t i = 0; i < cluster->peer_count; i++) {
+        ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
+        rc = ids[count++].data != NULL ? rc : NG_EINTERNAL;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    *ret = ids;
+    *ret_count = count;
+    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
+}
+
+static int beat_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    (void)present;
+    (void)user;
+    struct ng_str json =
+        arena_printf(&call_of(pub)->arena, "{\"process\":%ld,\"version\":\"%s\",\"time\":%lld}",
+                     (long)getpid(), NOTEGATE_VERSION, (long long)clock_unix_ms());
+    return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
+}
+
+static int cluster_beat(struct cluster *cluster, struct call *call)
+{
+    int64_t now = clock_monotonic_ns();
+    pthread_mutex_lock(&cluster->lock);
+    int64_t last = cluster->beat_ns;
+    pthread_mutex_unlock(&cluster->lock);
+    if (last != 0 && now - last < (int64_t)CLUSTER_BEAT_MS * 1000000) {
+        return NG_OK;
+    }
+    struct ng_change change = {
+        .size = sizeof(change), .key = key_of(cluster_id(cluster)), .fn = beat_fn};
+    int rc = store_write_wait(cluster->gateway->store, call, &change, 1);
+    if (rc == NG_OK) {
+        pthread_mutex_lock(&cluster->lock);
+        cluster->beat_ns =
+            now; /* from before it was written: the others may count from there */
+        pthread_mutex_unlock(&cluster->lock);
+        rc = cluster_look(cluster, call);
+    }
+    return rc;
+}
+
+int cluster_announce(struct cluster *cluster, struct call *call)
+{
+    if (cluster == NULL || !cluster->shared) {
+        return NG_OK;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    bool known = cluster->beat_ns != 0;
+    pthread_mutex_unlock(&cluster->lock);
+    if (known) {
+        return NG_OK;
+    }
+    /* Not with the caller's: the document is the gateway's. */
+    struct call *own = call_new(cluster->gateway);
+    if (own == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    own->may_block = true;
+    own->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
+    int rc = cluster_beat(cluster, own);
+    if (rc != NG_OK) {
+        struct ng_str text = own->work.message;
+        (void)call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(own);
+    return rc;
+}
+
+/* ---- the thread that looks ---- */
+
+static int cluster_round(struct cluster *cluster, struct call *call)
+{
+    struct gateway *gateway = cluster->gateway;
+    int rc = store_declare_rest(gateway->store, call);
+    if (rc == NG_OK) {
+        rc = keys_look(gateway->keys, call);
+    }
+    if (rc == NG_OK) {
+        rc = cluster_beat(cluster, call);
+    }
+    if (rc == NG_OK) {
+        rc = files_settle_rest(gateway->files, call);
+    }
+    void *tasks = atomic_load(&gateway->tasks.self);
+    if (rc == NG_OK && tasks != NULL) {
+        rc = gateway->tasks.look(tasks, call);
+    }
+    return rc;
+}
+
+static void cluster_step(struct cluster *cluster)
+{
+    struct call *call = call_new(cluster->gateway);
+    if (call == NULL) {
+        return; /* the next step tries again */
+    }
+    call->may_block = true;
+    call->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->call = call;
+    pthread_mutex_unlock(&cluster->lock);
+    int rc = cluster_round(cluster, call);
+    pthread_mutex_lock(&cluster->lock);
+    cluster->call = NULL;
+    bool tell = (rc != NG_OK) != cluster->complains && !cluster->stopping;
+    cluster->complains = rc != NG_OK;
+    pthread_mutex_unlock(&cluster->lock);
+    if (tell && rc != NG_OK) {
+        struct ng_str text = call->work.message;
+        log_write(NG_LOG_WARNING, "cluster",
+                  "what other gateways change is not seen (%s): %.*s", error_name(NULL, rc),
+                  (int)text.len, text.data == NULL ? "" : text.data);
+    } else if (tell) {
+        log_write(NG_LOG_INFO, "cluster", "what other gateways change is seen again");
+    }
+    call_unref(call);
+}
+
+static void *cluster_run(void *user)
+{
+    struct cluster *cluster = user;
+    pthread_mutex_lock(&cluster->lock);
+    while (!cluster->stopping) {
+        pthread_mutex_unlock(&cluster->lock);
+        cluster_step(cluster);
+        pthread_mutex_lock(&cluster->lock);
+        int64_t until = clock_monotonic_ns() + (int64_t)CLUSTER_STEP_MS * 1000000;
+        struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+        while (!cluster->stopping &&
+               pthread_cond_timedwait(&cluster->wake, &cluster->lock, &at) != ETIMEDOUT) {
+        }
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+int cluster_open(struct gateway *gateway, struct call *call, struct cluster **ret)
+{
+    struct cluster *cluster = alloc_zeroed(1, sizeof(*cluster));
+    if (cluster == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    cluster->gateway = gateway;
+    cluster->shared = store_is_shared(gateway->store);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&cluster->lock, NULL);
+    pthread_cond_init(&cluster->wake, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    int rc = id_load(cluster, call);
+    if (rc == NG_OK && cluster->shared) {
+        rc = store_declare(gateway->store, call, &cluster_collection);
+    }
+    if (rc != NG_OK) {
+        cluster_free(cluster);
+        return rc;
+    }
+    *ret = cluster;
+    return NG_OK;
+}
+
+int cluster_start(struct cluster *cluster)
+{
+    if (!cluster->shared) {
+        return NG_OK;
+    }
+    if (pthread_create(&cluster->thread, NULL, cluster_run, cluster) != 0) {
+        return NG_EINTERNAL;
+    }
+    cluster->running = true;
+    return NG_OK;
+}
+
+void cluster_stop(struct cluster *cluster)
+{
+    if (cluster == NULL || !cluster->running) {
+        return;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    cluster->stopping = true;
+    if (cluster->call != NULL) {
+        call_cancel(cluster->call);
+    }
+    pthread_cond_broadcast(&cluster->wake);
+    pthread_mutex_unlock(&cluster->lock);
+    (void)pthread_join(cluster->thread, NULL);
+    cluster->running = false;
+}
+
+void cluster_free(struct cluster *cluster)
+{
+    if (cluster != NULL) {
+        cluster_stop(cluster);
+        pthread_cond_destroy(&cluster->wake);
+        pthread_mutex_destroy(&cluster->lock);
+        free(cluster);
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.h - configuration: file, environment and flags, checked against declared keys.
+ *
+ * Life: config_load() reads all sources and checks the gateway's own keys; the modules named in
+ * them are loaded and add theirs with config_declare(); config_finish() refuses what nobody
+ * declared.
+ */
+#ifndef NOTEGATE_CORE_CONFIG_H
+#define NOTEGATE_CORE_CONFIG_H
+
+#include "core/base/buf.h"
+#include "notegate/plugin.h"
+
+struct config;
+
+/* Where values come from, strongest last: file, environment, flags. */
+struct config_input {
+    /* --config; NULL: notegate/notegate.yaml in $XDG_CONFIG_HOME (~/.config), else in /etc,
+     * else none. */
+    const char *file;
+    bool no_file;            /* read no file at all (tests) */
+    char *const *environ;    /* NOTEGATE_...; NULL: none */
+    const char *const *sets; /* "key=value" of --set and of the named flags, in order */
+    size_t set_count;
+};
+
+/* Errors: one sentence in `error` with file and line (or the flag or variable) and the nearest
+ * known key. NG_OK, NG_EINVAL. */
+int config_load(const struct config_input *input, struct config **ret, struct buf *error);
+/* Declares the keys `prefix`.NAME of a module (prefix "" = as they are). May be called again
+ * with the same. */
+int config_declare(struct config *config, const char *prefix, const struct ng_option *options,
+                   size_t count, size_t option_size, struct buf *error);
+int config_finish(struct config *config, struct buf *error);
+void config_free(struct config *config);
+
+/* Values of declared keys, by whole name ("limits.body"). Lent until config_free. Sizes in
+ * bytes, durations in ms. Asking for a key that was not declared is a bug (assert). */
+struct ng_str config_text(const struct config *config, const char *key); /* {NULL, 0}: none */
+int64_t config_int(const struct config *config, const char *key);
+double config_number(const struct config *config, const char *key);
+bool config_bool(const struct config *config, const char *key);
+size_t config_list(const struct config *config, const char *key,
+                   const struct ng_str **ret_items);
+/* Was it set by anyone (not the default)? */
+bool config_is_set(const struct config *config, const char *key);
+/* Where it was set, as "notegate.yaml:3: "; nothing where it was not. */
+void config_where(const struct config *config, const char *key, struct buf *out);
+/* The file that was read, or NULL. */
+const char *config_file(const struct config *config);
+/* A usual file that was passed over because this user may not read it, or NULL. */
+const char *config_passed_over(const struct config *config);
+
+/* The view of one module: its keys without prefix, and the gateway's own. NULL: out of memory.
+ */
+struct ng_conf *config_view(struct config *config,
+                            const char *prefix); /* lives as long as config */
+const struct config *config_of_view(const struct ng_conf *conf);
+
+/* What struct ng_host offers as conf_*: the module's own key, else the gateway's of that name.
+ * A key that neither has gives 0, false, {NULL, 0}: a module's mistake stops nobody. */
+struct ng_str config_view_text(const struct ng_conf *conf, const char *key);
+int64_t config_view_int(const struct ng_conf *conf, const char *key);
+double config_view_number(const struct ng_conf *conf, const char *key);
+bool config_view_bool(const struct ng_conf *conf, const char *key);
+size_t config_view_list(const struct ng_conf *conf, const char *key,
+                        const struct ng_str **ret_items);
+
+/* Did anyone set a key `prefix`.NAME that nobody has declared so far? Then config_finish() will
+ * refuse it, unless the module of that name (present, but not in use) is asked for its keys. */
+bool config_mentions(const struct config *config, const char *prefix);
+
+/* Every declared key with type, default, range, present value (secrets as "***") and help, for
+ * `notegate check --help-config`. */
+int config_help(const struct config *config, struct buf *out);
+
+/* "4MiB" -> 4194304; "5min" -> 300000. NG_EINVAL: not of the form, or over 2^53. */
+int config_parse_size(struct ng_str text, int64_t *ret_bytes);
+int config_parse_duration(struct ng_str text, int64_t *ret_ms);
+
+#endif

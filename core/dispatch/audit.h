@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * audit.h - the audit log (log.audit; where that is not set, once there is a key): who did what
+ * to which document, and how it ended.
+ *
+ * One line for each call that changes something, tries to, or is refused; and for keys,
+ * reloads and callers that were turned away. Names, ids and revisions only: never a document's
+ * content, never a key.
+ */
+#ifndef NOTEGATE_CORE_AUDIT_H
+#define NOTEGATE_CORE_AUDIT_H
+
+#include "core/call/call.h"
+
+/* Bytes of the name of a client that a line tells. */
+#define AUDIT_CLIENT_MAX 128
+/* Documents that one line names; the rest is counted ("more"). */
+#define AUDIT_CHANGES_MAX 32
+
+/* A document or file that the call changes, as soon as its commit is on the way. The thread
+ * that runs the call. Texts are copied. */
+void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
+                uint64_t revision);
+/* The end of a call: a line if it belongs there. rc: what its caller was told; where that was
+ * TIMEOUT, the line also says what the tool then came to ("ended"). took_ns: since it came. */
+void audit_call(const struct call *call, int rc, int64_t took_ns);
+
+/* What is no call: "reload", "key_add", "key_revoke", "refused". All texts may be absent.
+ * outcome: "ok" or an error code. */
+struct audit_event {
+    const struct gateway *gateway;
+    const char *what, *outcome;
+    bool is_of_keys; /* a key was made or ended: also where no key is left */
+    struct ng_str agent, key, remote, client, target, request_id, traceparent;
+};
+void audit_event(const struct audit_event *event);
+
+#endif

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch.c - the one way of a call: find the tool, may the caller, is the input valid, run,
+ * answer. */
+#include "dispatch.h"
+
+#include <stdio.h>
+
+#include "audit.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/fault/module_run.h"
+#include "core/host/host.h"
+#include "core/keys/keys.h"
+#include "core/module/watchdog.h"
+#include "core/store/disk.h"
+#include "core/store/idem.h"
+#include "dispatch_allow.h"
+#include "dispatch_input.h"
+#include "record.h"
+#include "timers.h"
+
+static void dispatch_on_worker(struct task *task);
+
+static struct call *call_of_task(struct task *task)
+{
+    return (struct call *)(void *)((char *)task - offsetof(struct call, task));
+}
+
+/* ---- input ---- */
+
+static bool dispatch_name(struct call *call)
+{
+    call->tool = registry_find(call->gateway->registry, call->tool_name);
+    if (call->tool != NULL) {
+        call->pub.tool = ng_str_of(call->tool->desc.name);
+        atomic_store(&call->stays, (call->tool->desc.flags & NG_TOOL_STAYS) != 0);
+    }
+    return call->tool != NULL;
+}
+
+static int dispatch_find(struct call *call)
+{
+    if (dispatch_name(call)) {
+        return NG_OK;
+    }
+    struct ng_str shown = str_utf8_cut(call->tool_name, 100);
+    struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
+    const struct tool *meant =
+        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    if (meant != NULL && !dispatch_allows(call, meant)) {
+        near = str_make(NULL, 0); /* it is not to know of it */
+    }
+    call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
+    if (near.data != NULL) {
+        call->work.hint =
+            arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
+    } else {
+        call->work.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
+    }
+    return NG_EUNKNOWN_TOOL;
+}
+
+static int dispatch_parse(struct call *call)
+{
+    if (call->pub.args != NULL) {
+        return NG_OK;
+    }
+    struct ng_str text = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct json_error error;
+    int rc =
+        json_parse(&call->arena, text, call->gateway->limits.depth, &call->pub.args, &error);
+    if (rc != NG_OK) {
+        call->pub.args = NULL;
+        return call_fail(call, rc == NG_EJSON ? NG_EJSON : NG_EINTERNAL,
+                         "the body is not valid JSON: %s (line %zu, column %zu)", error.message,
+                         error.line, error.column);
+    }
+    return NG_OK;
+}
+
+/* The text of arguments that came as a tree: what the tool's run() is given. */
+static int dispatch_print_args(struct call *call)
+{
+    if (call->pub.args->text.data != NULL) {
+        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
+        return NG_OK;
+    }
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    struct ng_str copy = {NULL, 0};
+    if (json_print(&text, call->pub.args) == NG_OK) {
+        copy = arena_copy(&call->arena, buf_str(&text));
+    }
+    buf_done(&text);
+    call->args_text = copy;
+    return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+}
+
+static int dispatch_prepare(struct call *call)
+{
+    int rc = dispatch_find(call);
+    if (rc == NG_OK) {
+        rc = dispatch_parse(call);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_spaces(call, call->tool);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_authorize(call, call->tool);
+    }
+    if (rc == NG_OK) {
+        rc = dispatch_check_input(call);
+    }
+    if (rc == NG_OK && call->idempotency_key.len > IDEM_KEY_MAX) {
+        rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
+                       call->idempotency_key.len, IDEM_KEY_MAX);
+    }
+    if (rc == NG_OK && call->args_text.len == 0 && call->pub.args->count > 0) {
+        rc = dispatch_print_args(call);
+    }
+    return rc;
+}
+
+/* ---- the end of a call ---- */
+
+/* rc: what the caller was told. */
+static void dispatch_account(struct call *call, int rc)
+{
+    struct gateway *gateway = call->gateway;
+    int64_t took = clock_monotonic_ns() - call->started_ns;
+    const char *code = rc == NG_OK ? "ok" : call_error_name(call, rc);
+    if (call->tool != NULL) {
+        metrics_call(gateway->metrics, call->tool->metrics_slot, code, call->caller.agent,
+                     took);
+    }
+    if (rc == NG_ERATE) {
+        metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
+    } else if (rc == NG_EFULL) {
+        disk_refused(gateway->disk, call->work.message);
+    }
+    const struct plugin *plugin = call_plugin(call);
+    if (rc == NG_EINTERNAL && plugin != NULL) {
+        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
+                  (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
+                  (int)call->work.message.len,
+                  call->work.message.data != NULL ? call->work.message.data : "");
+    }
+    audit_call(call, rc, took);
+    record_call(gateway->recorder, call, code, took);
+    if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
+        log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
+                  call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
+                  code, (long long)(took / 1000));
+    }
+}
+
+static void dispatch_idem_stored(void *user, int rc)
+{
+    struct call *call = user;
+    (void)rc; /* store_write has put the failure into the call */
+    call_release(call);
+}
+
+/* A tool that changed no document still answers a repeated key with its first answer. True:
+ * wait for the commit. */
+static bool dispatch_store_answer(struct call *call)
+{
+    if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
+        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
+        atomic_load(&call->failed_rc) < 0) {
+        return false;
+    }
+    struct ng_answer answer;
+    call->idem_stored = true;
+    if (idem_answer(call, &answer) != NG_OK) {
+        return false;
+    }
+    call_hold(call);
+    int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
+                                  dispatch_idem_stored, call);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        atomic_fetch_sub(&call->pending, 1);
+        return false;
+    }
+    return true;
+}
+
+/* Everything of the call has ended. `sync`: dispatch() itself returns the answer; NG_PENDING
+ * then says that the deadline has given one already. */
+static int dispatch_finish(struct call *call, bool sync)
+{
+    call_complete_result(call);
+    if (call->idem != NULL) {
+        idem_end(call);
+    }
+    if (call->is_async && call->deadline_ns != 0) {
+        timers_remove(call->gateway->timers, call);
+    }
+    struct gateway *gateway = call->gateway;
+    bool counted = call->counted;
+    int none = 0;
+    bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
+    dispatch_account(call, first ? call->work.rc : NG_ETIMEOUT);
+    if (first) {
+        call->result = call->work;
+    }
+    for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
+        end->ended(end->user, call->work.rc, call->work.message);
+    }
+    if (!sync) {
+        if (first && call->done != NULL) {
+            call->done(call, call->done_user);
+        }
+        call_unref(call); /* the run's */
+    }
+    /* Last: who drains the gateway then takes faces and modules away. */
+    if (counted) {
+        atomic_fetch_sub(&gateway->active, 1);
+    }
+    return first ? NG_OK : NG_PENDING;
+}
+
+void call_release(struct call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    /* A failure that its step met, and went on after, is not the call's. */
+    if (call->runs_again && !atomic_load(&call->deferral_failed)) {
+        call->runs_again = false;
+        (void)host_continue_on_worker(&call->pub, call->step, call->step_user);
+        return;
+    }
+    if (dispatch_store_answer(call)) {
+        return;
+    }
+    (void)dispatch_finish(call, false);
+}
+
+void dispatch_expire(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    atomic_fetch_add(&gateway->active, 1); /* until its face has the answer */
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
+        atomic_fetch_sub(&gateway->active, 1);
+        return;
+    }
+    /* Not before: a tool that ends because of it would be taken for one that is done. */
+    atomic_store(&call->cancelled, true);
+    (void)snprintf(
+        call->late_text, sizeof(call->late_text),
+        "the call took longer than limits.call_timeout allows (%lld ms)%s",
+        (long long)call->gateway->limits.call_timeout_ms,
+        call->read_only ? "" : "; a change under way may still be made, read before repeating");
+    struct result *result = &call->result;
+    memset(result, 0, sizeof(*result));
+    result->rc = NG_ETIMEOUT;
+    result->code = error_name(NULL, NG_ETIMEOUT);
+    result->status = error_status(NULL, NG_ETIMEOUT);
+    result->message = ng_str_of(call->late_text);
+    if (call->done != NULL) {
+        call->done(call, call->done_user);
+    }
+    atomic_fetch_sub(&gateway->active, 1);
+}
+
+/* ---- running ---- */
+
+static int dispatch_run(struct call *call)
+{
+    struct module_run run;
+    const struct tool *tool = call->tool;
+    struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    call_enter_module(call, &run);
+    int rc = call->step != NULL ? NG_OK : dispatch_check_configured(call);
+    if (rc == NG_OK) {
+        rc = call->step != NULL ? call->step(&call->pub, call->step_user)
+                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+    }
+    module_run_end(&run);
+    return rc;
+}
+
+/* A code without a sentence is a failure all the same; a sentence without a code is not. */
+static void dispatch_take(struct call *call, int rc)
+{
+    if (rc != NG_PENDING) {
+        call->work.rc = rc;
+    } else if (!atomic_load_explicit(&call->waits, memory_order_relaxed) &&
+               call_plugin(call) != NULL) {
+        call_fail(
+            call, NG_EINTERNAL,
+            "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
+            "change and taken no deferral",
+            (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
+    }
+}
+
+struct gate *dispatch_gate(const struct call *call)
+{
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its gate */
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->gate : NULL;
+}
+
+/* gate: the one that was entered; the run may have gone on to another plugin. */
+static void dispatch_leave_gate(struct call *call, struct gate *gate)
+{
+    if (call->in_gate) {
+        call->in_gate = false;
+        gate_leave(gate);
+    }
+}
+
+/* True: the call goes on below. False: it was ended or is waiting for its key. */
+static bool dispatch_idem(struct call *call)
+{
+    if (call->idempotency_key.len == 0 || call->read_only || call->step != NULL ||
+        call->idem != NULL) {
+        return true;
+    }
+    switch (idem_begin(call)) {
+    case IDEM_RUN:
+        return true;
+    case IDEM_WAIT:
+        return false;
+    case IDEM_ANSWERED:
+    case IDEM_FAILED:
+    default:
+        call_release(call);
+        return false;
+    }
+}
+
+/* Calls that have begun go on when their key goes; no further one begins. */
+static int dispatch_key_ended(struct call *call)
+{
+    return key_live(call->key) ? NG_OK
+                               : call_fail(call, NG_EUNAUTHENTICATED,
+                                           "the caller's key was revoked or has expired");
+}
+
+static void dispatch_on_worker(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    if (atomic_load(&call->cancelled)) {
+        dispatch_leave_gate(call, dispatch_gate(call));
+        call_fail(call, NG_ECANCELLED, "the caller left before the call began");
+        call_release(call);
+        return;
+    }
+    if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
+        dispatch_leave_gate(call, dispatch_gate(call));
+        call_release(call);
+        return;
+    }
+    if (!dispatch_idem(call)) {
+        return;
+    }
+    struct gate *gate = dispatch_gate(call);
+    if (gate != NULL && !call->in_gate) {
+        if (!gate_enter(gate, &call->gate_entry)) {
+            return;
+        }
+        call->in_gate = true;
+    }
+    store_run_begins(call->gateway->store, call);
+    int rc = dispatch_run(call);
+    dispatch_leave_gate(call, gate);
+    dispatch_take(call, rc);
+    store_run_ends(call->gateway->store, call);
+    call_release(call);
+}
+
+static void dispatch_gate_entered(void *user)
+{
+    struct call *call = user;
+    call->in_gate = true;
+    pool_resume(call->gateway->pool, &call->task);
+}
+
+static struct ng_str dispatch_lane(const struct call *call)
+{
+    return call->lane.data != NULL ? call->lane : call->caller.agent;
+}
+
+/* What comes before the tool, in the caller's own lane: that of the tool may be full. */
+static void dispatch_begin(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    int rc = call->begin(call, call->done_user);
+    call->task.run = dispatch_on_worker;
+    if (rc == NG_OK && pool_submit(call->gateway->pool, dispatch_lane(call), task) != NG_OK) {
+        rc = call_fail(call, NG_EBUSY, "too many calls are waiting; try again in a moment");
+    }
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+    }
+}
+
+/* The caller was let in and the tool is known; everything else waits for the arguments. */
+static void dispatch_unparsed(struct task *task)
+{
+    struct call *call = call_of_task(task);
+    call->may_block = true;
+    int rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
+                 : dispatch_prepare(call);
+    if (rc != NG_OK) {
+        call->work.rc = rc;
+        call_release(call);
+        return;
+    }
+    call->task.run = dispatch_on_worker;
+    dispatch_on_worker(task);
+}
+
+/* Hands the call to the workers. NG_OK: done with a failure; NG_PENDING. */
+static int dispatch_submit(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    call->is_async = true;
+    if (call->begin != NULL) {
+        call->task.run = dispatch_begin;
+    } else {
+        call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
+    }
+    call->task.group = call_workers(call);
+    call->gate_entry.enter = dispatch_gate_entered;
+    call->gate_entry.user = call;
+    call_ref(call); /* the run's */
+    if (call->deadline_ns != 0) {
+        timers_add(gateway->timers, call);
+    }
+    struct ng_str lane = call->begin != NULL ? call->caller.agent : dispatch_lane(call);
+    int rc = pool_submit(gateway->pool, lane, &call->task);
+    if (rc == NG_OK) {
+        return NG_PENDING;
+    }
+    unsigned queue = atomic_load(&gateway->limits.queue);
+    if (rc == NG_ERATE) {
+        call_fail(call, NG_EBUSY,
+                  "%u calls of this agent are waiting already, its half of limits.queue; try "
+                  "again when some are done",
+                  queue - queue / 2);
+    } else if (rc == NG_EINTERNAL) {
+        call_fail(call, NG_EINTERNAL, "Out of memory while a call was queued.");
+    } else {
+        call_fail(call, NG_EBUSY,
+                  "%u calls are waiting already (limits.queue); try again in a moment", queue);
+    }
+    atomic_store(&call->pending, 0);
+    rc = dispatch_finish(call, true);
+    call_unref(call);
+    return rc;
+}
+
+/* Tries the tool right here, on an event loop. NG_EWOULDBLOCK: it has to go to a worker. */
+static int dispatch_inline(struct call *call)
+{
+    struct gate *gate = dispatch_gate(call);
+    if (gate != NULL) {
+        if (!gate_enter(gate, NULL)) {
+            return NG_EWOULDBLOCK;
+        }
+        call->in_gate = true;
+    }
+    call->may_block = false;
+    store_run_begins(call->gateway->store, call);
+    watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
+    int rc = dispatch_run(call);
+    watchdog_loop_end(call->gateway->watchdog);
+    dispatch_leave_gate(call, gate);
+    bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
+    if (on_worker) {
+        call_reset_result(call);
+    } else {
+        dispatch_take(call, rc);
+    }
+    store_run_ends(call->gateway->store, call);
+    if (on_worker) {
+        return rc;
+    }
+    if (atomic_load_explicit(&call->pending, memory_order_acquire) > 1) {
+        call->is_async = true;
+        call_ref(call); /* the run's, if a commit ends the call */
+        if (call->deadline_ns != 0) {
+            timers_add(call->gateway->timers, call);
+        }
+    }
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
+        return NG_PENDING;
+    }
+    bool referenced = call->is_async;
+    rc = dispatch_finish(call, true);
+    if (referenced) {
+        call_unref(call);
+    }
+    return rc;
+}
+
+static int dispatch_admit(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    call->started_ns = clock_monotonic_ns();
+    atomic_fetch_add(&gateway->active, 1);
+    call->counted = true;
+    if (atomic_load(&gateway->stopping)) {
+        return call_fail(call, NG_EBUSY, "the gateway is stopping");
+    }
+    int rc = dispatch_key_ended(call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return dispatch_rate(call);
+}
+
+static int dispatch_end_now(struct call *call)
+{
+    atomic_store(&call->pending, 0);
+    return dispatch_finish(call, true);
+}
+
+int dispatch(struct call *call)
+{
+    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    call->unparsed =
+        call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
+    if (rc == NG_OK) {
+        rc = call->unparsed ? dispatch_find(call) : dispatch_prepare(call);
+    } else if (rc == NG_ERATE) {
+        (void)dispatch_name(call); /* it is counted as a call of that tool */
+    }
+    if (rc != NG_OK) {
+        if (call->started_ns == 0) {
+            call->started_ns = clock_monotonic_ns();
+        }
+        return dispatch_end_now(call);
+    }
+    call->must_reply = true;
+    if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+        call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    }
+    atomic_store(&call->pending, 1);
+    bool from_memory =
+        (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
+    if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
+        (call->idempotency_key.len == 0 || call->read_only)) {
+        rc = dispatch_inline(call);
+        if (rc != NG_EWOULDBLOCK) {
+            return rc;
+        }
+    }
+    return dispatch_submit(call);
+}
+
+int dispatch_step(struct call *call, ng_step_fn *step, void *user)
+{
+    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    if (rc == NG_OK) {
+        rc = dispatch_spaces(call, call->tool);
+    }
+    if (rc != NG_OK) {
+        return dispatch_end_now(call);
+    }
+    call->step = step;
+    call->step_user = user;
+    if (!call->no_deadline &&
+        (call->tool == NULL || (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0)) {
+        call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
+    }
+    atomic_store(&call->pending, 1);
+    return dispatch_submit(call);
+}
+
+int64_t dispatch_active(struct gateway *gateway)
+{
+    return atomic_load(&gateway->active);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch_allow.c - what a caller may call and see: by its key's tools, its role, its mode and
+ * its spaces; how often its key lets it. */
+#include "dispatch_allow.h"
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/keys/keys.h"
+
+#define DISPATCH_SPACES 3
+/* Of a key's tools that a sentence names. */
+#define DISPATCH_LIST_TOOLS 20
+#define DISPATCH_LIST_BYTES 4096
+
+static bool call_only_reads(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.effect == NG_EFFECT_READS) {
+        return true;
+    }
+    if (tool->desc.read_argument == NULL) {
+        return false;
+    }
+    const struct ng_value *value = json_get(call->pub.args, tool->desc.read_argument);
+    return value != NULL && value->type == NG_TYPE_STRING &&
+           str_in_words(value->text, tool->desc.read_values);
+}
+
+bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin)
+{
+    bool sees = call->key == NULL || call->key->tool_count == 0;
+    for (size_t i = 0; i < plugin->desc.tool_count && !sees; i++) {
+        sees = key_allows_tool(call->key, plugin->desc.tools[i].name);
+    }
+    return sees;
+}
+
+static bool plugin_has_collection(const struct ng_plugin *plugin, struct ng_str collection)
+{
+    for (size_t i = 0; i < plugin->collection_count; i++) {
+        if (str_is(collection, plugin->collections[i].name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < plugin->resource_count; i++) {
+        if (plugin->resources[i].collection != NULL &&
+            str_is(collection, plugin->resources[i].collection)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dispatch_sees_collection(struct call *call, struct ng_str collection)
+{
+    bool all = call->key == NULL || call->key->tool_count == 0;
+    if (str_is(collection, KEYS_COLLECTION)) {
+        return all && call->caller.role == NG_ROLE_ADMIN;
+    }
+    if (all) {
+        return true;
+    }
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(call->gateway->registry, &plugins);
+    for (size_t i = 0; i < count; i++) {
+        if (plugin_has_collection(&plugins[i]->desc, collection) &&
+            dispatch_sees_plugin(call, plugins[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dispatch_may(struct call *call, const struct tool *tool)
+{
+    if (!key_allows_tool(call->key, tool->desc.name)) {
+        return false;
+    }
+    bool reads = tool->desc.effect == NG_EFFECT_READS || tool->desc.read_argument != NULL;
+    enum ng_mode mode = call->caller.mode;
+    if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
+        return false;
+    }
+    if (!reads && (call->caller.role == NG_ROLE_READER || mode == NG_MODE_ASK)) {
+        return false;
+    }
+    if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
+        return false;
+    }
+    /* What reads for some arguments stays listed for them. */
+    return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
+}
+
+static int dispatch_pick_space(struct call *call, const struct tool *tool);
+
+bool dispatch_configured(struct call *call, const struct plugin *plugin)
+{
+    if (plugin->desc.configured == NULL || !plugin->started) {
+        return true;
+    }
+    /* Asked in the space that a call would have; a sentence of it is for calls only. */
+    struct ng_caller before = call->caller;
+    struct result work = call->work;
+    const struct tool *tool = plugin->tool_count > 0 ? plugin->tools[0] : NULL;
+    bool configured = dispatch_pick_space(call, tool) == NG_OK &&
+                      plugin->desc.configured(plugin->self, &call->pub);
+    call->caller = before;
+    call->work = work;
+    return configured;
+}
+
+int dispatch_check_configured(struct call *call)
+{
+    const struct plugin *plugin = call->tool->plugin;
+    if (plugin->desc.configured == NULL || plugin->desc.configured(plugin->self, &call->pub)) {
+        return NG_OK;
+    }
+    if (call->work.message.data == NULL) { /* else it is the plugin's own sentence */
+        call_fail(call, NG_ENOTCONFIGURED, "the plugin %s has nothing to work on",
+                  plugin->desc.name);
+    }
+    return NG_ENOTCONFIGURED;
+}
+
+bool dispatch_allows(struct call *call, const struct tool *tool)
+{
+    if (!dispatch_may(call, tool) || !dispatch_configured(call, tool->plugin)) {
+        return false;
+    }
+    if (tool->desc.listed == NULL || !tool->plugin->started) {
+        return true;
+    }
+    /* Asked in the space that a call of it would have. */
+    struct ng_caller before = call->caller;
+    bool listed = dispatch_pick_space(call, tool) == NG_OK &&
+                  tool->desc.listed(tool->plugin->self, &call->pub);
+    call->caller = before;
+    return listed;
+}
+
+/* "a, b and 3 more": what a key allows, in a sentence. */
+static int dispatch_not_on_list(struct call *call, const struct tool *tool)
+{
+    const struct key *key = call->key;
+    struct buf list;
+    buf_init(&list, DISPATCH_LIST_BYTES);
+    size_t shown =
+        key->tool_count < DISPATCH_LIST_TOOLS ? key->tool_count : DISPATCH_LIST_TOOLS;
+    for (size_t i = 0; i < shown; i++) {
+        buf_printf(&list, "%s`%.*s`", i == 0 ? "" : ", ", (int)key->tools[i].len,
+                   key->tools[i].data);
+    }
+    if (shown < key->tool_count) {
+        buf_printf(&list, " and %zu more", key->tool_count - shown);
+    }
+    call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow `%s`; it allows %s",
+              tool->desc.name, buf_cstr(&list));
+    buf_done(&list);
+    return NG_EFORBIDDEN;
+}
+
+static int dispatch_no_run(struct call *call, const struct tool *tool)
+{
+    call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to",
+              tool->desc.name);
+    call->work.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
+                                "--run");
+    return NG_ERUN;
+}
+
+/* Of a tool that does both: how to call it so that it only reads. */
+static void dispatch_hint_reading(struct call *call, const struct tool *tool)
+{
+    if (tool->desc.read_argument != NULL) {
+        call->pub.host->hint(&call->pub, "It only reads with `%s` one of: %s.",
+                             tool->desc.read_argument, tool->desc.read_values);
+    }
+}
+
+int dispatch_authorize(struct call *call, const struct tool *tool)
+{
+    if (!key_allows_tool(call->key, tool->desc.name)) {
+        return dispatch_not_on_list(call, tool);
+    }
+    if (tool->desc.effect == NG_EFFECT_ADMIN && call->caller.role != NG_ROLE_ADMIN) {
+        return call_fail(call, NG_EFORBIDDEN, "`%s` needs the role admin", tool->desc.name);
+    }
+    if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && call->caller.mode != NG_MODE_AGENT) {
+        return call_fail(call, NG_EMODE,
+                         "`%s` is allowed in Agent mode only; this caller's mode is %s",
+                         tool->desc.name, key_mode_name(call->caller.mode));
+    }
+    call->read_only = call_only_reads(call, tool);
+    if (call->read_only) {
+        return NG_OK;
+    }
+    int rc = NG_OK;
+    if (call->caller.role == NG_ROLE_READER) {
+        rc =
+            call_fail(call, NG_EFORBIDDEN,
+                      "this call of `%s` changes something and the caller's role is reader; it "
+                      "needs the role writer",
+                      tool->desc.name);
+    } else if (call->caller.mode == NG_MODE_ASK) {
+        rc =
+            call_fail(call, NG_EMODE,
+                      "this call of `%s` changes something and the caller's mode is ask, which "
+                      "only reads; it needs the mode edit or agent",
+                      tool->desc.name);
+    } else if (tool->desc.effect == NG_EFFECT_RUNS && !call->caller.run) {
+        return dispatch_no_run(call, tool);
+    }
+    if (rc != NG_OK) {
+        dispatch_hint_reading(call, tool);
+    }
+    return rc;
+}
+
+static bool dispatch_has_space(const struct ng_caller *caller)
+{
+    for (size_t i = 0; i < caller->space_count; i++) {
+        if (str_equal(caller->spaces[i], caller->space)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int dispatch_pick_space(struct call *call, const struct tool *tool)
+{
+    struct ng_caller *caller = &call->caller;
+    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
+    if (text == NULL) {
+        return NG_EINTERNAL;
+    }
+    text[0] = '~';
+    memcpy(text + 1, caller->agent.data, caller->agent.len);
+    struct ng_str own = str_make(text, caller->agent.len + 1);
+    bool named = caller->space_named;
+    if (!named) {
+        enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+        bool shared = meant == NG_SPACE_SHARED;
+        caller->space = shared ? ng_str_of("shared") : own;
+    }
+    if (caller->spaces == NULL) {
+        struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
+        if (spaces == NULL) {
+            return NG_EINTERNAL;
+        }
+        spaces[0] = own;
+        spaces[1] = ng_str_of("shared");
+        spaces[2] = caller->space;
+        caller->spaces = spaces;
+        caller->space_count = named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
+        return NG_OK;
+    }
+    if (caller->all_spaces || dispatch_has_space(caller)) {
+        return NG_OK;
+    }
+    if (!named && caller->space_count > 0) {
+        caller->space = caller->spaces[0]; /* the key lacks the tool's default */
+        return NG_OK;
+    }
+    return NG_EFORBIDDEN;
+}
+
+int dispatch_spaces(struct call *call, const struct tool *tool)
+{
+    struct ng_str space;
+    int rc = dispatch_pick_space(call, tool);
+    if (rc == NG_EFORBIDDEN) {
+        space = call->caller.space;
+        return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
+                         (int)space.len, space.data);
+    }
+    return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+}
+
+int dispatch_rate(struct call *call)
+{
+    int retry_s = 0;
+    if (call->no_rate || key_take(call->key, &retry_s)) {
+        return NG_OK;
+    }
+    bool slow = call->key->rate < 1;
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
+              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    call->work.retry_after_s = retry_s;
+    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
+    return NG_ERATE;
+}
+
+int dispatch_take_rate(struct call *call)
+{
+    int rc = dispatch_rate(call);
+    if (rc != NG_OK) {
+        metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
+        call_complete_result(call);
+        call->result = call->work;
+    }
+    return rc;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch_input.c - arguments against the tool's schema, and every violation told. */
+#include "dispatch_input.h"
+
+#include "core/base/str.h"
+#include "core/module/registry.h"
+#include "core/schema/schema.h"
+
+/* The sentence about wrong arguments; the rest of them is in the details. */
+#define INVALID_MESSAGE_MAX ((size_t)4096)
+
+/* One violation as a part of the sentence: models see that, and not the details. */
+static void print_violation(struct buf *out, const struct violation *found)
+{
+    struct ng_str path = found->path;
+    bool whole = path.len == 0;
+    (void)buf_printf(out, "%s%.*s%s: expected %.*s, got %.*s", whole ? "the arguments" : "`",
+                     whole ? 0 : (int)path.len - 1, whole ? "" : path.data + 1,
+                     whole ? "" : "`", (int)found->expected.len, found->expected.data,
+                     (int)found->got.len, found->got.data);
+}
+
+static void detail_violation(struct ng_writer *writer, const struct violation *found)
+{
+    json_object(writer);
+    json_name(writer, "path");
+    json_string(writer, found->path);
+    json_name(writer, "expected");
+    json_string(writer, found->expected);
+    json_name(writer, "got");
+    json_string(writer, found->got);
+    json_end(writer);
+}
+
+static int dispatch_invalid(struct call *call, const struct violations *found)
+{
+    struct buf text;
+    buf_init(&text, INVALID_MESSAGE_MAX);
+    struct ng_writer *writer = call_host.details(&call->pub);
+    json_object(writer);
+    json_name(writer, "violations");
+    json_array(writer);
+    for (size_t i = 0; i < found->count; i++) {
+        (void)buf_add_c(&text, i == 0 ? "" : "; ");
+        print_violation(&text, &found->items[i]);
+        detail_violation(writer, &found->items[i]);
+    }
+    json_end(writer);
+    json_end(writer);
+    int rc = call_fail(call, NG_EINVAL, "%.*s", (int)text.len, text.data);
+    buf_done(&text);
+    return rc;
+}
+
+/* A null that the schema refuses, of a member that need not be there, counts as not given. */
+static bool drop_nulls(struct call *call)
+{
+    /* The tree is this call's alone until its tool runs. */
+    struct ng_value *args = (struct ng_value *)(uintptr_t)call->pub.args;
+    if (!schema_drop_nulls(call->tool->params, args, &call->arena)) {
+        return false;
+    }
+    call->args_text = str_make(NULL, 0); /* printed anew */
+    return true;
+}
+
+int dispatch_check_input(struct call *call)
+{
+    struct violations found;
+    found.count = 0;
+    int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
+    if (rc == NG_EINVAL && drop_nulls(call)) {
+        rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
+    }
+    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
+        return call_fail(call, NG_EINVAL, "the arguments: expected an object");
+    }
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    if (rc != NG_EINVAL || found.count == 0) {
+        return call_fail(call, NG_EINTERNAL, "the arguments of `%s` could not be checked",
+                         call->tool->desc.name);
+    }
+    return dispatch_invalid(call, &found);
+}

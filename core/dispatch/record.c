@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - the queue of ended calls, and the thread that makes entries of the journal of
+ * them.
+ */
+#include "record.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/module/registry.h"
+
+#define RECORD_COLLECTION "calls"
+/* Text of one entry, with its JSON. */
+#define RECORD_TEXT_MAX ((size_t)64 * 1024)
+/* Time to write what waits, when the gateway stops. */
+#define RECORD_CLOSE_MS 3000
+/* Entries on their way to the disk at a time. */
+#define RECORD_FLIGHT_MAX 64
+
+struct record {
+    struct record *next;
+    struct recorder *recorder;
+    struct call *call; /* of its write */
+    int rc;
+    struct ng_str space, agent; /* the rest of its memory */
+    struct ng_str event;        /* JSON */
+    char texts[];
+};
+
+struct recorder {
+    struct gateway *gateway;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct record *first, **last;
+    size_t count;
+    unsigned in_flight;
+    int64_t stop_ns; /* 0: goes on; else when it ends at the latest */
+    atomic_uint_fast64_t lost;
+};
+
+/* One document for each agent of a space, which counts: its events are the entries. */
+static const struct ng_collection record_collection = {
+    .name = RECORD_COLLECTION,
+    .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
+    .field_size = sizeof(struct ng_field),
+};
+
+/* ---- ended calls ---- */
+
+static void print_event(struct buf *out, const struct call *call, const char *outcome,
+                        int64_t took_ns)
+{
+    struct buf text;
+    buf_init(&text, RECORD_TEXT_MAX);
+    (void)buf_add_str(&text, call->pub.tool);
+    (void)buf_printf(&text, ": %s in %lld ms", outcome, (long long)(took_ns / 1000000));
+    if (call->pub.args != NULL && call->pub.args->count > 0) {
+        struct buf args;
+        buf_init(&args, RECORD_TEXT_MAX);
+        record_print(&args, call->pub.args, call->tool->params_tree);
+        struct ng_str cut = str_utf8_cut(buf_str(&args), RECORD_ARGUMENTS_MAX);
+        (void)buf_add_c(&text, ", with ");
+        (void)buf_add_str(&text, cut);
+        (void)buf_add_c(&text, cut.len < args.len ? "..." : "");
+        buf_done(&args);
+    }
+    (void)buf_add_c(out, "{\"kind\":\"memory\",\"source\":\"tool\",\"tags\":[");
+    (void)buf_add_json(out, call->pub.tool);
+    (void)buf_printf(out, ",\"%s\"],\"content\":", outcome);
+    (void)buf_add_json(out, buf_str(&text));
+    (void)buf_add_char(out, '}');
+    if (text.rc != NG_OK) {
+        out->rc = text.rc;
+    }
+    buf_done(&text);
+}
+
+static struct ng_str take_text(char **at, struct ng_str text)
+{
+    struct ng_str copy = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.data, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
+static struct record *record_new(const struct call *call, struct ng_str event)
+{
+    struct ng_str space = call->caller.space;
+    struct ng_str agent = call->caller.agent;
+    struct record *record =
+        alloc_zeroed(1, sizeof(*record) + space.len + agent.len + event.len);
+    if (record != NULL) {
+        char *at = record->texts;
+        record->space = take_text(&at, space);
+        record->agent = take_text(&at, agent);
+        record->event = take_text(&at, event);
+    }
+    return record;
+}
+
+void record_call(struct recorder *recorder, const struct call *call, const char *outcome,
+                 int64_t took_ns)
+{
+    if (recorder == NULL || call->tool == NULL || call->pub.tool.len == 0 ||
+        call->caller.space.len == 0) {
+        return;
+    }
+    struct buf event;
+    buf_init(&event, RECORD_TEXT_MAX);
+    print_event(&event, call, outcome, took_ns);
+    struct record *record = event.rc == NG_OK ? record_new(call, buf_str(&event)) : NULL;
+    buf_done(&event);
+    pthread_mutex_lock(&recorder->lock);
+    bool room = record != NULL && recorder->count < RECORD_QUEUE_MAX && recorder->stop_ns == 0;
+    if (room) {
+        *recorder->last = record;
+        recorder->last = &record->next;
+        recorder->count++;
+        pthread_cond_signal(&recorder->wake);
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    if (!room) {
+        free(record);
+        (void)atomic_fetch_add(&recorder->lost, 1);
+    }
+}
+
+uint64_t record_lost(const struct recorder *recorder)
+{
+    return recorder == NULL ? 0 : atomic_load(&recorder->lost);
+}
+
+/* ---- the thread ---- */
+
+static int count_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                    void *user)
+{
+    const struct record *record = user;
+    int64_t calls = 0;
+    (void)json_integer(json_get(present->body, "calls"), &calls);
+    struct ng_str json =
+        arena_printf(&call_of(pub)->arena, "{\"calls\":%lld}", (long long)calls + 1);
+    store_draft_event(next, record->event);
+    return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
+}
+
+/* On the committing thread. */
+static void record_written(void *user, int rc)
+{
+    struct record *record = user;
+    struct recorder *recorder = record->recorder;
+    pthread_mutex_lock(&recorder->lock);
+    record->rc = rc;
+    recorder->in_flight--;
+    pthread_cond_broadcast(&recorder->wake);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+static void write_record(struct recorder *recorder, struct record *record)
+{
+    int rc = NG_EINTERNAL;
+    struct call *call = call_new(recorder->gateway);
+    record->call = call;
+    record->recorder = recorder;
+    if (call != NULL) {
+        call->may_block = true;
+        rc = call_set_caller(call, record->agent, str_make(NULL, 0), NG_ROLE_ADMIN,
+                             NG_MODE_AGENT, false);
+    }
+    if (rc == NG_OK) {
+        struct ng_change change = {
+            .size = sizeof(change),
+            .key = {ng_str_of(RECORD_COLLECTION), record->space, record->agent},
+            .fn = count_fn,
+            .user = record,
+            .action = "called",
+        };
+        rc = store_write(recorder->gateway->store, call, &change, 1, record_written, record);
+    }
+    if (rc != NG_OK) {
+        record_written(record, rc);
+    }
+}
+
+static void records_written(struct recorder *recorder, struct record *records)
+{
+    while (records != NULL) {
+        struct record *record = records;
+        records = record->next;
+        if (record->rc != NG_OK && atomic_fetch_add(&recorder->lost, 1) == 0) {
+            log_write(NG_LOG_WARNING, "record", "calls are not recorded (%s); they are counted",
+                      error_name(NULL, record->rc));
+        }
+        call_unref(record->call);
+        free(record);
+    }
+}
+
+/* With the lock held, which it gives away meanwhile: some at a time, whose commits are one. */
+static void write_some(struct recorder *recorder)
+{
+    struct record *records = recorder->first;
+    struct record *last = records;
+    unsigned count = 1;
+    while (last->next != NULL && count < RECORD_FLIGHT_MAX) {
+        last = last->next;
+        count++;
+    }
+    recorder->first = last->next;
+    if (recorder->first == NULL) {
+        recorder->last = &recorder->first;
+    }
+    last->next = NULL;
+    recorder->count -= count;
+    recorder->in_flight = count;
+    pthread_mutex_unlock(&recorder->lock);
+    for (struct record *record = records; record != NULL; record = record->next) {
+        write_record(recorder, record);
+    }
+    pthread_mutex_lock(&recorder->lock);
+    while (recorder->in_flight > 0) {
+        pthread_cond_wait(&recorder->wake, &recorder->lock);
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    records_written(recorder, records);
+    pthread_mutex_lock(&recorder->lock);
+}
+
+static void *recorder_run(void *user)
+{
+    struct recorder *recorder = user;
+    pthread_mutex_lock(&recorder->lock);
+    for (;;) {
+        bool late = recorder->stop_ns != 0 && clock_monotonic_ns() >= recorder->stop_ns;
+        if (recorder->first != NULL && !late) {
+            write_some(recorder);
+        } else if (recorder->stop_ns != 0) {
+            break;
+        } else {
+            pthread_cond_wait(&recorder->wake, &recorder->lock);
+        }
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static void recorder_free(struct recorder *recorder)
+{
+    while (recorder->first != NULL) {
+        struct record *record = recorder->first;
+        recorder->first = record->next;
+        free(record);
+    }
+    pthread_cond_destroy(&recorder->wake);
+    pthread_mutex_destroy(&recorder->lock);
+    free(recorder);
+}
+
+int record_open(struct gateway *gateway, struct call *call, struct recorder **ret)
+{
+    if (!config_bool(gateway->config, "journal.record_calls")) {
+        return NG_OK;
+    }
+    struct recorder *recorder = alloc_zeroed(1, sizeof(*recorder));
+    if (recorder == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    recorder->gateway = gateway;
+    recorder->last = &recorder->first;
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&recorder->lock, NULL);
+    pthread_cond_init(&recorder->wake, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    int rc = store_declare(gateway->store, call, &record_collection);
+    if (rc == NG_OK && pthread_create(&recorder->thread, NULL, recorder_run, recorder) != 0) {
+        rc = call_fail(call, NG_EINTERNAL, "no thread could be started to record calls");
+    }
+    if (rc != NG_OK) {
+        recorder_free(recorder);
+        return rc;
+    }
+    *ret = recorder;
+    return NG_OK;
+}
+
+void record_close(struct recorder *recorder)
+{
+    if (recorder == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&recorder->lock);
+    recorder->stop_ns = clock_monotonic_ns() + (int64_t)RECORD_CLOSE_MS * 1000000;
+    pthread_cond_broadcast(&recorder->wake);
+    pthread_mutex_unlock(&recorder->lock);
+    (void)pthread_join(recorder->thread, NULL);
+    recorder_free(recorder);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* timers.c - deadlines in a list ordered by time; nearly always the new one belongs at the end.
+ */
+#include "timers.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "dispatch.h"
+
+struct timers {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct call *first, *last;
+    int64_t target_ns; /* when the thread will wake by itself */
+    int64_t upkeep_ns, next_upkeep_ns;
+    void (*upkeep)(void *user);
+    void *user;
+    bool stopping;
+};
+
+static void timers_unlink(struct timers *timers, struct call *call)
+{
+    *(call->timer_prev == NULL ? &timers->first : &call->timer_prev->timer_next) =
+        call->timer_next;
+    *(call->timer_next == NULL ? &timers->last : &call->timer_next->timer_prev) =
+        call->timer_prev;
+    call->timer_prev = NULL;
+    call->timer_next = NULL;
+    call->on_timer = false;
+}
+
+static void timers_wait(struct timers *timers)
+{
+    timers->target_ns = timers->next_upkeep_ns;
+    if (timers->first != NULL && timers->first->deadline_ns < timers->target_ns) {
+        timers->target_ns = timers->first->deadline_ns;
+    }
+    struct timespec until = {(time_t)(timers->target_ns / 1000000000),
+                             (long)(timers->target_ns % 1000000000)};
+    (void)pthread_cond_timedwait(&timers->wake, &timers->lock, &until);
+}
+
+static void *timers_run(void *user)
+{
+    struct timers *timers = user;
+    pthread_mutex_lock(&timers->lock);
+    while (!timers->stopping) {
+        int64_t now = clock_monotonic_ns();
+        struct call *call = timers->first;
+        if (call != NULL && call->deadline_ns <= now) {
+            timers_unlink(timers, call);
+            pthread_mutex_unlock(&timers->lock);
+            dispatch_expire(call);
+            call_unref(call);
+            pthread_mutex_lock(&timers->lock);
+        } else if (timers->next_upkeep_ns <= now) {
+            timers->next_upkeep_ns = now + timers->upkeep_ns;
+            pthread_mutex_unlock(&timers->lock);
+            timers->upkeep(timers->user);
+            pthread_mutex_lock(&timers->lock);
+        } else {
+            timers_wait(timers);
+        }
+    }
+    pthread_mutex_unlock(&timers->lock);
+    return NULL;
+}
+
+struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep_ms)
+{
+    struct timers *timers = alloc_zeroed(1, sizeof(*timers));
+    if (timers == NULL) {
+        return NULL;
+    }
+    timers->upkeep = upkeep;
+    timers->user = user;
+    timers->upkeep_ns = upkeep_ms * 1000000;
+    timers->next_upkeep_ns = INT64_MAX;
+    pthread_mutex_init(&timers->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&timers->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (pthread_create(&timers->thread, NULL, timers_run, timers) != 0) {
+        pthread_cond_destroy(&timers->wake);
+        pthread_mutex_destroy(&timers->lock);
+        free(timers);
+        return NULL;
+    }
+    return timers;
+}
+
+void timers_begin_upkeep(struct timers *timers)
+{
+    pthread_mutex_lock(&timers->lock);
+    timers->next_upkeep_ns = clock_monotonic_ns() + timers->upkeep_ns;
+    pthread_cond_signal(&timers->wake);
+    pthread_mutex_unlock(&timers->lock);
+}
+
+void timers_stop(struct timers *timers)
+{
+    pthread_mutex_lock(&timers->lock);
+    bool stopped = timers->stopping;
+    timers->stopping = true;
+    pthread_cond_signal(&timers->wake);
+    pthread_mutex_unlock(&timers->lock);
+    if (stopped) {
+        return;
+    }
+    pthread_join(timers->thread, NULL);
+    pthread_mutex_lock(&timers->lock);
+    for (struct call *call = timers->first; call != NULL; call = call->timer_next) {
+        call_cancel(call);
+    }
+    pthread_mutex_unlock(&timers->lock);
+}
+
+void timers_free(struct timers *timers)
+{
+    if (timers == NULL) {
+        return;
+    }
+    timers_stop(timers);
+    while (timers->first != NULL) {
+        struct call *call = timers->first;
+        timers_unlink(timers, call);
+        call_unref(call);
+    }
+    pthread_cond_destroy(&timers->wake);
+    pthread_mutex_destroy(&timers->lock);
+    free(timers);
+}
+
+void timers_add(struct timers *timers, struct call *call)
+{
+    call_ref(call);
+    atomic_store(&call->timed, true);
+    pthread_mutex_lock(&timers->lock);
+    struct call *before = timers->last;
+    while (before != NULL && before->deadline_ns > call->deadline_ns) {
+        before = before->timer_prev;
+    }
+    call->timer_prev = before;
+    call->timer_next = before == NULL ? timers->first : before->timer_next;
+    *(before == NULL ? &timers->first : &before->timer_next) = call;
+    *(call->timer_next == NULL ? &timers->last : &call->timer_next->timer_prev) = call;
+    call->on_timer = true;
+    if (call->deadline_ns < timers->target_ns) {
+        pthread_cond_signal(&timers->wake);
+    }
+    pthread_mutex_unlock(&timers->lock);
+}
+
+void timers_remove(struct timers *timers, struct call *call)
+{
+    pthread_mutex_lock(&timers->lock);
+    bool removed = call->on_timer;
+    if (removed) {
+        timers_unlink(timers, call);
+    }
+    pthread_mutex_unlock(&timers->lock);
+    if (removed) {
+        call_unref(call);
+    }
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/* feed.c - the thread that wakes readers, and what a reader is given next. */
+#include "feed_types.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+
+/* Events the feed's thread shows to the readers in one go. */
+#define FEED_TELL_MAX 64
+/* After which a reader asks the workers again that had no room for it. */
+#define FEED_RETRY_MS 100
+/* How often a store is looked at that other gateways write to: doubled from the first to the
+ * last while nothing comes, and never more often than the first. */
+#define FEED_POLL_FIRST_MS 20
+#define FEED_POLL_LAST_MS 250
+
+/* ---- what the store tells ---- */
+
+/* On the committing thread. An event there is no memory for is one that the ring has lost:
+ * readers find it in the store. */
+static void feed_watch(void *user, const struct ng_event *events, size_t count)
+{
+    struct feed *feed = user;
+    pthread_mutex_lock(&feed->lock);
+    feed->poll = true;
+    for (size_t i = 0; i < count && !feed->shared; i++) {
+        struct feed_event *event = feed_event_new(&events[i]);
+        if (event != NULL) {
+            feed_ring_push(feed, event);
+            continue;
+        }
+        while (feed->first < feed->pushed) {
+            feed_ring_drop(feed);
+        }
+        feed->dropped_seq = events[i].seq;
+        feed->last_seq = events[i].seq;
+        feed->pushed++;
+        feed->first = feed->pushed;
+    }
+    if (!feed->shared && atomic_load(&feed->reader_count) == 0) {
+        feed->told = feed->pushed;
+    }
+    /* Once for all that comes until the thread runs, and when it finds the lock free. */
+    bool wake = feed->asleep && (feed->shared || atomic_load(&feed->reader_count) > 0);
+    feed->asleep = feed->asleep && !wake;
+    pthread_mutex_unlock(&feed->lock);
+    if (wake) {
+        pthread_cond_signal(&feed->wake);
+    }
+}
+
+/* ---- filters ---- */
+
+static bool in_list(struct ng_str text, const struct ng_str *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal(list[i], text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool feed_wants(const struct feed_reader *reader, const struct ng_event *event)
+{
+    const struct feed_filter *filter = &reader->filter;
+    return (filter->collection.data == NULL ||
+            str_equal(filter->collection, event->key.collection)) &&
+           (filter->tool.data == NULL || str_equal(filter->tool, event->tool)) &&
+           (filter->all_spaces ||
+            in_list(event->key.space, filter->spaces, filter->space_count)) &&
+           (filter->wants == NULL || filter->wants(filter->user, event));
+}
+
+/* ---- the thread that wakes ---- */
+
+void feed_reader_wake(struct feed_reader *reader)
+{
+    if (reader->waiting && !reader->closed) {
+        reader->waiting = false;
+        reader->wake(reader->wake_user);
+    }
+}
+
+/* One reader looks at new events, the first of which has this index: those in front of the one
+ * that it wants, or all, it need not look at again. */
+static void show_reader(struct feed_reader *reader, struct feed_event *const *events,
+                        uint64_t index, size_t count)
+{
+    if (!reader->waiting || !reader->live || reader->cursor < index) {
+        return;
+    }
+    for (size_t i = (size_t)(reader->cursor - index); i < count; i++) {
+        const struct ng_event *event = &events[i]->event;
+        if (event->seq > reader->position && feed_wants(reader, event)) {
+            feed_reader_wake(reader);
+            return;
+        }
+        reader->cursor = index + i + 1;
+        reader->position = event->seq > reader->position ? event->seq : reader->position;
+    }
+}
+
+static void show_events(struct feed *feed, struct feed_event *const *events, uint64_t index,
+                        size_t count)
+{
+    pthread_mutex_lock(&feed->readers_lock);
+    for (struct feed_reader *reader = feed->readers; reader != NULL; reader = reader->next) {
+        pthread_mutex_lock(&reader->lock);
+        show_reader(reader, events, index, count);
+        pthread_mutex_unlock(&reader->lock);
+    }
+    pthread_mutex_unlock(&feed->readers_lock);
+    for (size_t i = 0; i < count; i++) {
+        feed_event_unref(events[i]);
+    }
+}
+
+/* The ring went on without this thread: readers that had waited for it are not to blame, they
+ * go on in the store. Also wakes those that the workers had no room for. */
+static void wake_readers(struct feed *feed, uint64_t first)
+{
+    pthread_mutex_lock(&feed->readers_lock);
+    for (struct feed_reader *reader = feed->readers; reader != NULL; reader = reader->next) {
+        pthread_mutex_lock(&reader->lock);
+        bool lost = reader->live && reader->waiting && reader->cursor < first;
+        if (lost) {
+            reader->live = false;
+            reader->read_to = reader->position;
+        }
+        if (lost || reader->retry) {
+            reader->retry = false;
+            feed_reader_wake(reader);
+        }
+        pthread_mutex_unlock(&reader->lock);
+    }
+    pthread_mutex_unlock(&feed->readers_lock);
+}
+
+/* With the lock held. */
+static void feed_sleep_for(struct feed *feed, long wait_ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    feed->asleep = true;
+    (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
+    feed->asleep = false;
+}
+
+/* With the lock held: until there is something to tell, or to try again. */
+static void feed_sleep(struct feed *feed)
+{
+    while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
+        feed->asleep = true;
+        (void)pthread_cond_wait(&feed->wake, &feed->lock);
+        feed->asleep = false;
+    }
+    if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
+        feed_sleep_for(feed, FEED_RETRY_MS);
+    }
+}
+
+/* The same where the store is looked at. True: look. */
+static bool feed_sleep_shared(struct feed *feed)
+{
+    while (!feed->stopping) {
+        int64_t gap = feed->poll ? FEED_POLL_FIRST_MS : feed->poll_ms;
+        int64_t left = feed->polled_ns / 1000000 + gap - clock_monotonic_ns() / 1000000;
+        if (feed->more || left <= 0) {
+            return true;
+        }
+        if (feed->told != feed->pushed) {
+            return false;
+        }
+        if (feed->retry) {
+            feed_sleep_for(feed, left < FEED_RETRY_MS ? left : FEED_RETRY_MS);
+            return false;
+        }
+        feed_sleep_for(feed, left);
+    }
+    return false;
+}
+
+/* With the lock held: how the look went. */
+void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool more)
+{
+    bool soon = good && (asked || events > 0);
+    feed->more = more;
+    feed->poll_ms = soon                                    ? FEED_POLL_FIRST_MS
+                    : feed->poll_ms * 2 > FEED_POLL_LAST_MS ? FEED_POLL_LAST_MS
+                                                            : feed->poll_ms * 2;
+    feed->polled_ns = clock_monotonic_ns();
+}
+
+static void *feed_run(void *user)
+{
+    struct feed *feed = user;
+    struct feed_event *events[FEED_TELL_MAX];
+    pthread_mutex_lock(&feed->lock);
+    for (;;) {
+        if (!feed->shared) {
+            feed_sleep(feed);
+        } else if (feed_sleep_shared(feed)) {
+            pthread_mutex_unlock(&feed->lock);
+            feed_poll(feed);
+            pthread_mutex_lock(&feed->lock);
+        }
+        if (feed->stopping) {
+            break;
+        }
+        bool lost = feed->told < feed->first;
+        bool retry = feed->retry;
+        feed->retry = false;
+        feed->told = lost ? feed->first : feed->told;
+        uint64_t first = feed->first;
+        uint64_t index = feed->told;
+        size_t count = 0;
+        while (feed->told < feed->pushed && count < FEED_TELL_MAX) {
+            events[count++] = feed_event_ref(feed_ring_at(feed, feed->told++));
+        }
+        pthread_mutex_unlock(&feed->lock);
+        if (lost || retry) {
+            wake_readers(feed, first);
+        }
+        show_events(feed, events, index, count);
+        pthread_mutex_lock(&feed->lock);
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+/* Is everything behind `seq` in the ring, or still to come? Then the reader goes on there. */
+static bool go_live(struct feed_reader *reader)
+{
+    struct feed *feed = reader->feed;
+    pthread_mutex_lock(&feed->lock);
+    bool live = reader->read_to >= feed->dropped_seq;
+    if (live) {
+        reader->cursor = feed_ring_find(feed, reader->read_to);
+    }
+    pthread_mutex_unlock(&feed->lock);
+    reader->live = live;
+    return live;
+}
+
+/* The next event of the ring, wanted or not, as reader->current. */
+static int ring_take(struct feed_reader *reader)
+{
+    struct feed *feed = reader->feed;
+    int rc = NG_OK;
+    pthread_mutex_lock(&feed->lock);
+    if (feed->pushed - reader->cursor > feed->backlog) {
+        rc = NG_ETOOLARGE;
+    } else if (reader->cursor < feed->first) {
+        rc = NG_EWOULDBLOCK; /* lost, but not because there were too many: they were large */
+    } else if (reader->cursor == feed->pushed) {
+        rc = NG_PENDING;
+    } else {
+        reader->current = feed_event_ref(feed_ring_at(feed, reader->cursor++));
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return rc;
+}
+
+static int next_live(struct feed_reader *reader)
+{
+    int rc = NG_OK;
+    while (rc == NG_OK) {
+        rc = ring_take(reader);
+        if (rc == NG_OK) {
+            const struct ng_event *event = &reader->current->event;
+            bool wanted = event->seq > reader->position && feed_wants(reader, event);
+            reader->position = event->seq > reader->position ? event->seq : reader->position;
+            if (wanted) {
+                return NG_OK;
+            }
+            feed_event_unref(reader->current);
+            reader->current = NULL;
+        }
+    }
+    if (rc == NG_EWOULDBLOCK) {
+        reader->live = false;
+        reader->read_to = reader->position;
+    }
+    return rc;
+}
+
+/* What a worker read from the store, then more of it. */
+static int next_stored(struct feed_reader *reader)
+{
+    if (reader->taken < reader->count) {
+        reader->current = reader->batch[reader->taken];
+        reader->batch[reader->taken++] = NULL;
+        reader->position = reader->current->event.seq;
+        return NG_OK;
+    }
+    if (reader->reading) {
+        return NG_PENDING;
+    }
+    if (reader->failed != NG_OK) {
+        return reader->failed;
+    }
+    reader->position = reader->read_to > reader->position ? reader->read_to : reader->position;
+    feed_read_forget(reader);
+    if (go_live(reader)) {
+        return NG_EWOULDBLOCK;
+    }
+    int rc = feed_read_submit(reader);
+    if (rc == NG_EBUSY) {
+        reader->retry = true;
+        pthread_mutex_lock(&reader->feed->lock);
+        reader->feed->retry = true;
+        pthread_cond_signal(&reader->feed->wake);
+        pthread_mutex_unlock(&reader->feed->lock);
+        return NG_PENDING;
+    }
+    return rc == NG_OK ? NG_PENDING : rc;
+}
+
+int feed_next(struct feed_reader *reader, const struct ng_event **ret)
+{
+    pthread_mutex_lock(&reader->lock);
+    feed_event_unref(reader->current);
+    reader->current = NULL;
+    int rc;
+    do {
+        rc = reader->live ? next_live(reader) : next_stored(reader);
+    } while (rc == NG_EWOULDBLOCK); /* from the ring to the store, or back */
+    reader->waiting = rc == NG_PENDING;
+    if (rc == NG_OK) {
+        *ret = &reader->current->event;
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return rc;
+}
+
+uint64_t feed_position(const struct feed_reader *reader)
+{
+    struct feed_reader *changing = (struct feed_reader *)(uintptr_t)reader;
+    pthread_mutex_lock(&changing->lock);
+    uint64_t position = reader->position;
+    pthread_mutex_unlock(&changing->lock);
+    return position;
+}
+
+/* ---- opening and closing ---- */
+
+static int reader_begin(struct feed_reader *reader, uint64_t since)
+{
+    struct feed *feed = reader->feed;
+    int rc = NG_OK;
+    uint64_t stored = store_last_seq(feed->store);
+    pthread_mutex_lock(&feed->lock);
+    uint64_t last = stored > feed->last_seq ? stored : feed->last_seq;
+    last = feed->seen_seq > last ? feed->seen_seq : last;
+    if (since == UINT64_MAX) {
+        reader->live = true;
+        reader->cursor = feed->pushed;
+        since = feed->last_seq;
+    } else if (since > last && !feed->shared) { /* another gateway may be ahead of this one */
+        rc = NG_EINVAL;
+    }
+    (void)atomic_fetch_add(&feed->reader_count, rc == NG_OK ? 1 : 0);
+    reader->position = since;
+    reader->read_to = since;
+    pthread_mutex_unlock(&feed->lock);
+    return rc;
+}
+
+int feed_open(struct feed *feed, const struct feed_filter *filter, uint64_t since,
+              struct ng_str agent, void (*wake)(void *user), void *user,
+              struct feed_reader **ret)
+{
+    struct feed_reader *reader = feed_reader_new(feed, filter, agent);
+    if (reader == NULL) {
+        return NG_EINTERNAL;
+    }
+    reader->wake = wake;
+    reader->wake_user = user;
+    int rc = reader_begin(reader, since);
+    if (rc != NG_OK) {
+        feed_reader_unref(reader);
+        return rc;
+    }
+    pthread_mutex_lock(&feed->readers_lock);
+    reader->next = feed->readers;
+    if (feed->readers != NULL) {
+        feed->readers->prev = reader;
+    }
+    feed->readers = reader;
+    pthread_mutex_unlock(&feed->readers_lock);
+    *ret = reader;
+    return NG_OK;
+}
+
+void feed_close(struct feed_reader *reader)
+{
+    if (reader == NULL) {
+        return;
+    }
+    struct feed *feed = reader->feed;
+    pthread_mutex_lock(&feed->readers_lock);
+    if (reader->prev != NULL) {
+        reader->prev->next = reader->next;
+    } else {
+        feed->readers = reader->next;
+    }
+    if (reader->next != NULL) {
+        reader->next->prev = reader->prev;
+    }
+    pthread_mutex_unlock(&feed->readers_lock);
+    pthread_mutex_lock(&feed->lock);
+    (void)atomic_fetch_sub(&feed->reader_count, 1);
+    pthread_mutex_unlock(&feed->lock);
+    pthread_mutex_lock(&reader->lock);
+    reader->closed = true;
+    feed_read_cancel(reader);
+    pthread_mutex_unlock(&reader->lock);
+    feed_reader_unref(reader);
+}
+
+static int feed_start(struct feed *feed)
+{
+    int rc = store_watch(feed->store, feed_watch, feed);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    /* What is committed from here on comes to the ring; what was before is in the store. */
+    uint64_t last = store_last_seq(feed->store);
+    pthread_mutex_lock(&feed->lock);
+    feed->dropped_seq = last > feed->dropped_seq ? last : feed->dropped_seq;
+    feed->last_seq = last > feed->last_seq ? last : feed->last_seq;
+    pthread_mutex_unlock(&feed->lock);
+    /* Before anybody reads: who reads from now on misses nothing that comes. If the database is
+     * away, the thread finds out later. */
+    while (feed->shared && !feed->known) {
+        feed_poll(feed);
+        if (!feed->known && !feed->more) {
+            break;
+        }
+    }
+    if (pthread_create(&feed->thread, NULL, feed_run, feed) != 0) {
+        store_unwatch(feed->store, feed_watch, feed);
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+static void feed_destroy(struct feed *feed)
+{
+    while (feed->first < feed->pushed) {
+        feed_ring_drop(feed);
+    }
+    (void)pthread_cond_destroy(&feed->wake);
+    (void)pthread_mutex_destroy(&feed->readers_lock);
+    (void)pthread_mutex_destroy(&feed->lock);
+    free(feed->ring);
+    free(feed);
+}
+
+int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
+{
+    struct feed *feed = alloc_zeroed(1, sizeof(*feed));
+    if (feed == NULL) {
+        return NG_EINTERNAL;
+    }
+    feed->gateway = gateway;
+    feed->store = gateway->store;
+    void *db = NULL;
+    feed->shared = (store_backend(feed->store, &db)->flags & NG_DOCUMENTS_SHARED) != 0;
+    feed->poll_ms = FEED_POLL_FIRST_MS;
+    feed->known = !feed->shared;
+    feed->backlog = backlog > 0 ? backlog : 1;
+    feed->ring = alloc_zeroed(feed->backlog, sizeof(struct feed_event *));
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&feed->wake, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_mutex_init(&feed->lock, NULL);
+    (void)pthread_mutex_init(&feed->readers_lock, NULL);
+    int rc = feed->ring == NULL ? NG_EINTERNAL : feed_start(feed);
+    if (rc != NG_OK) {
+        feed_destroy(feed);
+        return rc;
+    }
+    *ret = feed;
+    return NG_OK;
+}
+
+void feed_free(struct feed *feed)
+{
+    if (feed == NULL) {
+        return;
+    }
+    store_unwatch(feed->store, feed_watch, feed);
+    pthread_mutex_lock(&feed->lock);
+    feed->stopping = true;
+    if (feed->call != NULL) {
+        call_cancel(feed->call);
+    }
+    pthread_cond_signal(&feed->wake);
+    pthread_mutex_unlock(&feed->lock);
+    (void)pthread_join(feed->thread, NULL);
+    feed_destroy(feed);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* feed_types.h - what the files of the feed share. Included by feed*.c only. */
+#ifndef NOTEGATE_CORE_FEED_TYPES_H
+#define NOTEGATE_CORE_FEED_TYPES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/store/store.h"
+#include "feed.h"
+
+/* Bytes of events in the ring, whatever limits.stream_backlog says. */
+#define FEED_RING_BYTES ((size_t)8 * 1024 * 1024)
+/* Bytes of texts that are kept of events, for all readers together. */
+#define FEED_TEXT_BYTES ((size_t)8 * 1024 * 1024)
+
+/* What feed_print() has made of an event. */
+struct feed_text {
+    atomic_size_t *total; /* feed->text_bytes */
+    size_t len;
+    char data[];
+};
+
+/* Immutable, but for `text`, which is set once. */
+struct feed_event {
+    atomic_uint refs;
+    _Atomic(struct feed_text *) text; /* NULL: not made, or not kept */
+    size_t bytes;
+    struct ng_event event; /* into texts */
+    char texts[];
+};
+
+/* Locks in this order: readers_lock, reader->lock, lock. The committing thread takes only the
+ * last, which is never held for more than a look at the ring. */
+struct feed {
+    struct gateway *gateway;
+    struct store *store;
+    pthread_t thread;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* of the thread */
+    struct feed_event **ring;
+    size_t backlog; /* places in it */
+    size_t bytes;
+    /* Events are counted from 0; the ring holds those from first to pushed - 1. */
+    uint64_t first, pushed;
+    uint64_t told;        /* the readers have been shown those before */
+    uint64_t dropped_seq; /* events behind it are in the ring, or come later */
+    uint64_t last_seq;    /* of what was pushed */
+    uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
+    atomic_size_t reader_count; /* while there are none, nobody is woken for what is pushed */
+    atomic_size_t text_bytes;
+    bool shared; /* other gateways write too: the ring is filled from the store */
+    /* shared: */
+    bool known;      /* where the feed is now; until then nothing goes into the ring */
+    bool poll;       /* this gateway has committed: it will be in the store soon */
+    bool asleep;     /* the thread waits, and nobody has woken it yet */
+    bool more;       /* there is more in the store */
+    int64_t poll_ms; /* the wait between two looks, if nothing wakes */
+    int64_t polled_ns;
+    struct call *call; /* shared: of the read under way */
+    bool retry;        /* a reader waits for room among the workers */
+    bool stopping;
+
+    pthread_mutex_t readers_lock;
+    struct feed_reader *readers;
+};
+
+/* Everything under `lock`, but what never changes. */
+struct feed_reader {
+    struct feed_reader *prev, *next; /* under feed->readers_lock */
+    struct feed *feed;
+    struct feed_filter filter;
+    struct ng_str agent;
+    void (*wake)(void *user);
+    void *wake_user;
+    atomic_uint refs; /* who opened it, and the read under way */
+
+    pthread_mutex_t lock;
+    bool closed;
+    bool waiting; /* told that there is nothing now; to be woken */
+    bool retry;
+    bool live;         /* reads the ring, else the store */
+    uint64_t cursor;   /* live: the next event of the ring */
+    uint64_t position; /* everything up to this was given, or is not wanted */
+    struct feed_event *current;
+    /* Not live: */
+    bool reading;      /* a worker is at it */
+    int failed;        /* how reading ended */
+    uint64_t read_to;  /* the store was read up to here */
+    struct call *call; /* of the read under way */
+    struct task task;
+    struct feed_event **batch; /* what was read, and is wanted */
+    size_t count, taken, cap;
+};
+
+/* feed.c */
+void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool more);
+
+/* feed_ring.c */
+struct feed_event *feed_event_new(const struct ng_event *from);
+struct feed_event *feed_event_ref(struct feed_event *event);
+void feed_event_unref(struct feed_event *event); /* NULL is a no-op */
+/* With feed->lock held: an event by its count, the oldest out, a new one in (its reference
+ * passes), the first behind `seq`. */
+struct feed_event *feed_ring_at(const struct feed *feed, uint64_t index);
+void feed_ring_drop(struct feed *feed);
+void feed_ring_push(struct feed *feed, struct feed_event *event);
+uint64_t feed_ring_find(const struct feed *feed, uint64_t seq);
+
+/* feed.c */
+/* With reader->lock held. */
+bool feed_wants(const struct feed_reader *reader, const struct ng_event *event);
+void feed_reader_wake(struct feed_reader *reader);
+
+/* feed_read.c; with reader->lock held, but for the first two. */
+struct feed_reader *feed_reader_new(struct feed *feed, const struct feed_filter *filter,
+                                    struct ng_str agent);
+void feed_reader_unref(struct feed_reader *reader);
+/* Has a worker read what follows read_to. NG_OK: reader is woken when it did. NG_EBUSY. */
+int feed_read_submit(struct feed_reader *reader);
+void feed_read_forget(struct feed_reader *reader);
+void feed_read_cancel(struct feed_reader *reader);
+
+/* shared: into the ring what the store has more. On the feed's thread, without locks. */
+void feed_poll(struct feed *feed);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* files.c - the file service: its life and its roots. What a root is and who sees it is decided
+ * here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+#define FILES_ROOTS_MAX 256
+
+static const struct ng_collection files_collections[] = {
+    {
+        .name = FILES_EVENTS,
+        .flags = NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = FILES_HISTORY,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
+        .name = FILES_INTENTS,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
+struct file_roots *files_roots_ref(struct files *files)
+{
+    (void)pthread_mutex_lock(&files->roots_lock);
+    struct file_roots *roots = files->roots;
+    atomic_fetch_add(&roots->refs, 1);
+    (void)pthread_mutex_unlock(&files->roots_lock);
+    return roots;
+}
+
+void files_roots_unref(struct file_roots *roots)
+{
+    if (roots == NULL || atomic_fetch_sub(&roots->refs, 1) != 1) {
+        return;
+    }
+    for (size_t i = 0; i < roots->count; i++) {
+        files_root_done(&roots->items[i]);
+    }
+    files_holes_unref(roots->holes);
+    free(roots->items);
+    free(roots);
+}
+
+struct file_roots *files_roots_new(struct call *call, size_t room, struct file_holes *holes)
+{
+    struct file_roots *roots = alloc_zeroed(1, sizeof(*roots));
+    struct file_root *items = alloc_zeroed(room + 1, sizeof(*items));
+    if (roots == NULL || items == NULL) {
+        free(roots);
+        free(items);
+        (void)call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return NULL;
+    }
+    roots->items = items;
+    roots->holes = files_holes_ref(holes);
+    atomic_init(&roots->refs, 1);
+    return roots;
+}
+
+void files_roots_publish(struct files *files, const struct file_roots *expected,
+                         struct file_roots *fresh)
+{
+    struct file_roots *out = fresh;
+    (void)pthread_mutex_lock(&files->roots_lock);
+    if (expected == NULL || files->roots == expected) {
+        out = files->roots;
+        files->roots = fresh;
+    }
+    (void)pthread_mutex_unlock(&files->roots_lock);
+    files_roots_unref(out);
+}
+
+/* The configured roots and, where they can be opened, the plugins' folders. */
+static int files_open_roots(struct files *files, struct call *call, const struct ng_str *texts,
+                            size_t count, struct file_holes *holes, struct file_roots **ret)
+{
+    size_t folder_count = files->folder_count;
+    if (count > FILES_ROOTS_MAX) {
+        return call_fail(call, NG_EINVAL, "%zu roots are configured, at most %d are possible.",
+                         count, FILES_ROOTS_MAX);
+    }
+    struct file_roots *roots = files_roots_new(call, count + folder_count, holes);
+    if (roots == NULL) {
+        return NG_EINTERNAL;
+    }
+    struct file_root *items = roots->items;
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        roots->count = i + 1;
+        items[i].fd = -1;
+        rc = files_open_root(call, holes, texts[i], NULL, &items[i]);
+        if (rc == NG_OK) {
+            rc = files_absolute_root(call, &items[i]);
+        }
+    }
+    for (size_t i = 0; i < folder_count && rc == NG_OK; i++) {
+        struct file_root *item = &items[roots->count];
+        roots->count++;
+        item->fd = -1;
+        rc = files_open_root(call, holes, ng_str_of(files->folders[i].text),
+                             files->folders[i].owner, item);
+        if (rc == NG_ENOTFOUND) {
+            /* It was there once: its files are out of reach until it is again. */
+            files_root_done(item);
+            memset(item, 0, sizeof(*item));
+            roots->count--;
+            call_reset_result(call);
+            rc = NG_OK;
+        }
+    }
+    if (rc != NG_OK) {
+        files_roots_unref(roots);
+        return rc;
+    }
+    *ret = roots;
+    return NG_OK;
+}
+
+/* A folder beside the roots that are there. */
+static int files_with_folder(struct files *files, struct call *call, struct ng_str folder,
+                             const struct file_roots *old, struct file_roots **ret)
+{
+    const struct plugin *owner = call_plugin(call);
+    struct ng_str *texts = arena_alloc(&call->arena, (old->count + 1) * sizeof(*texts));
+    size_t count = 0;
+    for (size_t i = 0; texts != NULL && i < old->count; i++) {
+        const struct file_root *root = &old->items[i];
+        if (root->owner == NULL) {
+            texts[count++] = arena_printf(&call->arena, "%s:%s", root->space, root->path);
+        }
+    }
+    struct file_folder *folders = alloc_zeroed(files->folder_count + 1, sizeof(*folders));
+    char *text = files_copy(folder);
+    if (texts == NULL || folders == NULL || text == NULL) {
+        free(folders);
+        free(text);
+        return call_fail(call, NG_EINTERNAL, "Out of memory while adding a folder.");
+    }
+    if (files->folder_count > 0) {
+        memcpy(folders, files->folders, files->folder_count * sizeof(*folders));
+    }
+    folders[files->folder_count] = (struct file_folder){text, owner};
+    free(files->folders);
+    files->folders = folders;
+    files->folder_count++;
+    return files_open_roots(files, call, texts, count, old->holes, ret);
+}
+
+/* With the database away later: files_settle_rest(). */
+static int files_settle_if_there(struct files *files, struct call *call)
+{
+    int rc = files_settle_all(files, call);
+    if (store_is_shared(files->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call);
+        atomic_store(&files->unsettled, true);
+        rc = NG_OK;
+    }
+    return rc;
+}
+
+int files_add_folder(struct files *files, struct call *call, struct ng_str folder)
+{
+    const struct plugin *owner = call_plugin(call);
+    struct file_root probe = {.fd = -1};
+    struct file_roots *fresh = NULL;
+    if (owner == NULL) {
+        return call_fail(call, NG_EINTERNAL, "A folder is added by no plugin.");
+    }
+    struct file_roots *old = files_roots_ref(files);
+    int rc = files_open_root(call, old->holes, folder, owner, &probe);
+    files_root_done(&probe);
+    if (rc == NG_OK && files->folder_count == FILES_ROOTS_MAX) {
+        rc = call_fail(call, NG_EINVAL, "More than %d folders are added to the roots.",
+                       FILES_ROOTS_MAX);
+    }
+    if (rc == NG_OK) {
+        rc = files_with_folder(files, call, folder, old, &fresh);
+    }
+    files_roots_unref(old);
+    if (rc == NG_OK) {
+        files_roots_publish(files, NULL, fresh);
+        rc = files_settle_if_there(files, call);
+    }
+    return rc;
+}
+
+int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
+               const struct files_own *own, struct files **ret)
+{
+    struct file_holes *holes = NULL;
+    struct files *files = alloc_zeroed(1, sizeof(*files));
+    if (files == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    files->store = store;
+    (void)pthread_mutex_init(&files->roots_lock, NULL);
+    (void)pthread_mutex_init(&files->locks_lock, NULL);
+    int rc = NG_OK;
+    for (size_t i = 0; i < NG_COUNT(files_collections) && rc == NG_OK; i++) {
+        rc = store_declare(store, call, &files_collections[i]);
+    }
+    if (rc == NG_OK) {
+        rc = files_holes_new(call, own, &holes);
+    }
+    if (rc == NG_OK) {
+        rc = files_open_roots(files, call, roots, count, holes, &files->roots);
+    }
+    files_holes_unref(holes);
+    if (rc == NG_OK) {
+        rc = files_settle_if_there(files, call);
+    }
+    if (rc != NG_OK) {
+        files_close(files);
+        return rc;
+    }
+    *ret = files;
+    return NG_OK;
+}
+
+void files_close(struct files *files)
+{
+    if (files == NULL) {
+        return;
+    }
+    files_roots_unref(files->roots);
+    for (size_t i = 0; i < files->folder_count; i++) {
+        free(files->folders[i].text);
+    }
+    free(files->folders);
+    (void)pthread_mutex_destroy(&files->roots_lock);
+    (void)pthread_mutex_destroy(&files->locks_lock);
+    free(files);
+}
+
+int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,
+                    size_t count, const struct files_own *own)
+{
+    struct file_holes *holes = NULL;
+    struct file_roots *fresh = NULL;
+    int rc = files_holes_new(call, own, &holes);
+    if (rc == NG_OK) {
+        rc = files_open_roots(files, call, roots, count, holes, &fresh);
+    }
+    files_holes_unref(holes);
+    if (rc == NG_OK) {
+        files_roots_publish(files, NULL, fresh);
+    }
+    return rc;
+}
+
+bool files_root_counts(struct call *call, const struct file_root *root)
+{
+    return root->owner == NULL || root->owner == call_plugin(call) ||
+           !files_root_visible(call, root);
+}
+
+bool files_root_visible(struct call *call, const struct file_root *root)
+{
+    const struct ng_caller *caller = call->pub.caller;
+    if (caller == NULL || caller->all_spaces) {
+        return true;
+    }
+    for (size_t i = 0; i < caller->space_count; i++) {
+        if (str_is(caller->spaces[i], root->space)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    struct ng_str *names = arena_alloc(&call->arena, (roots->count + 1) * sizeof(*names));
+    size_t count = 0;
+    for (size_t i = 0; names != NULL && i < roots->count; i++) {
+        if (roots->items[i].owner == NULL && files_root_visible(call, &roots->items[i])) {
+            names[count] = arena_copy(&call->arena, ng_str_of(roots->items[i].path));
+            if (names[count].data != NULL) {
+                count++;
+            }
+        }
+    }
+    files_roots_unref(roots);
+    *ret_roots = names;
+    return count;
+}
+
+void files_each_disk(struct files *files, const char *data_dir,
+                     void (*each)(void *user, const char *path), void *user)
+{
+    struct stat own;
+    struct file_roots *roots = files_roots_ref(files);
+    bool known = stat(data_dir, &own) == 0;
+    for (size_t i = 0; i < roots->count; i++) {
+        const struct file_root *root = &roots->items[i];
+        bool is_new = root->fd >= 0 && !(known && root->dev == own.st_dev);
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = roots->items[j].dev != root->dev;
+        }
+        if (is_new) {
+            each(user, root->real);
+        }
+    }
+    files_roots_unref(roots);
+}
+
+void files_each_gone(struct files *files, void (*each)(void *user, const char *path),
+                     void *user)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    for (size_t i = 0; i < roots->count; i++) {
+        struct stat now;
+        const char *path = roots->items[i].path;
+        if (stat(path, &now) != 0 ? errno == ENOENT || errno == ENOTDIR
+                                  : !S_ISDIR(now.st_mode)) {
+            each(user, path);
+        }
+    }
+    files_roots_unref(roots);
+}

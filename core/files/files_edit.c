@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* files_edit.c - the edit of one file: the tool's function makes the next content from the
+ * present one, and is asked again where another program saved meanwhile. */
+#include <errno.h>
+#include <time.h>
+
+#include "core/base/str.h"
+#include "core/fault/module_run.h"
+#include "files_state.h"
+
+static int edit_begin(struct file_op *op);
+static int edit_locked(struct file_op *op);
+
+static int fail_exists(struct file_op *op)
+{
+    struct ng_str path = op->edit.path;
+    int code = op->edit.exists_code != 0 ? op->edit.exists_code : NG_ECONFLICT;
+    return call_fail(op->call, code,
+                     "File already exists at: %.*s. Cannot overwrite files using command "
+                     "`create`.",
+                     (int)path.len, path.data);
+}
+
+static int edit_save(struct file_op *op)
+{
+    enum file_saved saved = FILE_SAVED;
+    int rc = op->record.kind == FILE_CHANGE_DELETE ? files_remove(op, &op->place, &saved)
+                                                   : files_save(op, &op->place, &saved);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return saved == FILE_AGAIN ? files_op_again(op, edit_locked)
+                               : files_op_complete(op, op->record.after);
+}
+
+/* What the change is, from what the tool's function left in the draft. */
+static int edit_plan(struct file_op *op, const struct draft_view *view)
+{
+    struct call *call = op->call;
+    struct file_record *record = &op->record;
+    bool there = op->present.type == NG_FILE_REGULAR;
+    int rc = NG_OK;
+    if (view->deleted) {
+        record->kind = FILE_CHANGE_DELETE;
+        record->after[0] = '\0';
+    } else {
+        record->kind = there ? FILE_CHANGE_EDIT : FILE_CHANGE_CREATE;
+        op->next = view->text;
+        rc = call_count_bytes(call, op->next.len);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        files_hash(op->next, record->after);
+        if (record->after[0] == '\0') {
+            rc = call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+        }
+    }
+    memset(&record->undo, 0, sizeof(record->undo));
+    record->undo.kind = there ? NG_UNDO_EDIT : NG_UNDO_CREATE;
+    record->undo.inserted = ng_str_of("");
+    if (rc == NG_OK && record->kind == FILE_CHANGE_EDIT && record->undoable) {
+        rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+        if (record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {
+            record->undoable = false; /* what is left in the history no longer fits the file */
+            record->undo.inserted = ng_str_of("");
+        }
+    }
+    record->undo.op = record->op;
+    memcpy(record->undo.before, record->before, sizeof(record->before));
+    memcpy(record->undo.after, record->after, sizeof(record->after));
+    return rc;
+}
+
+static int edit_run(struct file_op *op)
+{
+    struct call *call = op->call;
+    struct draft_view view = {0};
+    struct ng_str data = op->present.data.data != NULL ? op->present.data : ng_str_of("");
+    struct ng_draft *draft = store_draft_new(call, ng_str_of("{}"), data);
+    if (draft == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    struct module_run run;
+    call_enter_module(call, &run);
+    int rc = op->edit.fn(&call->pub, &op->present, draft, op->edit.user);
+    module_run_end(&run);
+    if (rc == NG_EWOULDBLOCK) {
+        const struct timespec pause = {0, NG_FILE_PAUSE_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        return files_op_again(op, edit_locked);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    store_draft_view(draft, &view);
+    bool there = op->present.type == NG_FILE_REGULAR;
+    if (view.touched && !there && (op->place.exists || op->place.dangling)) {
+        return files_fail_type(call, &op->place);
+    }
+    if (view.touched && !there && !view.deleted) {
+        if (op->place.below_file) {
+            return files_fail_os(call, ENOTDIR, "create", op->place.path);
+        }
+        if (op->place.missing.len > 0 && !op->edit.parents) {
+            return files_fail_missing(call, op->place.path);
+        }
+    }
+    if (view.touched && (there || !view.deleted)) {
+        rc = edit_plan(op, &view);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (strcmp(op->record.before, op->record.after) != 0) {
+            return files_op_intent(op, edit_save);
+        }
+    }
+    return op->record.before[0] == '\0'
+               ? NG_OK
+               : call->pub.host->revision_text(&call->pub, ng_str_of(op->record.before));
+}
+
+static int edit_locked(struct file_op *op)
+{
+    struct call *call = op->call;
+    struct file_record *record = &op->record;
+    bool again = false;
+    int rc = files_resolve(op->files, call, op->edit.path, &op->place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!str_equal(op->place.real, op->lock_names[0])) {
+        return files_op_restart(op, edit_begin);
+    }
+    if (op->edit.create && (op->place.exists || op->place.dangling)) {
+        return fail_exists(op);
+    }
+    record->real = op->place.real;
+    record->space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
+    record->collection = ng_str_of(op->edit.collection);
+    record->action = ng_str_of(op->edit.action);
+    record->undoable = !op->edit.not_undoable;
+    record->before[0] = '\0';
+    if (record->space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    files_describe(&op->place, &op->present);
+    op->keep_mode = op->present.type == NG_FILE_REGULAR;
+    op->keep_owner = op->keep_mode;
+    if (op->keep_mode) {
+        rc = files_op_read(op, true, op->edit.max_bytes, &again);
+        if (rc == NG_OK && again) {
+            return files_op_again(op, edit_locked);
+        }
+        if (rc == NG_ENOTFOUND && !op->place.exists) {
+            return files_op_again(op, edit_locked); /* removed a moment ago */
+        }
+    }
+    op->present.space = record->space;
+    if (rc == NG_OK) {
+        rc = files_op_expect(op, op->edit.expected_revision);
+    }
+    return rc == NG_OK ? edit_run(op) : rc;
+}
+
+static int edit_begin(struct file_op *op)
+{
+    struct file_place place;
+    int rc = files_resolve(op->files, op->call, op->edit.path, &place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    op->lock_names[0] = place.real;
+    op->lock_count = 1;
+    op->locked = edit_locked;
+    files_place_done(&place);
+    return files_op_lock(op);
+}
+
+int files_edit(struct files *files, struct call *call, const struct ng_file_edit *edit)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_op *op = files_op_new(files, call);
+    if (op == NULL) {
+        return NG_EINTERNAL;
+    }
+    size_t size = edit->size < sizeof(op->edit) ? edit->size : sizeof(op->edit);
+    memcpy(&op->edit, edit, size);
+    op->edit.path = arena_copy(&call->arena, edit->path);
+    op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
+    int rc = files_record_init(call, &op->record, FILE_CHANGE_EDIT);
+    return rc == NG_OK ? files_op_start(op, edit_begin) : rc;
+}

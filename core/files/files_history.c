@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* files_history.c - what undo needs: for each of a file's last changes the splice that takes it
+ * back, kept in one document per file (members as JSON, removed text beside it). */
+#include "core/base/str.h"
+#include "files_state.h"
+
+static int fail_memory(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL, "Out of memory while keeping the undo history.");
+}
+
+static bool is_middle(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static struct ng_str to_hex(struct arena *arena, struct ng_str data)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *hex = data.len > SIZE_MAX / 2 - 1 ? NULL : arena_alloc(arena, data.len * 2 + 1);
+    if (hex == NULL) {
+        return str_make(NULL, 0);
+    }
+    for (size_t i = 0; i < data.len; i++) {
+        unsigned char byte = (unsigned char)data.data[i];
+        hex[2 * i] = digits[byte >> 4];
+        hex[2 * i + 1] = digits[byte & 15];
+    }
+    hex[2 * data.len] = '\0';
+    return str_make(hex, data.len * 2);
+}
+
+static int hex_value(char digit)
+{
+    return digit >= '0' && digit <= '9' ? digit - '0' : digit - 'a' + 10;
+}
+
+int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
+                    struct file_undo *ret)
+{
+    size_t least = before.len < after.len ? before.len : after.len;
+    size_t head = 0;
+    while (head < least && before.data[head] == after.data[head]) {
+        head++;
+    }
+    size_t tail = 0;
+    while (tail < least - head &&
+           before.data[before.len - 1 - tail] == after.data[after.len - 1 - tail]) {
+        tail++;
+    }
+    /* Cut between characters, so that the text kept is UTF-8 where the file is. */
+    while (head > 0 && head < before.len && is_middle(before.data[head])) {
+        head--;
+    }
+    while (tail > 0 && is_middle(before.data[before.len - tail])) {
+        tail--;
+    }
+    ret->at = head;
+    ret->removed = after.len - head - tail;
+    ret->inserted =
+        str_make(before.len > 0 ? before.data + head : "", before.len - head - tail);
+    ret->hex = !str_utf8_valid(ret->inserted);
+    if (ret->hex) {
+        ret->inserted = to_hex(&call->arena, ret->inserted);
+    }
+    return ret->inserted.data != NULL ? NG_OK : fail_memory(call);
+}
+
+int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
+                     struct ng_str *ret)
+{
+    size_t insert = undo->hex ? undo->inserted.len / 2 : undo->inserted.len;
+    if (undo->at > now.len || undo->removed > now.len - undo->at ||
+        insert > CALL_MEMORY_MAX - 1) {
+        return call_fail(call, NG_EINTERNAL, "The undo history does not fit the file.");
+    }
+    size_t at = (size_t)undo->at;
+    size_t removed = (size_t)undo->removed;
+    size_t len = now.len - removed + insert;
+    char *data = arena_alloc(&call->arena, len + 1);
+    if (data == NULL) {
+        return fail_memory(call);
+    }
+    if (at > 0) {
+        memcpy(data, now.data, at);
+    }
+    for (size_t i = 0; i < insert; i++) {
+        data[at + i] = undo->hex ? (char)(hex_value(undo->inserted.data[2 * i]) * 16 +
+                                          hex_value(undo->inserted.data[2 * i + 1]))
+                                 : undo->inserted.data[i];
+    }
+    if (now.len - at - removed > 0) {
+        memcpy(data + at + insert, now.data + at + removed, now.len - at - removed);
+    }
+    data[len] = '\0';
+    *ret = str_make(data, len);
+    return NG_OK;
+}
+
+int files_undo_print(struct buf *out, const struct file_undo *undo)
+{
+    (void)buf_printf(out,
+                     "{\"kind\":%d,\"op\":\"%.*s\",\"before\":\"%s\",\"after\":\"%s\","
+                     "\"at\":%llu,\"removed\":%llu,\"bytes\":%zu,\"hex\":%s",
+                     (int)undo->kind, (int)undo->op.len, undo->op.data, undo->before,
+                     undo->after, (unsigned long long)undo->at,
+                     (unsigned long long)undo->removed, undo->inserted.len,
+                     undo->hex ? "true" : "false");
+    if (undo->former.len > 0) {
+        (void)buf_add_c(out, ",\"former\":");
+        (void)buf_add_json(out, undo->former);
+    }
+    return buf_add_char(out, '}');
+}
+
+static bool copy_hash(const struct ng_value *value, char hash[FILES_HASH_SIZE])
+{
+    hash[0] = '\0';
+    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len >= FILES_HASH_SIZE) {
+        return false;
+    }
+    memcpy(hash, value->text.data, value->text.len);
+    hash[value->text.len] = '\0';
+    return true;
+}
+
+/* Takes its text from the beginning of *text. */
+int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct file_undo *ret)
+{
+    int64_t kind = 0;
+    int64_t at = -1;
+    int64_t removed = -1;
+    int64_t bytes = -1;
+    const struct ng_value *hex = json_get(value, "hex");
+    const struct ng_value *op = json_get(value, "op");
+    const struct ng_value *former = json_get(value, "former");
+    memset(ret, 0, sizeof(*ret));
+    if (json_integer(json_get(value, "kind"), &kind) != NG_OK ||
+        json_integer(json_get(value, "at"), &at) != NG_OK ||
+        json_integer(json_get(value, "removed"), &removed) != NG_OK ||
+        json_integer(json_get(value, "bytes"), &bytes) != NG_OK ||
+        !copy_hash(json_get(value, "before"), ret->before) ||
+        !copy_hash(json_get(value, "after"), ret->after) || op == NULL ||
+        op->type != NG_TYPE_STRING || (former != NULL && former->type != NG_TYPE_STRING) ||
+        kind < NG_UNDO_EDIT || kind > NG_UNDO_MOVE || at < 0 || removed < 0 || bytes < 0 ||
+        (uint64_t)bytes > text->len) {
+        return NG_EINTERNAL;
+    }
+    ret->kind = (enum ng_undo_kind)kind;
+    ret->op = op->text;
+    ret->at = (uint64_t)at;
+    ret->removed = (uint64_t)removed;
+    ret->hex = hex != NULL && hex->type == NG_TYPE_TRUE;
+    ret->former = former != NULL ? former->text : str_make(NULL, 0);
+    ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
+    if (bytes > 0) {
+        *text = str_make(text->data + bytes, text->len - (size_t)bytes);
+    }
+    return NG_OK;
+}
+
+int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret)
+{
+    ret->count = 0;
+    if (doc == NULL || doc->revision == 0 || doc->deleted) {
+        return NG_OK;
+    }
+    /* A copy: what the entries point to must outlive the change function. */
+    struct ng_str json = arena_copy(&call->arena, doc->json);
+    struct ng_str text =
+        arena_copy(&call->arena, doc->text.data != NULL ? doc->text : ng_str_of(""));
+    const struct ng_value *root = NULL;
+    struct json_error error;
+    if (json.data == NULL || text.data == NULL) {
+        return fail_memory(call);
+    }
+    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "The undo history of a file cannot be read: %s.",
+                         error.message);
+    }
+    const struct ng_value *steps = json_get(root, "steps");
+    for (const struct ng_value *step = steps != NULL ? steps->first : NULL;
+         step != NULL && ret->count < NG_FILE_UNDO_MAX; step = step->next) {
+        if (files_undo_parse(step, &text, &ret->items[ret->count]) != NG_OK) {
+            return call_fail(call, NG_EINTERNAL, "The undo history of a file is damaged.");
+        }
+        ret->count++;
+    }
+    return NG_OK;
+}
+
+int files_history_write(struct call *call, const struct file_history *history,
+                        struct ng_draft *next)
+{
+    if (history->count == 0) {
+        store_draft_delete(next);
+        return NG_OK;
+    }
+    struct buf json;
+    struct ng_str pieces[NG_FILE_UNDO_MAX];
+    buf_init(&json, FILES_JSON_MAX);
+    (void)buf_add_c(&json, "{\"steps\":[");
+    for (size_t i = 0; i < history->count; i++) {
+        if (i > 0) {
+            (void)buf_add_char(&json, ',');
+        }
+        (void)files_undo_print(&json, &history->items[i]);
+        pieces[i] = history->items[i].inserted;
+    }
+    (void)buf_add_c(&json, "]}");
+    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    buf_done(&json);
+    return rc == NG_OK ? store_draft_text(next, pieces, history->count) : rc;
+}
+
+void files_history_push(struct file_history *history, const struct file_undo *undo)
+{
+    size_t bytes = undo->inserted.len;
+    size_t keep = 0; /* of those that are there, counted from the newest */
+    while (keep < history->count && keep < NG_FILE_UNDO_MAX - 1) {
+        size_t more = history->items[history->count - 1 - keep].inserted.len;
+        if (more > FILES_UNDO_BYTES_MAX || bytes > FILES_UNDO_BYTES_MAX - more) {
+            break;
+        }
+        bytes += more;
+        keep++;
+    }
+    memmove(history->items, history->items + (history->count - keep),
+            keep * sizeof(history->items[0]));
+    history->count = keep;
+    if (undo->inserted.len <= FILES_UNDO_BYTES_MAX) {
+        history->items[history->count++] = *undo;
+    } else {
+        history->count = 0; /* nothing before it can be reached any more */
+    }
+}

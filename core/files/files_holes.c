@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* files_holes.c - what belongs to the gateway itself: its data directory, its configuration
+ * file and its TLS key. No root may hold them, and no way below a root leads to them: they are
+ * told by device and inode, so that links, hard links and bind mounts do not help. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/module/registry.h"
+#include "files_state.h"
+
+#define HOLES_OPEN_FOLDER                                                                      \
+    "files"            /* of the data directory: the root where none is configured             \
+                        */
+#define HOLES_DEPTH 16 /* folders in the data directory that are looked into */
+
+struct identity {
+    dev_t dev;
+    ino_t ino;
+};
+
+static struct identity identity_of(const struct stat *st)
+{
+    return (struct identity){st->st_dev, st->st_ino};
+}
+
+static bool is_same(struct identity a, struct identity b)
+{
+    return a.dev == b.dev && a.ino == b.ino;
+}
+
+/* ---- what they are */
+
+/* The file's absolute path, also of one that is not there (yet): its folder's real path and its
+ * name. NULL: no memory, or no such folder. */
+static char *absolute_file(struct ng_str path)
+{
+    char *whole = files_copy(path);
+    char *name = files_copy(path);
+    char *folder = whole != NULL && name != NULL ? realpath(dirname(whole), NULL) : NULL;
+    char *ret = NULL;
+    if (folder != NULL) {
+        const char *leaf = basename(name);
+        size_t size = strlen(folder) + strlen(leaf) + 2;
+        ret = alloc_bytes(size);
+        if (ret != NULL) {
+            (void)snprintf(ret, size, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, leaf);
+        }
+    }
+    free(folder);
+    free(whole);
+    free(name);
+    return ret;
+}
+
+void files_holes_unref(struct file_holes *holes)
+{
+    if (holes == NULL || atomic_fetch_sub(&holes->refs, 1) != 1) {
+        return;
+    }
+    if (holes->fd >= 0) {
+        (void)close(holes->fd);
+    }
+    free(holes->data_dir);
+    for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
+        free(holes->files[i].path);
+    }
+    free(holes);
+}
+
+struct file_holes *files_holes_ref(struct file_holes *holes)
+{
+    atomic_fetch_add(&holes->refs, 1);
+    return holes;
+}
+
+int files_holes_new(struct call *call, const struct files_own *own, struct file_holes **ret)
+{
+    struct file_holes *holes = alloc_zeroed(1, sizeof(*holes));
+    if (holes == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    atomic_init(&holes->refs, 1);
+    holes->fd = -1;
+    holes->files[0].what = "configuration file";
+    holes->files[1].what = "TLS key";
+    const struct ng_str files[FILES_HOLES_FILES] = {own->config_file, own->tls_key};
+    for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
+        holes->files[i].path = files[i].len > 0 ? absolute_file(files[i]) : NULL;
+    }
+    if (own->data_dir != NULL) {
+        struct stat st;
+        holes->data_dir = files_copy(ng_str_of(own->data_dir));
+        holes->fd = open(own->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (holes->data_dir == NULL || holes->fd < 0 || fstat(holes->fd, &st) != 0) {
+            int error = holes->data_dir == NULL ? ENOMEM : errno;
+            files_holes_unref(holes);
+            return files_fail_os(call, error, "open the data directory",
+                                 ng_str_of(own->data_dir));
+        }
+        holes->dev = st.st_dev;
+        holes->ino = st.st_ino;
+    }
+    *ret = holes;
+    return NG_OK;
+}
+
+/* ---- is it one of them? */
+
+/* Folders of the data directory that are not the gateway's alone: roots may be in there. */
+static bool is_open_folder(const char *name, const struct plugin *plugin)
+{
+    return strcmp(name, HOLES_OPEN_FOLDER) == 0 ||
+           (plugin != NULL && strcmp(name, plugin->desc.name) == 0);
+}
+
+/* Looks for a file or folder in the folder `parent`, which is closed. Where that is not
+ * possible just now: true. What this user may not look into is no secret of this gateway. */
+static bool tree_has(int parent, const char *folder, struct identity wanted,
+                     const struct plugin *plugin, unsigned depth)
+{
+    int fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        bool busy = fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return busy;
+    }
+    bool found = false;
+    const struct dirent *entry = NULL;
+    while (!found && (entry = readdir(dir)) != NULL) {
+        const char *name = entry->d_name;
+        struct stat st;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            (depth == HOLES_DEPTH && is_open_folder(name, plugin)) ||
+            fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        found = is_same(identity_of(&st), wanted) ||
+                (S_ISDIR(st.st_mode) && depth > 1 &&
+                 tree_has(dirfd(dir), name, wanted, plugin, depth - 1));
+    }
+    (void)closedir(dir);
+    return found;
+}
+
+/* Can it have another name somewhere else? A hard link, or the top of a mount. */
+static bool may_be_elsewhere(int dir, const char *name, const struct stat *st)
+{
+    struct statx found;
+    if (S_ISREG(st->st_mode) && st->st_nlink > 1) {
+        return true;
+    }
+    if (statx(dir, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, 0, &found) !=
+            0 ||
+        (found.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0) {
+        return true; /* a kernel that does not tell */
+    }
+    return (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
+                   const char *name, const struct stat *st)
+{
+    struct identity wanted = identity_of(st);
+    struct stat own;
+    if (S_ISDIR(st->st_mode) && holes->fd >= 0 &&
+        is_same(wanted, (struct identity){holes->dev, holes->ino})) {
+        return true;
+    }
+    if (S_ISLNK(st->st_mode) || !may_be_elsewhere(dir, name, st)) {
+        return false;
+    }
+    for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
+        /* As it is now: keys are renewed while the gateway runs. */
+        if (holes->files[i].path != NULL && stat(holes->files[i].path, &own) == 0 &&
+            is_same(wanted, identity_of(&own))) {
+            return true;
+        }
+    }
+    return holes->fd >= 0 && tree_has(holes->fd, ".", wanted, plugin, HOLES_DEPTH);
+}
+
+int files_fail_hole(struct call *call, struct ng_str path)
+{
+    return call_fail(call, NG_EOUTSIDE,
+                     "The path %.*s leads to what belongs to the gateway itself (its data "
+                     "directory, its configuration or its TLS key), which no tool reads or "
+                     "changes. Choose another path.",
+                     (int)path.len, path.data);
+}
+
+/* ---- is it a root? */
+
+/* The folder above; `fd` is closed. -1: there is none, or it cannot be looked at. */
+static int go_up(int fd, struct stat *st)
+{
+    struct identity below = identity_of(st);
+    int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)close(fd);
+    if (up >= 0 && (fstat(up, st) != 0 || is_same(below, identity_of(st)))) {
+        (void)close(up);
+        up = -1;
+    }
+    return up;
+}
+
+/* Is the folder at `path` the wanted one, or is it below it? */
+static bool is_below(int at, const char *path, struct identity wanted)
+{
+    struct stat st;
+    int fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) != 0) {
+        (void)close(fd);
+        fd = -1;
+    }
+    bool found = false;
+    while (fd >= 0 && !found) {
+        found = is_same(identity_of(&st), wanted);
+        if (found) {
+            (void)close(fd);
+        } else {
+            fd = go_up(fd, &st);
+        }
+    }
+    return found;
+}
+
+/* Is the identity that of one of the data directory's open folders? */
+static bool is_open_identity(const struct file_holes *holes, const struct plugin *plugin,
+                             struct identity wanted)
+{
+    const char *names[] = {HOLES_OPEN_FOLDER, plugin != NULL ? plugin->desc.name : NULL};
+    struct stat st;
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        if (names[i] != NULL && fstatat(holes->fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            is_same(identity_of(&st), wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Up from the root to the first folder that says: in an open one, or in a closed one. */
+static bool lies_in_hole(const struct file_holes *holes, const struct file_root *root)
+{
+    struct stat st;
+    int fd = openat(root->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) != 0) {
+        (void)close(fd);
+        return true;
+    }
+    bool hole = false;
+    while (fd >= 0 && !hole && !is_open_identity(holes, root->owner, identity_of(&st))) {
+        hole = files_is_hole(holes, root->owner, fd, "", &st);
+        if (!hole) {
+            fd = go_up(fd, &st);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return hole;
+}
+
+static int refuse(struct call *call, const struct file_root *root, const char *how,
+                  const char *what, const char *path)
+{
+    return call_fail(call, NG_EINVAL,
+                     "The %s %s %s the %s %s: agents could read and change what belongs to the "
+                     "gateway itself. Choose a folder apart from it, or move the %s.",
+                     root->owner != NULL ? "folder" : "root", root->path, how, what, path,
+                     what);
+}
+
+/* Its folder as it is named, and that of the file itself, where a link leads. */
+static bool holds_file(const struct file_root *root, const char *path)
+{
+    struct identity wanted = {root->dev, root->ino};
+    char *real = realpath(path, NULL);
+    const char *paths[] = {path, real};
+    bool holds = false;
+    for (size_t i = 0; i < NG_COUNT(paths) && !holds; i++) {
+        char *copy = paths[i] != NULL ? files_copy(ng_str_of(paths[i])) : NULL;
+        holds = copy != NULL && is_below(AT_FDCWD, dirname(copy), wanted);
+        free(copy);
+    }
+    free(real);
+    return holds;
+}
+
+int files_check_root(struct call *call, const struct file_holes *holes,
+                     const struct file_root *root)
+{
+    struct identity wanted = {root->dev, root->ino};
+    if (holes->fd >= 0) {
+        if (is_same(wanted, (struct identity){holes->dev, holes->ino})) {
+            return refuse(call, root, "is", "data directory", holes->data_dir);
+        }
+        if (is_below(holes->fd, ".", wanted)) {
+            return refuse(call, root, "holds", "data directory", holes->data_dir);
+        }
+        if (lies_in_hole(holes, root)) {
+            return refuse(call, root, "lies in", "data directory", holes->data_dir);
+        }
+    }
+    for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
+        const struct file_hole *file = &holes->files[i];
+        if (file->path != NULL && holds_file(root, file->path)) {
+            return refuse(call, root, "holds", file->what, file->path);
+        }
+    }
+    return NG_OK;
+}

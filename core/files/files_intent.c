@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/* files_intent.c - what is written before and after a file changes: the intent, and event,
+ * history and the intent's removal as one step. Every function here may run twice for one
+ * change (another gateway, a settlement): the second time changes nothing. */
+#include <errno.h>
+#include <sys/random.h>
+
+#include "core/base/str.h"
+#include "core/store/idem.h"
+#include "files_state.h"
+
+static int fail_memory(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL, "Out of memory while recording a change of a file.");
+}
+
+int files_record_init(struct call *call, struct file_record *record, enum file_change kind)
+{
+    unsigned char bytes[8];
+    memset(record, 0, sizeof(*record));
+    record->kind = kind;
+    record->undoable = true;
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return call_fail(call, NG_EINTERNAL, "The system gives no random numbers.");
+    }
+    unsigned long long number = 0;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        number = number << 8 | bytes[i];
+    }
+    record->op = arena_printf(&call->arena, "%016llx", number);
+    record->intents = files_intent_space(call);
+    return record->op.data != NULL && record->intents.data != NULL ? NG_OK : fail_memory(call);
+}
+
+static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
+{
+    const struct ng_value *root = NULL;
+    struct json_error error;
+    if (present->revision == 0 || present->deleted ||
+        json_parse(&call->arena, present->json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK) {
+        return false;
+    }
+    const struct ng_value *there = json_get(root, "op");
+    return there != NULL && str_equal(there->text, op);
+}
+
+static void add_member(struct buf *out, const char *name, struct ng_str value)
+{
+    if (value.len > 0) {
+        (void)buf_printf(out, ",\"%s\":", name);
+        (void)buf_add_json(out, value);
+    }
+}
+
+int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out)
+{
+    struct ng_answer answer;
+    if (call->idem == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
+        return NG_OK;
+    }
+    int rc = NG_OK;
+    if (record->after[0] != '\0') {
+        rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
+    }
+    rc = rc == NG_OK ? idem_answer(call, &answer) : rc;
+    if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
+        return rc;
+    }
+    (void)buf_printf(out, ",\"time\":%lld,\"expires\":%lld", (long long)answer.time_ms,
+                     (long long)answer.expires_ms);
+    add_member(out, "scope", answer.scope);
+    add_member(out, "body_hash", answer.body_hash);
+    add_member(out, "reply", answer.reply);
+    return NG_OK;
+}
+
+static int print_record(struct call *call, const struct file_record *record, struct buf *out)
+{
+    (void)buf_printf(out, "{\"op\":\"%.*s\",\"kind\":%d,\"before\":\"%s\",\"after\":\"%s\"",
+                     (int)record->op.len, record->op.data, (int)record->kind, record->before,
+                     record->after);
+    add_member(out, "real", record->real);
+    add_member(out, "space", record->space);
+    add_member(out, "to", record->to);
+    add_member(out, "to_space", record->to_space);
+    if (record->to.len > 0) {
+        add_member(out, "mark", ng_str_of(record->mark));
+    }
+    add_member(out, "collection", record->collection);
+    add_member(out, "action", record->action);
+    (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
+    (void)files_undo_print(out, &record->undo);
+    int rc = files_intent_add_idem(call, record, out);
+    return rc == NG_OK ? buf_add_char(out, '}') : rc;
+}
+
+static struct ng_str member_text(const struct ng_value *root, const char *name)
+{
+    const struct ng_value *value = json_get(root, name);
+    return value != NULL && value->type == NG_TYPE_STRING ? value->text : str_make(NULL, 0);
+}
+
+/* What does not fit is nothing that was written here. */
+static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
+{
+    struct ng_str text = member_text(root, name);
+    size_t len = text.len < size ? text.len : 0;
+    if (len > 0) {
+        memcpy(ret, text.data, len);
+    }
+    ret[len] = '\0';
+}
+
+int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
+                       struct file_record *ret)
+{
+    const struct ng_value *root = NULL;
+    struct json_error error;
+    int64_t kind = 0;
+    memset(ret, 0, sizeof(*ret));
+    struct ng_str rest = text.data != NULL ? text : ng_str_of("");
+    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK ||
+        json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
+        kind > FILE_CHANGE_UNDO_MOVE ||
+        files_undo_parse(json_get(root, "undo"), &rest, &ret->undo) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "The record of an unfinished save is damaged.");
+    }
+    const struct ng_value *undoable = json_get(root, "undoable");
+    ret->kind = (enum file_change)kind;
+    ret->intents = files_intent_space(call);
+    ret->op = member_text(root, "op");
+    ret->real = member_text(root, "real");
+    ret->space = member_text(root, "space");
+    ret->to = member_text(root, "to");
+    ret->to_space = member_text(root, "to_space");
+    /* These are used as C texts. */
+    ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
+    ret->action = arena_copy(&call->arena, member_text(root, "action"));
+    const struct ng_value *happened = json_get(root, "happened");
+    ret->happened = happened != NULL && happened->type == NG_TYPE_TRUE;
+    /* What was built on it is undone first, and is higher up in the history already. */
+    ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE && !ret->happened;
+    ret->answer.size = sizeof(ret->answer);
+    ret->answer.scope = member_text(root, "scope");
+    ret->answer.body_hash = member_text(root, "body_hash");
+    ret->answer.reply = member_text(root, "reply");
+    ret->has_answer = ret->answer.scope.len > 0 &&
+                      json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
+                      json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
+    member_chars(root, "before", sizeof(ret->before), ret->before);
+    member_chars(root, "after", sizeof(ret->after), ret->after);
+    member_chars(root, "mark", sizeof(ret->mark), ret->mark);
+    return NG_OK;
+}
+
+/* ---- the intent */
+
+/* NG_ECONFLICT: a save that could not be completed comes first. */
+static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
+                       struct file_record *record)
+{
+    if (present->revision == 0 || present->deleted || same_op(call, present, record->op)) {
+        return NG_OK;
+    }
+    record->stale = arena_copy(&call->arena, present->json);
+    record->stale_text =
+        arena_copy(&call->arena, present->text.data != NULL ? present->text : ng_str_of(""));
+    return call_fail(call, NG_ECONFLICT, "An unfinished save of %.*s is in the way.",
+                     (int)real.len, real.data);
+}
+
+static int intent_write(struct call *call, const struct ng_doc *present, struct ng_draft *next,
+                        struct file_record *record)
+{
+    int rc = check_stale(call, present, record->real, record);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct buf json;
+    buf_init(&json, FILES_JSON_MAX);
+    rc = print_record(call, record, &json);
+    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    buf_done(&json);
+    return rc == NG_OK ? store_draft_text(next, &record->undo.inserted, 1) : rc;
+}
+
+static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    return intent_write(call_of(call), present, next, user);
+}
+
+/* A move leaves its intent under the old path. A removal of an older file under the new one
+ * would no longer be known to have happened once this file is there. */
+static int target_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    struct file_record *record = user;
+    (void)next;
+    return check_stale(call_of(call), present, record->to, record);
+}
+
+static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    struct file_record *record = user;
+    (void)next;
+    return record->peek(call_of(call), record, present, record->peek_user);
+}
+
+/* Another gateway's intent, whose save this change is built on. */
+static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    const struct file_built_on *built_on = user;
+    struct call *self = call_of(call);
+    struct file_record there;
+    if (present->revision == 0 || present->deleted || present->json.len == 0 ||
+        files_record_parse(self, present->json, present->text, &there) != NG_OK ||
+        there.happened || strcmp(there.after, built_on->after) != 0) {
+        return NG_OK;
+    }
+    struct ng_str text = present->text.data != NULL ? present->text : ng_str_of("");
+    struct ng_str json = arena_printf(&self->arena, "%.*s,\"happened\":true}",
+                                      (int)present->json.len - 1, present->json.data);
+    int rc = json.data == NULL ? fail_memory(self) : store_draft_json(next, json);
+    return rc == NG_OK ? store_draft_text(next, &text, 1) : rc;
+}
+
+static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    const struct file_record *record = user;
+    if (same_op(call_of(call), present, record->op)) {
+        store_draft_delete(next);
+    }
+    return NG_OK;
+}
+
+static void set_change(struct ng_change *change, const char *collection, struct ng_str space,
+                       struct ng_str id, ng_change_fn *fn, void *user)
+{
+    memset(change, 0, sizeof(*change));
+    change->size = sizeof(*change);
+    change->key.collection = ng_str_of(collection);
+    change->key.space = space;
+    change->key.id = id;
+    change->fn = fn;
+    change->user = user;
+}
+
+size_t files_intent_changes(struct file_record *record, struct ng_change *changes)
+{
+    size_t count = 0;
+    if (record->peek != NULL) {
+        set_change(&changes[count++], FILES_HISTORY, record->space, record->real, peek_fn,
+                   record);
+    }
+    set_change(&changes[count++], FILES_INTENTS, record->intents, record->real, intent_fn,
+               record);
+    if (record->to.len > 0) {
+        set_change(&changes[count++], FILES_INTENTS, record->intents, record->to, target_fn,
+                   record);
+    }
+    for (size_t i = 0; i < record->mark_count; i++) {
+        struct file_built_on *mark = &record->marks[i];
+        set_change(&changes[count++], FILES_INTENTS, mark->space, mark->real, mark_fn, mark);
+    }
+    return count;
+}
+
+size_t files_intent_drop(struct file_record *record, struct ng_change *changes)
+{
+    set_change(&changes[0], FILES_INTENTS, record->intents, record->real, drop_fn, record);
+    return 1;
+}
+
+/* ---- the completion */
+
+static bool record_moves(const struct file_record *record)
+{
+    return record->kind == FILE_CHANGE_MOVE || record->kind == FILE_CHANGE_UNDO_MOVE;
+}
+
+static bool record_removes(const struct file_record *record)
+{
+    return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
+}
+
+/* The file is gone. Where nobody recorded it before there is nothing to delete, but the event
+ * is due. */
+static int draft_gone(struct call *call, const struct file_record *record,
+                      const struct ng_doc *present, struct ng_draft *next)
+{
+    if (present->revision > 0 && !present->deleted) {
+        store_draft_delete(next);
+        return NG_OK;
+    }
+    struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
+                                       (int)record->op.len, record->op.data);
+    return empty.data == NULL ? fail_memory(call) : store_draft_json(next, empty);
+}
+
+/* Who sees one end of a move between spaces need not see the other. */
+static bool within_space(const struct file_record *record)
+{
+    return str_equal(record->space, record->to_space);
+}
+
+/* The file is at `record->after` now (or under its new path). */
+static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                    void *user)
+{
+    const struct file_record *record = user;
+    struct call *self = call_of(call);
+    if (record->sealed != NULL) {
+        self->work = *record->sealed; /* the store may have taken it back */
+    }
+    if (same_op(self, present, record->op)) {
+        return NG_OK;
+    }
+    if (record_removes(record)) {
+        return record->happened ? NG_OK /* what was made since is told of already */
+                                : draft_gone(self, record, present, next);
+    }
+    struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
+                                      (int)record->op.len, record->op.data, record->after);
+    if (json.data == NULL) {
+        return fail_memory(self);
+    }
+    struct buf data;
+    buf_init(&data, FILES_JSON_MAX);
+    (void)buf_printf(&data, "{\"revision\":\"%s\"", record->after);
+    if (record_moves(record) && within_space(record)) {
+        add_member(&data, "from", record->real);
+    }
+    (void)buf_add_char(&data, '}');
+    int rc = data.rc == NG_OK ? store_draft_json(next, json) : fail_memory(self);
+    if (rc == NG_OK) {
+        store_draft_event(next, buf_str(&data));
+    }
+    buf_done(&data);
+    return rc;
+}
+
+/* The file is no longer under its old path. */
+static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    const struct file_record *record = user;
+    struct call *self = call_of(call);
+    if (same_op(self, present, record->op)) {
+        return NG_OK;
+    }
+    struct buf data;
+    buf_init(&data, FILES_JSON_MAX);
+    (void)buf_add_c(&data, "{\"to\":");
+    (void)buf_add_json(&data, record->to);
+    (void)buf_add_char(&data, '}');
+    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : fail_memory(self);
+    if (rc == NG_OK && within_space(record)) {
+        store_draft_event(next, buf_str(&data));
+    }
+    buf_done(&data);
+    return rc;
+}
+
+static bool on_top(const struct file_history *history, struct ng_str op)
+{
+    return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
+}
+
+/* Takes the step off that this undo took back. */
+static void pop(struct file_history *history, const struct file_record *record)
+{
+    if (on_top(history, record->undo.op)) {
+        history->count--;
+    }
+}
+
+static int history_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                      void *user)
+{
+    struct file_record *record = user;
+    struct file_history history;
+    int rc = files_history_read(call_of(call), present, &history);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t before = history.count;
+    switch (record->kind) {
+    case FILE_CHANGE_EDIT:
+        if (on_top(&history, record->op)) {
+            return NG_OK;
+        }
+        files_history_push(&history, &record->undo);
+        break;
+    case FILE_CHANGE_CREATE:
+        if (on_top(&history, record->op)) {
+            return NG_OK;
+        }
+        history.count = 0; /* of an older file of this name */
+        files_history_push(&history, &record->undo);
+        break;
+    case FILE_CHANGE_UNDO_EDIT:
+        pop(&history, record);
+        if (history.count == before) {
+            return NG_OK;
+        }
+        break;
+    default:
+        history.count = 0;
+        break;
+    }
+    return history.count == 0 && before == 0
+               ? NG_OK
+               : files_history_write(call_of(call), &history, next);
+}
+
+/* The history leaves with the file ... */
+static int history_from_fn(struct ng_call *call, const struct ng_doc *present,
+                           struct ng_draft *next, void *user)
+{
+    struct file_record *record = user;
+    int rc = files_history_read(call_of(call), present, &record->carried);
+    if (rc == NG_OK && record->carried.count > 0) {
+        store_draft_delete(next);
+    }
+    return rc;
+}
+
+/* ... and comes along. Runs after history_from_fn. */
+static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
+{
+    struct file_record *record = user;
+    struct file_history history;
+    int rc = files_history_read(call_of(call), present, &history);
+    if (rc != NG_OK || on_top(&history, record->op)) {
+        return rc;
+    }
+    size_t before = history.count;
+    history = record->carried;
+    if (record->kind == FILE_CHANGE_MOVE) {
+        files_history_push(&history, &record->undo);
+    } else {
+        pop(&history, record);
+    }
+    return history.count == 0 && before == 0
+               ? NG_OK
+               : files_history_write(call_of(call), &history, next);
+}
+
+static const char *event_action(const struct file_record *record)
+{
+    if (record->action.len > 0) {
+        return record->action.data;
+    }
+    return record_moves(record)                 ? "moved"
+           : record_removes(record)             ? "deleted"
+           : record->kind == FILE_CHANGE_CREATE ? "created"
+                                                : "updated";
+}
+
+size_t files_completion_changes(struct file_record *record, struct ng_change *changes)
+{
+    const char *events = record->collection.len > 0 ? record->collection.data : FILES_EVENTS;
+    bool moves = record_moves(record);
+    struct ng_str space = moves ? record->to_space : record->space;
+    struct ng_str now = moves ? record->to : record->real;
+    size_t count = 0;
+    set_change(&changes[count], events, space, now, event_fn, record);
+    changes[count++].action = event_action(record);
+    if (moves && !record->replaced) { /* else what is known there is of that other file */
+        set_change(&changes[count], events, record->space, record->real, left_fn, record);
+        changes[count++].action = "deleted";
+        set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
+                   history_from_fn, record);
+    }
+    if (moves) {
+        set_change(&changes[count++], FILES_HISTORY, space, now, history_to_fn, record);
+    } else if (record->undoable) {
+        set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);
+    }
+    return count + files_intent_drop(record, &changes[count]);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* files_list.c - what is in a folder, level by level, with two descriptors at a time. Links are
+ * shown, never entered. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+/* A folder still to be read. */
+struct folder {
+    struct ng_str name; /* below the listed folder; "" = itself */
+    uint32_t depth;     /* levels left, its own entries included */
+    struct folder *next;
+};
+
+struct listing {
+    struct files *files;
+    struct call *call;
+    const struct ng_file_list *list;
+    const struct file_place *place;
+    ng_entry_fn *entry;
+    void *user;
+    struct folder *first, **last;
+    uint32_t count, max;
+    bool sorted, stopped;
+};
+
+/* The first names of a folder: a heap, the last of them on top, so that a page of a large
+ * folder costs its names and nothing else. */
+struct names {
+    char (*items)[NAME_MAX + 1];
+    size_t count, max;
+    bool more;
+};
+
+static bool is_temp(struct ng_str name)
+{
+    size_t prefix = strlen(FILES_TEMP_PREFIX);
+    size_t ending = strlen(FILES_TEMP_WRITING);
+    return name.len > prefix + ending && memcmp(name.data, FILES_TEMP_PREFIX, prefix) == 0 &&
+           (memcmp(name.data + name.len - ending, FILES_TEMP_WRITING, ending) == 0 ||
+            memcmp(name.data + name.len - ending, FILES_TEMP_COMPLETE, ending) == 0);
+}
+
+/* What a link points to, as this caller may know it. */
+static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
+{
+    struct call *call = listing->call;
+    struct result before = call->work;
+    struct file_place place;
+    enum ng_file_type type = NG_FILE_NONE;
+    struct ng_str path = arena_printf(&call->arena, "%.*s/%.*s", (int)listing->place->real.len,
+                                      listing->place->real.data, (int)name.len, name.data);
+    if (path.data != NULL && files_resolve(listing->files, call, path, &place) == NG_OK) {
+        type = files_place_type(&place);
+        files_place_done(&place);
+    }
+    call->work = before; /* where it leads is no failure of this call */
+    return type;
+}
+
+/* Is the folder a root that this caller may not see? */
+static bool is_closed(const struct listing *listing, struct ng_str name)
+{
+    const struct file_roots *roots = listing->place->roots;
+    struct ng_str real = listing->place->real;
+    for (size_t i = 0; i < roots->count; i++) {
+        struct ng_str root = ng_str_of(roots->items[i].real);
+        if (root.len == real.len + 1 + name.len &&
+            memcmp(root.data, real.data, real.len) == 0 && root.data[real.len] == '/' &&
+            memcmp(root.data + real.len + 1, name.data, name.len) == 0) {
+            return !files_root_visible(listing->call, &roots->items[i]);
+        }
+    }
+    return false;
+}
+
+static int add_folder(struct listing *listing, struct ng_str name, uint32_t depth)
+{
+    struct folder *folder = arena_alloc(&listing->call->arena, sizeof(*folder));
+    if (folder == NULL) {
+        return call_fail(listing->call, NG_ETOOLARGE,
+                         "The folder %.*s holds too much to be listed.",
+                         (int)listing->list->path.len, listing->list->path.data);
+    }
+    *folder = (struct folder){.name = name, .depth = depth};
+    *listing->last = folder;
+    listing->last = &folder->next;
+    return NG_OK;
+}
+
+static int list_entry(struct listing *listing, const struct folder *folder, int dir,
+                      const char *leaf)
+{
+    struct call *call = listing->call;
+    struct stat st;
+    if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        files_is_hole(listing->place->roots->holes, call_plugin(call), dir, leaf, &st)) {
+        return NG_OK; /* gone meanwhile, or nothing that is shown */
+    }
+    struct ng_str name = folder->name.len > 0
+                             ? arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len,
+                                            folder->name.data, leaf)
+                             : arena_copy(&call->arena, ng_str_of(leaf));
+    if (name.data == NULL || listing->count >= listing->max) {
+        return call_fail(call, NG_ETOOLARGE,
+                         "The folder %.*s holds more than %u entries. List a folder in it.",
+                         (int)listing->list->path.len, listing->list->path.data, listing->max);
+    }
+    bool folder_entry = S_ISDIR(st.st_mode);
+    if (folder_entry && is_closed(listing, name)) {
+        return NG_OK;
+    }
+    listing->count++;
+    struct ng_file_entry entry = {
+        .size = sizeof(entry),
+        .name = name,
+        .link = S_ISLNK(st.st_mode),
+        .bytes = (uint64_t)st.st_size,
+        .modified_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
+    };
+    entry.type = entry.link            ? link_type(listing, name)
+                 : folder_entry        ? NG_FILE_DIRECTORY
+                 : S_ISREG(st.st_mode) ? NG_FILE_REGULAR
+                                       : NG_FILE_OTHER;
+    listing->stopped = listing->entry(listing->user, &entry) != 0;
+    return folder_entry && folder->depth > 1 ? add_folder(listing, name, folder->depth - 1)
+                                             : NG_OK;
+}
+
+static bool is_skipped(const struct listing *listing, const char *leaf)
+{
+    bool dots = strcmp(leaf, ".") == 0 || strcmp(leaf, "..") == 0;
+    return dots || (leaf[0] == '.' && !listing->list->hidden) || is_temp(ng_str_of(leaf));
+}
+
+static int list_stream(struct listing *listing, const struct folder *folder, DIR *stream)
+{
+    int rc = NG_OK;
+    const struct dirent *found = NULL;
+    while (rc == NG_OK && !listing->stopped && (found = readdir(stream)) != NULL) {
+        if (is_skipped(listing, found->d_name)) {
+            continue;
+        }
+        rc = list_entry(listing, folder, dirfd(stream), found->d_name);
+        if (rc == NG_OK && files_cancelled(listing->call)) {
+            rc = files_check_cancelled(listing->call);
+        }
+    }
+    return rc;
+}
+
+/* ---- by name ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void names_swap(struct names *names, size_t a, size_t b)
+{
+    char kept[NAME_MAX + 1];
+    memcpy(kept, names->items[a], sizeof(kept));
+    memcpy(names->items[a], names->items[b], sizeof(kept));
+    memcpy(names->items[b], kept, sizeof(kept));
+}
+
+static void names_rise(struct names *names, size_t at)
+{
+    while (at > 0 && strcmp(names->items[at], names->items[(at - 1) / 2]) > 0) {
+        names_swap(names, at, (at - 1) / 2);
+        at = (at - 1) / 2;
+    }
+}
+
+static void names_sink(struct names *names)
+{
+    size_t at = 0;
+    size_t next = 1;
+    while (next < names->count) {
+        if (next + 1 < names->count && strcmp(names->items[next + 1], names->items[next]) > 0) {
+            next++;
+        }
+        if (strcmp(names->items[at], names->items[next]) >= 0) {
+            return;
+        }
+        names_swap(names, at, next);
+        at = next;
+        next = 2 * at + 1;
+    }
+}
+
+static void names_add(struct names *names, const char *leaf)
+{
+    size_t bytes = strlen(leaf) + 1;
+    if (bytes > sizeof(*names->items)) {
+        return;
+    }
+    if (names->count < names->max) {
+        memcpy(names->items[names->count], leaf, bytes);
+        names_rise(names, names->count++);
+        return;
+    }
+    names->more = true;
+    if (strcmp(leaf, names->items[0]) < 0) {
+        memcpy(names->items[0], leaf, bytes);
+        names_sink(names);
+    }
+}
+
+static bool is_before(const char *leaf, struct ng_str from)
+{
+    size_t len = strlen(leaf);
+    int order = from.len == 0 ? 1 : memcmp(leaf, from.data, len < from.len ? len : from.len);
+    return order < 0 || (order == 0 && len < from.len);
+}
+
+static int list_names(struct listing *listing, const struct folder *folder, DIR *stream,
+                      struct names *names)
+{
+    const struct dirent *found = NULL;
+    int rc = NG_OK;
+    while (rc == NG_OK && (found = readdir(stream)) != NULL) {
+        if (!is_skipped(listing, found->d_name) &&
+            !is_before(found->d_name, listing->list->from)) {
+            names_add(names, found->d_name);
+        }
+        rc = files_cancelled(listing->call) ? files_check_cancelled(listing->call) : NG_OK;
+    }
+    qsort(names->items, names->count, sizeof(*names->items), compare_names);
+    for (size_t i = 0; i < names->count && rc == NG_OK && !listing->stopped; i++) {
+        rc = list_entry(listing, folder, dirfd(stream), names->items[i]);
+    }
+    if (rc == NG_OK && names->more && !listing->stopped) {
+        rc = call_fail(listing->call, NG_ETOOLARGE, "The folder %.*s holds more than that.",
+                       (int)listing->list->path.len, listing->list->path.data);
+    }
+    return rc;
+}
+
+static int list_sorted(struct listing *listing, const struct folder *folder, DIR *stream)
+{
+    struct names names = {.max = listing->max};
+    names.items = alloc_zeroed(names.max, sizeof(*names.items));
+    if (names.items == NULL) {
+        return call_fail(listing->call, NG_EINTERNAL, "Out of memory for a list of files.");
+    }
+    int rc = list_names(listing, folder, stream, &names);
+    free(names.items);
+    return rc;
+}
+
+/* ---- a folder ---- */
+
+static int list_folder(struct listing *listing, const struct folder *folder, int top)
+{
+    struct call *call = listing->call;
+    int fd = files_open_beneath(top, folder->name.len > 0 ? folder->name.data : ".",
+                                O_RDONLY | O_DIRECTORY);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (stream == NULL) {
+        int error = errno;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        /* Folders inside that cannot be read are left out. */
+        return folder->name.len > 0 ? NG_OK
+                                    : files_fail_os(call, error, "list", listing->list->path);
+    }
+    int rc = listing->sorted ? list_sorted(listing, folder, stream)
+                             : list_stream(listing, folder, stream);
+    (void)closedir(stream);
+    return rc;
+}
+
+static int list_all(struct listing *listing)
+{
+    int top = files_open_beneath(listing->place->dir, listing->place->name.data,
+                                 O_PATH | O_DIRECTORY);
+    if (top < 0) {
+        return files_fail_os(listing->call, errno, "list", listing->list->path);
+    }
+    listing->last = &listing->first;
+    uint32_t depth = listing->list->depth > 0 && !listing->sorted ? listing->list->depth : 1;
+    int rc = add_folder(listing, ng_str_of(""), depth);
+    for (const struct folder *folder = listing->first;
+         rc == NG_OK && folder != NULL && !listing->stopped; folder = folder->next) {
+        rc = list_folder(listing, folder, top);
+    }
+    (void)close(top);
+    return rc;
+}
+
+int files_list(struct files *files, struct call *call, const struct ng_file_list *list,
+               ng_entry_fn *entry, void *user)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_place place;
+    int rc = files_resolve(files, call, list->path, &place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (files_place_type(&place) == NG_FILE_DIRECTORY) {
+        struct listing listing = {
+            .files = files,
+            .call = call,
+            .list = list,
+            .place = &place,
+            .entry = entry,
+            .user = user,
+            .sorted = list->size >= sizeof(*list) && list->sorted,
+            .max = list->max_entries > 0 && list->max_entries < NG_FILE_ENTRIES_MAX
+                       ? list->max_entries
+                       : NG_FILE_ENTRIES_MAX,
+        };
+        rc = list_all(&listing);
+    } else if (place.exists) {
+        rc = call_fail(call, NG_EFAILED, "The path %.*s is not a folder.", (int)list->path.len,
+                       list->path.data);
+    } else {
+        rc = files_fail_missing(call, list->path);
+    }
+    files_place_done(&place);
+    return rc;
+}

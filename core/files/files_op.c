@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/* files_op.c - the way of every change of a file: lock, read, intent, save, completion. Waiting
+ * for a lock or a commit leaves the thread; a task of the pool goes on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/cluster/cluster.h"
+#include "files_state.h"
+
+#define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
+#define FILES_QUEUE_PAUSE_NS 10000000
+
+static int op_leave(struct file_op *op, int rc);
+static int op_abandon(struct file_op *op, int rc);
+static int op_abandoned(struct file_op *op);
+
+static void op_close_files(struct file_op *op)
+{
+    if (op->fd >= 0) {
+        (void)close(op->fd);
+    }
+    if (op->temp >= 0) {
+        (void)close(op->temp);
+    }
+    op->fd = -1;
+    op->temp = -1;
+    files_place_done(&op->place);
+    files_place_done(&op->target);
+}
+
+static void op_unlock(struct file_op *op)
+{
+    while (op->locks_held > 0) {
+        op->locks_held--;
+        files_unlock(op->files, op->lock_names[op->locks_held]);
+    }
+}
+
+/* Runs the present step. FILES_WAITING: the op belongs to another thread already. */
+static int op_drive(struct file_op *op)
+{
+    int rc = op->step(op);
+    if (rc < NG_OK && op->step != op_abandoned) {
+        rc = files_left_end(op->files, op->call, op->lock_names, op->lock_count, rc);
+    }
+    if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
+        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
+    }
+    if (rc != FILES_WAITING) {
+        op_close_files(op);
+        op_unlock(op);
+    }
+    return rc;
+}
+
+static void op_task(struct task *task)
+{
+    struct file_op *op = (struct file_op *)(void *)task;
+    const struct ng_host *host = op->call->pub.host;
+    struct ng_deferred *deferred = op->deferred;
+    op->call->may_block = true; /* tasks run on workers */
+    int rc = op_drive(op);
+    if (rc != FILES_WAITING) {
+        host->finish(deferred, rc);
+    }
+}
+
+struct file_op *files_op_new(struct files *files, struct call *call)
+{
+    struct file_op *op = arena_zalloc(&call->arena, sizeof(*op));
+    if (op == NULL) {
+        (void)call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+        return NULL;
+    }
+    op->task.run = op_task;
+    op->files = files;
+    op->call = call;
+    op->fd = -1;
+    op->temp = -1;
+    return op;
+}
+
+int files_op_start(struct file_op *op, int (*step)(struct file_op *op))
+{
+    const struct ng_host *host = op->call->pub.host;
+    op->step = step;
+    int rc = op_drive(op);
+    if (rc == FILES_WAITING) {
+        return NG_PENDING;
+    }
+    if (op->deferred != NULL) {
+        host->finish(op->deferred, rc);
+        return NG_PENDING;
+    }
+    return rc;
+}
+
+/* From here on the op may go on elsewhere: the call must not end before it. */
+static int op_hold(struct file_op *op)
+{
+    if (op->deferred == NULL) {
+        op->deferred = op->call->pub.host->defer(&op->call->pub);
+    }
+    return op->deferred != NULL
+               ? NG_OK
+               : call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
+}
+
+/* ---- locks */
+
+static int op_got_lock(struct file_op *op)
+{
+    op->locks_held++;
+    int rc = files_check_cancelled(op->call);
+    return rc == NG_OK ? files_op_lock(op) : rc;
+}
+
+int files_op_lock(struct file_op *op)
+{
+    while (op->locks_held < op->lock_count) {
+        struct ng_str name = op->lock_names[op->locks_held];
+        if (files_try_lock(op->files, name)) {
+            op->locks_held++;
+            continue;
+        }
+        int rc = op_hold(op);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        op->waiter.task = &op->task;
+        op->waiter.pool = op->call->gateway->pool;
+        op->step = op_got_lock;
+        rc = files_lock(op->files, name, &op->waiter);
+        if (rc == FILES_WAITING) {
+            return rc;
+        }
+        if (rc != NG_OK) {
+            return call_fail(op->call, NG_EBUSY,
+                             "Too many calls wait to change %.*s. Try again in a moment.",
+                             (int)name.len, name.data);
+        }
+        op->locks_held++;
+    }
+    bool answered = false;
+    op->step = op->locked;
+    int rc = files_left_settle(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    return rc != NG_OK || answered ? rc : op->locked(op);
+}
+
+int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
+{
+    op_close_files(op);
+    if (++op->attempts > FILES_RETRIES_MAX) {
+        return call_fail(op->call, NG_ECONFLICT,
+                         "Another program keeps changing the file; the change was made again "
+                         "%d times and given up. Try again when it is done.",
+                         FILES_RETRIES_MAX);
+    }
+    int rc = files_check_cancelled(op->call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    call_reset_result(op->call);
+    op->step = step;
+    return step(op);
+}
+
+int files_op_restart(struct file_op *op, int (*step)(struct file_op *op))
+{
+    op_close_files(op);
+    op_unlock(op);
+    op->lock_count = 0;
+    op->relock = false;
+    return files_op_again(op, step);
+}
+
+/* ---- reading */
+
+/* Is the open file still the one of its name? */
+static bool op_is_current(struct file_op *op)
+{
+    struct stat named;
+    struct stat opened;
+    return fstat(op->fd, &opened) == 0 &&
+           fstatat(op->place.dir, op->place.name.data, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_again)
+{
+    struct call *call = op->call;
+    int rc = files_open_regular(call, &op->place, true, &op->fd);
+    if (rc == NG_OK && max_bytes > 0 && (uint64_t)op->place.st.st_size > max_bytes) {
+        rc = files_fail_size(call, (uint64_t)op->place.st.st_size, max_bytes);
+    }
+    if (rc == NG_OK) {
+        rc = files_flock(call, op->place.path, op->fd);
+    }
+    if (rc == NG_OK && !op_is_current(op)) {
+        *ret_again = true;
+        return NG_OK;
+    }
+    files_mark(&op->place.st, op->record.mark);
+    files_describe(&op->place, &op->present);
+    if (rc == NG_OK && load) {
+        rc = files_load(call, op->place.path, op->fd, max_bytes, &op->present.data);
+        if (rc == NG_OK) {
+            op->present.bytes = op->present.data.len;
+            files_hash(op->present.data, op->record.before);
+            rc = op->record.before[0] != '\0'
+                     ? NG_OK
+                     : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+        }
+    } else if (rc == NG_OK) {
+        rc = files_hash_fd(call, op->place.path, op->fd, op->record.before);
+    }
+    if (rc == NG_OK) {
+        op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
+        rc = op->present.revision.data != NULL
+                 ? NG_OK
+                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    }
+    return rc;
+}
+
+int files_op_expect(struct file_op *op, struct ng_str expected)
+{
+    if (expected.data == NULL || str_is(expected, op->record.before)) {
+        return NG_OK;
+    }
+    return files_fail_revision(op->call, op->place.path, op->record.before);
+}
+
+/* ---- intent */
+
+/* Runs on the committing thread. */
+static void op_committed(void *user, int rc)
+{
+    struct file_op *op = user;
+    op->commit_rc = rc;
+    pool_resume(op->call->gateway->pool, &op->task);
+}
+
+/* A save that could not be recorded when it was made: that comes first. */
+static int op_settle_stale(struct file_op *op)
+{
+    bool answered = false;
+    struct file_record *record = &op->record;
+    int rc =
+        files_settle(op->files, op->call, record->intents, record->stale, record->stale_text);
+    if (rc == NG_OK && op->call->idem != NULL) {
+        rc = files_left_answer(op->call, &answered);
+    }
+    return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
+}
+
+static int op_after_intent(struct file_op *op)
+{
+    bool answered = false;
+    if (op->commit_rc != NG_OK) {
+        op->intent_open = false;
+        if (op->relock) {
+            return files_op_restart(op, op->begin);
+        }
+        if (op->commit_rc != NG_ECONFLICT || op->record.stale.data == NULL) {
+            return op->commit_rc;
+        }
+        /* Memory did not know of it, the database does. */
+        call_reset_result(op->call);
+        return op_settle_stale(op);
+    }
+    int rc = files_check_cancelled(op->call);
+    if (rc == NG_OK) {
+        struct result before = op->call->work;
+        rc = files_left_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
+        if (rc == NG_OK && !answered) {
+            op->call->work = before;
+        }
+    }
+    return rc != NG_OK || answered ? rc : op->save(op);
+}
+
+int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
+{
+    int rc = op_hold(op);
+    if (rc == NG_OK) {
+        rc = files_check_cancelled(op->call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct result before = op->call->work;
+    rc = cluster_announce(op->call->gateway->cluster, op->call);
+    if (rc == NG_OK) {
+        rc = files_left_built_on(op->files, op->call, &op->record);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    bool was_open = op->intent_open;
+    op->save = save;
+    op->step = op_after_intent;
+    op->intent_open = true;
+    op->record.stale = str_make(NULL, 0);
+    size_t count = files_intent_changes(&op->record, op->changes);
+    rc = store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    if (rc == NG_OK) {
+        return FILES_WAITING;
+    }
+    op->intent_open = was_open;
+    if (op->relock) {
+        return files_op_restart(op, op->begin);
+    }
+    if (op->record.stale.data != NULL) {
+        op->call->work = before;
+        return op_settle_stale(op);
+    }
+    return rc;
+}
+
+static int op_abandoned(struct file_op *op)
+{
+    op->call->work = op->kept;
+    return op->kept_rc;
+}
+
+/* It failed when the file was changed already, or nobody knows: the intent stays, and is
+ * settled by what the file is then. */
+static int op_leave(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    atomic_store(&op->files->unsettled, true);
+    return rc;
+}
+
+static int op_abandon(struct file_op *op, int rc)
+{
+    op->intent_open = false;
+    op->kept_rc = rc;
+    op->kept = op->call->work;
+    op->step = op_abandoned;
+    op->call->arena.failed = false; /* of what is given up */
+    op->call->arena.starved = false;
+    size_t count = files_intent_drop(&op->record, op->changes);
+    int write_rc =
+        store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    /* Where it cannot be dropped now, the next change of the file or the next start does. */
+    return write_rc == NG_OK ? FILES_WAITING : op_abandoned(op);
+}
+
+/* ---- completion */
+
+/* A JSON reply is taken out of its buffer: should the store run its functions again, the reply
+ * made by the tool's function is still known. */
+static int op_seal(struct file_op *op)
+{
+    struct call *call = op->call;
+    if (call->reply_open && call->reply_writer.complete && call->reply_buf.rc == NG_OK) {
+        struct ng_str text = arena_copy(&call->arena, buf_str(&call->reply_buf));
+        if (text.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
+        }
+        call->work.text = text;
+        call->work.is_json = true;
+        call->work.has_text = true;
+        call->reply_open = false;
+    }
+    op->kept = call->work;
+    op->record.sealed = &op->kept;
+    return NG_OK;
+}
+
+/* What could not be completed is settled by the thread that looks after shared documents; else
+ * by the next change of the file, or the next start. */
+static void op_ended(void *user, int rc, struct ng_str message)
+{
+    struct file_op *op = user;
+    (void)message;
+    if (rc < NG_OK) {
+        atomic_store(&op->files->unsettled, true);
+    }
+}
+
+static int op_record(struct file_op *op, const char *revision)
+{
+    struct call *call = op->call;
+    call->arena.failed = false; /* what lacked memory before the save stopped it there */
+    call->arena.starved = false;
+    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+        call->work.revision_kind = REVISION_TEXT;
+        call->work.revision_text = ng_str_of(revision);
+    }
+    int rc = op_seal(op);
+    size_t count = files_completion_changes(&op->record, op->changes);
+    return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
+}
+
+/* Was it saved where its path leads? A root's folder may have been replaced meanwhile. */
+static bool op_is_in_place(const struct file_op *op)
+{
+    const struct file_root *root = op->target.roots != NULL ? op->target.root : op->place.root;
+    return root == NULL || files_root_is_current(root);
+}
+
+/* The file is changed: a full queue or want of memory must not make that a failure. */
+int files_op_complete(struct file_op *op, const char *revision)
+{
+    struct call *call = op->call;
+    if (!op_is_in_place(op)) {
+        op->in_place = false;
+        return files_op_again(op, op->locked);
+    }
+    struct result before = call->work;
+    op->intent_open = false; /* it goes with the completion, or is settled later */
+    (void)call->pub.host->on_complete(&call->pub, op_ended, op);
+    int rc = op_record(op, revision);
+    for (unsigned tries = 1;
+         (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
+        struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
+        (void)nanosleep(&pause, NULL);
+        call->work = op->record.sealed != NULL ? op->kept : before;
+        rc = op_record(op, revision);
+    }
+    if (revision[0] == '\0' && rc >= NG_OK) {
+        call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */
+    }
+    return rc;
+}

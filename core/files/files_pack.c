@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* files_pack.c - walks the roots for an archive. */
+#include "files_pack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "files_state.h"
+
+/* Bytes of one piece; a multiple of 3, so that base64 needs no filling. */
+#define PACK_PIECE_BYTES ((size_t)192 * 1024)
+/* Roots that are opened again before a backup, because their folders were replaced. */
+#define PACK_ROOT_TRIES 512
+/* Folders in folders; deeper ones are left out by name. */
+#define PACK_DEPTH_MAX 256
+#define PACK_UTF8_MAX 4
+
+struct pack {
+    struct call *call;
+    files_pack_fn *fn;
+    void *user;
+    const struct file_roots *roots;
+    uint64_t root;   /* the present one's number */
+    struct buf path; /* relative to it */
+    char *piece;
+    bool has_hole; /* the data directory */
+    dev_t hole_device;
+    ino_t hole;
+};
+
+static int pack_left_out(struct pack *pack, const char *why)
+{
+    const struct archive_file file = {
+        .kind = ARCHIVE_LEFT_OUT, .root = pack->root, .path = buf_str(&pack->path), .why = why};
+    return pack->fn(pack->user, &file);
+}
+
+static int64_t pack_ms(struct timespec at)
+{
+    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+/* Text stays text: the piece ends between two characters, where it can. */
+static size_t pack_whole_characters(const char *bytes, size_t len)
+{
+    size_t cut = len;
+    for (int i = 0; i < PACK_UTF8_MAX && cut > 0; i++) {
+        if (((unsigned char)bytes[cut - 1] & 0xc0) != 0x80) {
+            cut -= ((unsigned char)bytes[cut - 1] & 0x80) != 0 ? 1 : 0;
+            return cut > 0 ? cut : len;
+        }
+        cut--;
+    }
+    return len;
+}
+
+/* As many bytes as the file had when it was opened: one that grows has an end, too. */
+static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_read)
+{
+    uint64_t at = 0;
+    while (at < size) {
+        size_t most = size - at < PACK_PIECE_BYTES ? (size_t)(size - at) : PACK_PIECE_BYTES;
+        ssize_t got = pread(fd, pack->piece, most, (off_t)at);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+        }
+        if (got == 0) {
+            break;
+        }
+        size_t len = (size_t)got;
+        len = at + len < size ? pack_whole_characters(pack->piece, len) : len;
+        const struct archive_file piece = {.kind = ARCHIVE_PIECE, .bytes = {pack->piece, len}};
+        int rc = pack->fn(pack->user, &piece);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        at += len;
+    }
+    *ret_read = at;
+    return NG_OK;
+}
+
+static int pack_file(struct pack *pack, int fd, const struct stat *before)
+{
+    struct stat after;
+    uint64_t size = 0;
+    const struct archive_file begin = {.kind = ARCHIVE_FILE,
+                                       .root = pack->root,
+                                       .path = buf_str(&pack->path),
+                                       .mode = before->st_mode & 0777U,
+                                       .modified_ms = pack_ms(before->st_mtim)};
+    int rc = pack->fn(pack->user, &begin);
+    rc = rc == NG_OK ? pack_bytes(pack, fd, (uint64_t)before->st_size, &size) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct archive_file end = {.kind = ARCHIVE_FILE_END};
+    end.changed = fstat(fd, &after) != 0 || after.st_size != before->st_size ||
+                  size != (uint64_t)before->st_size ||
+                  after.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+                  after.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+    return pack->fn(pack->user, &end);
+}
+
+static int pack_folder(struct pack *pack, int fd, unsigned depth);
+
+static bool pack_is_temporary(const char *name)
+{
+    return strncmp(name, FILES_TEMP_PREFIX, sizeof(FILES_TEMP_PREFIX) - 1) == 0;
+}
+
+/* Is the folder one of the first `count` roots? */
+static bool pack_is_root(const struct pack *pack, size_t count, dev_t dev, ino_t ino)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct file_root *root = &pack->roots->items[i];
+        if (root->owner == NULL && root->ino == ino && root->dev == dev) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int pack_opened(struct pack *pack, int fd, unsigned depth)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return pack_left_out(pack, "it cannot be read");
+    }
+    if (S_ISREG(info.st_mode)) {
+        return pack_file(pack, fd, &info);
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        return pack_left_out(pack, "neither a file nor a folder");
+    }
+    if (pack->has_hole && info.st_ino == pack->hole && info.st_dev == pack->hole_device) {
+        return NG_OK;
+    }
+    /* A root in a root tells of its files itself. */
+    if (pack_is_root(pack, pack->roots->count, info.st_dev, info.st_ino)) {
+        return NG_OK;
+    }
+    if (depth >= PACK_DEPTH_MAX) {
+        return pack_left_out(pack, "too deep");
+    }
+    const struct archive_file folder = {.kind = ARCHIVE_FOLDER,
+                                        .root = pack->root,
+                                        .path = buf_str(&pack->path),
+                                        .mode = info.st_mode & 0777U};
+    int rc = pack->fn(pack->user, &folder);
+    return rc == NG_OK ? pack_folder(pack, fd, depth + 1) : rc;
+}
+
+static int pack_entry(struct pack *pack, int dir, const char *name, unsigned depth)
+{
+    size_t len = pack->path.len;
+    int rc = NG_OK;
+    if (len > 0) {
+        buf_add_char(&pack->path, '/');
+    }
+    buf_add_c(&pack->path, name);
+    if (pack->path.rc != NG_OK) {
+        return call_fail(pack->call, NG_EINTERNAL, "Out of memory for a path.");
+    }
+    if (pack->path.len >= FILES_PATH_MAX) {
+        pack->path.len = str_utf8_cut(buf_str(&pack->path), FILES_PATH_MAX / 2).len;
+        rc = pack_left_out(pack, "its path, which begins so, is too long");
+        pack->path.len = len;
+        return rc;
+    }
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0) {
+        rc = pack_opened(pack, fd, depth);
+        (void)close(fd);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+        rc = files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+    } else if (errno != ENOENT) { /* ... it has gone meanwhile */
+        rc = pack_left_out(pack, errno == ELOOP    ? "a link"
+                                 : errno == EACCES ? "the gateway may not read it"
+                                                   : "it cannot be read");
+    }
+    pack->path.len = len;
+    return rc;
+}
+
+/* Everything in the folder. A file's bytes wait for a slow reader of the archive, so the folder
+ * is a stream of its own that is read on afterwards. */
+static int pack_folder(struct pack *pack, int fd, unsigned depth)
+{
+    int rc = NG_OK;
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = own < 0 ? NULL : fdopendir(own);
+    if (stream == NULL) {
+        if (own >= 0) {
+            (void)close(own);
+        }
+        return files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+    }
+    while (rc == NG_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(stream);
+        if (entry == NULL) {
+            rc = errno == 0 ? NG_OK
+                            : files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+            break;
+        }
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !pack_is_temporary(entry->d_name)) {
+            rc = pack_entry(pack, own, entry->d_name, depth);
+        }
+    }
+    (void)closedir(stream);
+    return rc;
+}
+
+static int pack_root(struct pack *pack, const struct file_root *root)
+{
+    int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return files_fail_os(pack->call, errno, "back up the root", ng_str_of(root->path));
+    }
+    int rc = pack_folder(pack, fd, 0);
+    (void)close(fd);
+    return rc;
+}
+
+/* The roots by number first: a restore can refuse before it has seen a file. */
+static int pack_roots(struct pack *pack, bool names)
+{
+    const struct file_roots *roots = pack->roots;
+    int rc = NG_OK;
+    pack->root = 0;
+    for (size_t i = 0; i < roots->count && rc == NG_OK; i++) {
+        const struct file_root *root = &roots->items[i];
+        if (root->owner != NULL) {
+            continue;
+        }
+        const struct archive_file file = {.kind = ARCHIVE_ROOT,
+                                          .root = pack->root,
+                                          .space = ng_str_of(root->space),
+                                          .path = ng_str_of(root->path)};
+        if (names) {
+            rc = pack->fn(pack->user, &file);
+        } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* in another space */
+            rc = pack_root(pack, root);
+        }
+        pack->root++;
+    }
+    return rc;
+}
+
+/* The roots as their names lead now: one whose folder was replaced is opened again. */
+static int pack_current_roots(struct files *files, struct call *call, struct file_roots **ret)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    int rc = NG_OK;
+    unsigned tries = 0;
+    for (size_t i = 0; rc == NG_OK && i < roots->count;) {
+        const struct file_root *root = &roots->items[i];
+        if (root->owner != NULL || files_root_is_current(root)) {
+            i++;
+            continue;
+        }
+        rc = ++tries > PACK_ROOT_TRIES
+                 ? call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+                             root->path)
+                 : files_roots_again(files, call, roots, root);
+        files_roots_unref(roots);
+        roots = files_roots_ref(files);
+        i = 0;
+    }
+    *ret = roots;
+    return rc;
+}
+
+int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *user)
+{
+    struct stat info;
+    struct pack pack = {.call = call, .fn = fn, .user = user};
+    pack.piece = alloc_bytes(PACK_PIECE_BYTES);
+    if (pack.piece == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory for a file's bytes.");
+    }
+    const char *data_dir = call->gateway->data_dir;
+    if (data_dir != NULL && stat(data_dir, &info) == 0) {
+        pack.has_hole = true;
+        pack.hole = info.st_ino;
+        pack.hole_device = info.st_dev;
+    }
+    buf_init(&pack.path, (size_t)FILES_PATH_MAX * PACK_DEPTH_MAX);
+    struct file_roots *roots = NULL;
+    int rc = pack_current_roots(files, call, &roots);
+    pack.roots = roots;
+    rc = rc == NG_OK ? pack_roots(&pack, true) : rc;
+    rc = rc == NG_OK ? pack_roots(&pack, false) : rc;
+    files_roots_unref(roots);
+    buf_done(&pack.path);
+    free(pack.piece);
+    return rc;
+}

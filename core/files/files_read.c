@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* files_read.c - reading: whole files, streams, and the hashes that are their revisions. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+static void hash_hex(const unsigned char *digest, char hash[FILES_HASH_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < (FILES_HASH_SIZE - 1) / 2; i++) {
+        hash[2 * i] = digits[digest[i] >> 4];
+        hash[2 * i + 1] = digits[digest[i] & 15];
+    }
+    hash[FILES_HASH_SIZE - 1] = '\0';
+}
+
+/* The first 128 bits of SHA-256. "" where libcrypto has no memory: equal to no file's. */
+void files_hash(struct ng_str data, char hash[FILES_HASH_SIZE])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    hash[0] = '\0';
+    if (EVP_Digest(data.len > 0 ? data.data : "", data.len, digest, NULL, EVP_sha256(), NULL) ==
+        1) {
+        hash_hex(digest, hash);
+    }
+}
+
+bool files_cancelled(struct call *call)
+{
+    return call->pub.host->cancelled(&call->pub);
+}
+
+int files_check_cancelled(struct call *call)
+{
+    if (!files_cancelled(call)) {
+        return NG_OK;
+    }
+    if (call->pub.host->remaining_ms(&call->pub) <= 0) {
+        return call_fail(call, NG_ETIMEOUT,
+                         "The call's time was up before the file was changed; nothing was "
+                         "written. Try again.");
+    }
+    return call_fail(call, NG_ECANCELLED, "The call was cancelled; nothing was written.");
+}
+
+/* Reads all of `fd` from its beginning, a block at a time, into `chunk`. */
+static int read_blocks(struct call *call, struct ng_str path, int fd, ng_chunk_fn *chunk,
+                       void *user)
+{
+    char *block = alloc_bytes(FILES_BLOCK);
+    if (block == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
+                         path.data);
+    }
+    off_t at = 0;
+    int rc = NG_OK;
+    bool going = true;
+    while (going) {
+        ssize_t got = pread(fd, block, FILES_BLOCK, at);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            rc = files_fail_os(call, errno, "read", path);
+        } else if (got > 0) {
+            at += got;
+            going = chunk(user, str_make(block, (size_t)got)) == 0;
+        }
+        going = going && got > 0 && rc == NG_OK;
+        if (going && files_cancelled(call)) {
+            rc = files_check_cancelled(call);
+            going = false;
+        }
+    }
+    free(block);
+    return rc;
+}
+
+struct hashing {
+    EVP_MD_CTX *digest;
+    ng_chunk_fn *chunk;
+    void *user;
+    uint64_t bytes;
+    bool stopped;
+};
+
+static int hashing_chunk(void *user, struct ng_str chunk)
+{
+    struct hashing *hashing = user;
+    hashing->bytes += chunk.len;
+    if (EVP_DigestUpdate(hashing->digest, chunk.data, chunk.len) != 1) {
+        hashing->stopped = true;
+    } else if (hashing->chunk != NULL) {
+        hashing->stopped = hashing->chunk(hashing->user, chunk) != 0;
+    }
+    return hashing->stopped;
+}
+
+/* Runs `hashing` over the file. `hash` is "" where the reader stopped before its end. */
+static int hash_stream(struct call *call, struct ng_str path, int fd, struct hashing *hashing,
+                       char hash[FILES_HASH_SIZE])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    hash[0] = '\0';
+    hashing->digest = EVP_MD_CTX_new();
+    if (hashing->digest == NULL ||
+        EVP_DigestInit_ex(hashing->digest, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(hashing->digest);
+        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
+                         path.data);
+    }
+    int rc = read_blocks(call, path, fd, hashing_chunk, hashing);
+    if (rc == NG_OK && !hashing->stopped &&
+        EVP_DigestFinal_ex(hashing->digest, digest, NULL) == 1) {
+        hash_hex(digest, hash);
+    }
+    EVP_MD_CTX_free(hashing->digest);
+    return rc;
+}
+
+int files_hash_fd(struct call *call, struct ng_str path, int fd, char hash[FILES_HASH_SIZE])
+{
+    struct hashing hashing = {0};
+    int rc = hash_stream(call, path, fd, &hashing, hash);
+    if (rc == NG_OK && hash[0] == '\0') {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
+                         path.data);
+    }
+    return rc;
+}
+
+int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_HASH_SIZE])
+{
+    hash[0] = '\0';
+    struct ng_str path = ng_str_of(name);
+    int fd = files_open_beneath(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return errno == ENOENT ? NG_OK : files_fail_os(call, errno, "read", path);
+    }
+    struct stat st;
+    int rc = NG_OK;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        rc = call_fail(call, NG_EFAILED, "%s is not a regular file.", name);
+    } else {
+        rc = files_hash_fd(call, path, fd, hash);
+    }
+    (void)close(fd);
+    return rc;
+}
+
+int files_open_regular(struct call *call, struct file_place *place, bool write, int *ret_fd)
+{
+    if (files_place_type(place) != NG_FILE_REGULAR) {
+        return files_fail_type(call, place);
+    }
+    /* O_NONBLOCK: it may have become a FIFO since. */
+    int fd =
+        files_open_beneath(place->dir, place->name.data,
+                           (write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        if (errno == ENOENT) {
+            place->exists = false;
+            return files_fail_missing(call, place->path);
+        }
+        return files_fail_os(call, errno, write ? "edit" : "read", place->path);
+    }
+    if (fstat(fd, &place->st) != 0) {
+        int error = errno;
+        (void)close(fd);
+        return files_fail_os(call, error, "read", place->path);
+    }
+    if (!S_ISREG(place->st.st_mode)) {
+        (void)close(fd);
+        return files_fail_type(call, place);
+    }
+    /* It may be another since the path was followed. */
+    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
+        (void)close(fd);
+        return files_fail_hole(call, place->path);
+    }
+    *ret_fd = fd;
+    return NG_OK;
+}
+
+int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
+               struct ng_str *ret_data)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return files_fail_os(call, errno, "read", path);
+    }
+    size_t room = (size_t)st.st_size;
+    if (max_bytes > 0 && (uint64_t)room > max_bytes) {
+        return files_fail_size(call, (uint64_t)room, max_bytes);
+    }
+    int rc = room < CALL_MEMORY_MAX ? call_count_bytes(call, room) : NG_OK;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    char *data = room >= CALL_MEMORY_MAX ? NULL : arena_alloc(&call->arena, room + 1);
+    if (data == NULL) {
+        return call_fail(call, NG_ETOOLARGE,
+                         "The file %.*s (%zu bytes) is too large to be read whole.",
+                         (int)path.len, path.data, room);
+    }
+    size_t len = 0;
+    while (len < room) { /* what is appended meanwhile is left for the next reader */
+        ssize_t got = pread(fd, data + len, room - len, (off_t)len);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return files_fail_os(call, errno, "read", path);
+        }
+        if (got == 0) {
+            break;
+        }
+        len += (size_t)got;
+    }
+    data[len] = '\0';
+    *ret_data = str_make(data, len);
+    return NG_OK;
+}
+
+/* Numbers are used again, not in the same moment: whatever becomes of a file moves its time of
+ * change. */
+void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE])
+{
+    (void)snprintf(mark, FILES_MARK_SIZE, "%llu.%lld.%ld", (unsigned long long)st->st_ino,
+                   (long long)st->st_ctim.tv_sec, (long)st->st_ctim.tv_nsec);
+}
+
+void files_describe(const struct file_place *place, struct ng_file *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret);
+    ret->type = files_place_type(place);
+    ret->path = place->path;
+    ret->real = place->real;
+    ret->space = ng_str_of(place->root != NULL ? place->root->space : NULL);
+    if (place->exists) {
+        ret->bytes = (uint64_t)place->st.st_size;
+        ret->modified_ms = (int64_t)place->st.st_mtim.tv_sec * 1000 +
+                           (int64_t)place->st.st_mtim.tv_nsec / 1000000;
+        ret->mode = (uint32_t)place->st.st_mode & 07777U;
+    }
+}
+
+/* The root's space dies with the roots: a copy in call memory. */
+static int describe(struct call *call, const struct file_place *place, struct ng_file *ret)
+{
+    struct ng_file file;
+    files_describe(place, &file);
+    file.space = arena_copy(&call->arena, file.space);
+    if (file.space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while looking at %.*s.",
+                         (int)place->path.len, place->path.data);
+    }
+    *ret = file;
+    return NG_OK;
+}
+
+int files_stat(struct files *files, struct call *call, struct ng_str path,
+               struct ng_file *ret_file)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_place place;
+    int rc = files_resolve(files, call, path, &place);
+    if (rc == NG_OK) {
+        rc = describe(call, &place, ret_file);
+    }
+    files_place_done(&place);
+    return rc;
+}
+
+static int set_revision(struct call *call, const char *hash, struct ng_file *file)
+{
+    if (hash[0] == '\0') {
+        return NG_OK;
+    }
+    file->revision = arena_copy(&call->arena, ng_str_of(hash));
+    return file->revision.data != NULL
+               ? NG_OK
+               : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+}
+
+int files_read(struct files *files, struct call *call, struct ng_str path, uint64_t max_bytes,
+               struct ng_file *ret_file)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_place place;
+    int fd = -1;
+    struct ng_file file;
+    int rc = files_resolve(files, call, path, &place);
+    if (rc == NG_OK) {
+        rc = files_open_regular(call, &place, false, &fd);
+    }
+    if (rc == NG_OK) {
+        rc = describe(call, &place, &file);
+    }
+    if (rc == NG_OK) {
+        rc = files_load(call, path, fd, max_bytes, &file.data);
+    }
+    if (rc == NG_OK) {
+        char hash[FILES_HASH_SIZE];
+        files_hash(file.data, hash);
+        file.bytes = file.data.len;
+        rc = hash[0] != '\0'
+                 ? set_revision(call, hash, &file)
+                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.",
+                             (int)path.len, path.data);
+    }
+    if (rc == NG_OK) {
+        *ret_file = file;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    files_place_done(&place);
+    return rc;
+}
+
+int files_stream(struct files *files, struct call *call, struct ng_str path, ng_chunk_fn *chunk,
+                 void *user, struct ng_file *ret_file)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_place place;
+    int fd = -1;
+    struct ng_file file;
+    struct hashing hashing = {.chunk = chunk, .user = user};
+    char hash[FILES_HASH_SIZE];
+    int rc = files_resolve(files, call, path, &place);
+    if (rc == NG_OK) {
+        rc = files_open_regular(call, &place, false, &fd);
+    }
+    if (rc == NG_OK) {
+        rc = describe(call, &place, &file);
+    }
+    if (rc == NG_OK) {
+        rc = hash_stream(call, path, fd, &hashing, hash);
+    }
+    if (rc == NG_OK) {
+        file.bytes = hashing.stopped ? file.bytes : hashing.bytes;
+        rc = set_revision(call, hash, &file);
+    }
+    if (rc == NG_OK) {
+        *ret_file = file;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    files_place_done(&place);
+    return rc;
+}

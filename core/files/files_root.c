@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* files_root.c - one root: from its configured text to an open folder, and whether that is
+ * still the folder of its name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+#define FILES_SPACE_DEFAULT "shared"
+
+char *files_copy(struct ng_str text)
+{
+    char *copy = alloc_bytes(text.len + 1);
+    if (copy != NULL) {
+        memcpy(copy, text.data, text.len);
+        copy[text.len] = '\0';
+    }
+    return copy;
+}
+
+void files_root_done(struct file_root *root)
+{
+    if (root->fd >= 0) {
+        (void)close(root->fd);
+    }
+    free(root->path);
+    free(root->real);
+    free(root->space);
+}
+
+void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path)
+{
+    *ret_space = ng_str_of(FILES_SPACE_DEFAULT);
+    *ret_path = text;
+    for (size_t i = 0; i + 1 < text.len && text.data[i] != '/'; i++) {
+        struct ng_str space = {text.data, i};
+        if (text.data[i] == ':' && text.data[i + 1] == '/' && call_name_valid(space)) {
+            *ret_space = space;
+            *ret_path = str_make(text.data + i + 1, text.len - i - 1);
+            return;
+        }
+    }
+}
+
+/* What the path leads to, as it is now. */
+static int files_open_folder(struct call *call, struct file_root *root)
+{
+    const char *doing = root->owner != NULL ? "open the folder" : "open the root";
+    struct stat st;
+    root->real = realpath(root->path, NULL);
+    if (root->real != NULL) {
+        root->fd = open(root->real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (root->fd < 0 || fstat(root->fd, &st) != 0) {
+        int error = errno;
+        if (root->owner == NULL && error == ENOENT) {
+            return call_fail(call, NG_ENOTFOUND,
+                             "The root %s is not there: make the folder, or name another.",
+                             root->path);
+        }
+        int rc = files_fail_os(call, error, doing, ng_str_of(root->path));
+        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
+    }
+    root->dev = st.st_dev;
+    root->ino = st.st_ino;
+    return NG_OK;
+}
+
+int files_open_root(struct call *call, const struct file_holes *holes, struct ng_str text,
+                    const struct plugin *owner, struct file_root *root)
+{
+    struct ng_str space;
+    struct ng_str path;
+    files_split_root(text, &space, &path);
+    while (path.len > 1 && path.data[path.len - 1] == '/') {
+        path.len--;
+    }
+    if (path.len == 0 || path.len >= FILES_PATH_MAX || memchr(path.data, '\0', path.len)) {
+        return call_fail(call, NG_EINVAL,
+                         "The root \"%.*s\" is not a usable path: give the path of a folder, "
+                         "as PATH or SPACE:/PATH.",
+                         (int)text.len, text.data);
+    }
+    root->fd = -1;
+    root->owner = owner;
+    root->space = files_copy(space);
+    root->path = files_copy(path);
+    if (root->space == NULL || root->path == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    int rc = files_open_folder(call, root);
+    return rc == NG_OK ? files_check_root(call, holes, root) : rc;
+}
+
+int files_absolute_root(struct call *call, struct file_root *root)
+{
+    if (root->path[0] == '/') {
+        return NG_OK;
+    }
+    char *path = files_copy(ng_str_of(root->real));
+    if (path == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    free(root->path);
+    root->path = path;
+    return NG_OK;
+}
+
+int files_try_root(struct call *call, struct ng_str text, const struct files_own *own)
+{
+    struct file_root root = {.fd = -1};
+    struct file_holes *holes = NULL;
+    int rc = files_holes_new(call, own, &holes);
+    if (rc == NG_OK) {
+        rc = files_open_root(call, holes, text, NULL, &root);
+    }
+    files_root_done(&root);
+    files_holes_unref(holes);
+    return rc;
+}
+
+/* ---- later */
+
+static bool files_leads_to(const char *path, const struct file_root *root)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == root->dev && st.st_ino == root->ino;
+}
+
+bool files_root_is_current(const struct file_root *root)
+{
+    return files_leads_to(root->real, root) &&
+           (strcmp(root->path, root->real) == 0 || files_leads_to(root->path, root));
+}
+
+static int files_keep_root(struct call *call, const struct file_root *old,
+                           struct file_root *root)
+{
+    *root = *old;
+    root->path = files_copy(ng_str_of(old->path));
+    root->real = files_copy(ng_str_of(old->real));
+    root->space = files_copy(ng_str_of(old->space));
+    root->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, 0);
+    if (root->path == NULL || root->real == NULL || root->space == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    return root->fd >= 0 ? NG_OK
+                         : files_fail_os(call, errno, "open the root", ng_str_of(old->path));
+}
+
+static int files_root_again(struct call *call, const struct file_holes *holes,
+                            const struct file_root *old, struct file_root *root)
+{
+    struct ng_str text = arena_printf(&call->arena, "%s:%s", old->space, old->path);
+    if (text.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+    }
+    int rc = files_open_root(call, holes, text, old->owner, root);
+    if (rc == NG_ENOTFOUND) {
+        /* A root's files are not gone, but out of reach; a plugin asks after its folder itself.
+         */
+        return call_fail(call, old->owner != NULL ? NG_ENOTFOUND : NG_EUNAVAILABLE,
+                         "The %s %s is not there any more: it was moved, removed or unmounted. "
+                         "Put it back, or configure another one; nothing was read or written.",
+                         old->owner != NULL ? "folder" : "root", old->path);
+    }
+    return rc;
+}
+
+int files_roots_again(struct files *files, struct call *call, struct file_roots *old,
+                      const struct file_root *stale)
+{
+    struct file_roots *fresh = files_roots_new(call, old->count, old->holes);
+    int rc = fresh != NULL ? NG_OK : NG_EINTERNAL;
+    for (size_t i = 0; i < old->count && rc == NG_OK; i++) {
+        struct file_root *root = &fresh->items[i];
+        root->fd = -1;
+        fresh->count = i + 1;
+        rc = &old->items[i] == stale ? files_root_again(call, old->holes, stale, root)
+                                     : files_keep_root(call, &old->items[i], root);
+    }
+    if (rc == NG_OK) {
+        files_roots_publish(files, old, fresh);
+    } else {
+        files_roots_unref(fresh);
+    }
+    return rc;
+}

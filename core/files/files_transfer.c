@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* files_transfer.c - copies and moves inside the roots, never over another file. */
+#include <errno.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+static int transfer_begin(struct file_op *op);
+static int transfer_locked(struct file_op *op);
+
+static int fail_exists(struct file_op *op)
+{
+    struct ng_str path = op->transfer.to;
+    int code = op->transfer.exists_code != 0 ? op->transfer.exists_code : NG_ECONFLICT;
+    return call_fail(op->call, code,
+                     "File already exists at: %.*s. Cannot overwrite files using command "
+                     "`%s`.",
+                     (int)path.len, path.data, op->transfer.keep ? "copy" : "move");
+}
+
+/* Both ends as they are now. */
+static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
+{
+    struct call *call = op->call;
+    int rc = files_resolve(op->files, call, op->transfer.from, from);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (files_place_type(from) != NG_FILE_REGULAR) {
+        return files_fail_type(call, from);
+    }
+    rc = files_resolve(op->files, call, op->transfer.to, to);
+    if (rc == NG_OK && (to->exists || to->dangling)) {
+        rc = fail_exists(op);
+    }
+    if (rc == NG_OK && to->below_file) {
+        rc = files_fail_os(call, ENOTDIR, "create", to->path);
+    }
+    return rc;
+}
+
+static int transfer_reply(struct file_op *op)
+{
+    struct ng_file now = op->present;
+    now.path = op->transfer.to;
+    now.real = op->target.real;
+    now.space = op->transfer.keep ? op->record.space : op->record.to_space;
+    return op->transfer.replied == NULL
+               ? NG_OK
+               : op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
+}
+
+static int transfer_save(struct file_op *op)
+{
+    enum file_saved saved = FILE_SAVED;
+    op->copy = op->transfer.keep;
+    op->keep_mode = true;
+    op->keep_owner = !op->transfer.keep;
+    int rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return saved == FILE_AGAIN ? files_op_again(op, transfer_locked)
+                               : files_op_complete(op, op->record.after);
+}
+
+static int transfer_plan(struct file_op *op)
+{
+    struct call *call = op->call;
+    struct file_record *record = &op->record;
+    struct ng_str to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
+    struct ng_str from_space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
+    if (to_space.data == NULL || from_space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    memset(&record->undo, 0, sizeof(record->undo));
+    record->undo.op = record->op;
+    record->undo.inserted = ng_str_of("");
+    memcpy(record->after, record->before, sizeof(record->after));
+    memcpy(record->undo.after, record->after, sizeof(record->after));
+    if (op->transfer.keep) {
+        record->kind = FILE_CHANGE_CREATE;
+        record->undo.kind = NG_UNDO_CREATE;
+        record->before[0] = '\0';
+        record->real = op->target.real;
+        record->space = to_space;
+        return NG_OK;
+    }
+    record->kind = FILE_CHANGE_MOVE;
+    record->undo.kind = NG_UNDO_MOVE;
+    record->undo.former = op->place.real;
+    memcpy(record->undo.before, record->before, sizeof(record->before));
+    record->real = op->place.real;
+    record->space = from_space;
+    record->to = op->target.real;
+    record->to_space = to_space;
+    return NG_OK;
+}
+
+static int transfer_locked(struct file_op *op)
+{
+    bool again = false;
+    int rc = transfer_resolve(op, &op->place, &op->target);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str from = op->place.real;
+    struct ng_str to = op->target.real;
+    bool sorted = str_compare(from, to) < 0;
+    if (!str_equal(sorted ? from : to, op->lock_names[0]) ||
+        !str_equal(sorted ? to : from, op->lock_names[1])) {
+        return files_op_restart(op, transfer_begin);
+    }
+    rc = files_op_read(op, false, 0, &again);
+    if (rc == NG_OK && again) {
+        return files_op_again(op, transfer_locked);
+    }
+    if (rc == NG_OK) {
+        rc = files_op_expect(op, op->transfer.expected_revision);
+    }
+    if (rc == NG_OK) {
+        rc = transfer_plan(op);
+    }
+    if (rc == NG_OK) {
+        rc = transfer_reply(op);
+    }
+    return rc == NG_OK ? files_op_intent(op, transfer_save) : rc;
+}
+
+/* With the lock, and nothing of an earlier try left: it stays refused. */
+static int transfer_refused(struct file_op *op)
+{
+    struct file_place from = {.dir = -1};
+    struct file_place to = {.dir = -1};
+    int rc = transfer_resolve(op, &from, &to);
+    files_place_done(&from);
+    files_place_done(&to);
+    return rc == NG_OK ? files_op_restart(op, transfer_begin) : rc;
+}
+
+static int transfer_begin(struct file_op *op)
+{
+    struct file_place from = {.dir = -1};
+    struct file_place to = {.dir = -1};
+    int rc = transfer_resolve(op, &from, &to);
+    struct ng_str changed = op->transfer.keep ? to.real : from.real;
+    if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
+        /* An earlier try of this call may have moved it. */
+        op->lock_names[0] = changed;
+        op->lock_count = 1;
+        op->locked = transfer_refused;
+        rc = NG_OK;
+    } else if (rc == NG_OK) {
+        bool sorted = str_compare(from.real, to.real) < 0;
+        op->lock_names[0] = sorted ? from.real : to.real;
+        op->lock_names[1] = sorted ? to.real : from.real;
+        op->lock_count = 2;
+        op->locked = transfer_locked;
+    }
+    files_place_done(&from);
+    files_place_done(&to);
+    return rc == NG_OK ? files_op_lock(op) : rc;
+}
+
+int files_transfer(struct files *files, struct call *call,
+                   const struct ng_file_transfer *transfer)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_op *op = files_op_new(files, call);
+    if (op == NULL) {
+        return NG_EINTERNAL;
+    }
+    size_t size = transfer->size < sizeof(op->transfer) ? transfer->size : sizeof(op->transfer);
+    memcpy(&op->transfer, transfer, size);
+    op->transfer.from = arena_copy(&call->arena, transfer->from);
+    op->transfer.to = arena_copy(&call->arena, transfer->to);
+    op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
+    int rc = files_record_init(call, &op->record, FILE_CHANGE_MOVE);
+    return rc == NG_OK ? files_op_start(op, transfer_begin) : rc;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* files_undo.c - takes the last change of a file back. What that was is looked up in the same
+ * step that commits the intent, so that no other change comes between. */
+#include <errno.h>
+
+#include "core/base/str.h"
+#include "files_state.h"
+
+/* A file up to this size is read at once; of a larger one the history tells first whether its
+ * content is needed: for an edit, not for what created or moved it. */
+#define FILES_UNDO_LOAD ((off_t)1024 * 1024)
+
+static int undo_begin(struct file_op *op);
+static int undo_locked(struct file_op *op);
+
+static int fail_no_history(struct file_op *op)
+{
+    int code = op->undo.no_history_code != 0 ? op->undo.no_history_code : NG_EFAILED;
+    return call_fail(op->call, code, "No edit history found for %.*s.", (int)op->undo.path.len,
+                     op->undo.path.data);
+}
+
+static int fail_changed(struct file_op *op)
+{
+    struct ng_str path = op->undo.path;
+    int rc = files_fail_revision(op->call, path, op->record.before);
+    (void)rc;
+    return call_fail(op->call, NG_ECONFLICT,
+                     "The file %.*s is not what its last edit left: it was changed since by "
+                     "another program. Nothing was undone; look at it and edit it instead.",
+                     (int)path.len, path.data);
+}
+
+static int undo_reply(struct file_op *op)
+{
+    struct ng_file now = op->present;
+    enum ng_undo_kind kind = NG_UNDO_EDIT;
+    if (op->undo.replied == NULL) {
+        return NG_OK;
+    }
+    now.revision = ng_str_of(op->record.after);
+    if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
+        kind = NG_UNDO_CREATE;
+        now.type = NG_FILE_NONE;
+        now.data = str_make(NULL, 0);
+        now.revision = str_make(NULL, 0);
+        now.bytes = 0;
+    } else if (op->record.kind == FILE_CHANGE_UNDO_MOVE) {
+        kind = NG_UNDO_MOVE;
+        now.real = op->target.real;
+        now.space = op->record.to_space;
+    } else {
+        now.data = op->next;
+        now.bytes = op->next.len;
+    }
+    return op->undo.replied(&op->call->pub, kind, &now, op->undo_former, op->undo.user);
+}
+
+/* Runs under the history's lock, before the intent is written. */
+static int undo_peek(struct call *call, struct file_record *record,
+                     const struct ng_doc *present, void *user)
+{
+    struct file_op *op = user;
+    struct file_history history;
+    int rc = files_history_read(call, present, &history);
+    op->relock = false; /* what an earlier look at an older history found */
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (history.count == 0) {
+        return fail_no_history(op);
+    }
+    const struct file_undo *last = &history.items[history.count - 1];
+    if (strcmp(last->after, record->before) != 0) {
+        return fail_changed(op);
+    }
+    record->undo = *last;
+    record->undo.inserted = ng_str_of("");
+    memcpy(record->after, last->before, sizeof(record->after));
+    if (last->kind != NG_UNDO_MOVE) {
+        record->to = str_make(NULL, 0); /* locked for a move that was on top before */
+    }
+    if (last->kind == NG_UNDO_CREATE) {
+        record->kind = FILE_CHANGE_UNDO_CREATE;
+        return undo_reply(op);
+    }
+    if (last->kind == NG_UNDO_MOVE) {
+        record->kind = FILE_CHANGE_UNDO_MOVE;
+        if (!str_equal(record->to, last->former)) {
+            op->undo_former = last->former;
+            op->relock = true;
+            return NG_ECONFLICT; /* not a failure: its lock is needed first */
+        }
+        return undo_reply(op);
+    }
+    record->kind = FILE_CHANGE_UNDO_EDIT;
+    if (op->present.data.data == NULL) {
+        op->undo_load = true;
+        op->relock = true;
+        return NG_ECONFLICT; /* not a failure: its content is needed first */
+    }
+    rc = call_count_bytes(call, op->present.data.len + present->text.len);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = files_undo_apply(call, last, op->present.data, &op->next);
+    if (rc == NG_OK) {
+        files_hash(op->next, record->after);
+        if (record->after[0] == '\0') {
+            return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
+        }
+        rc = strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    }
+    return rc;
+}
+
+static int undo_save(struct file_op *op)
+{
+    enum file_saved saved = FILE_SAVED;
+    int rc = NG_OK;
+    switch (op->record.kind) {
+    case FILE_CHANGE_UNDO_CREATE:
+        rc = files_remove(op, &op->place, &saved);
+        break;
+    case FILE_CHANGE_UNDO_MOVE:
+        rc = files_rename(op, &saved);
+        break;
+    default:
+        rc = files_save(op, &op->place, &saved);
+        break;
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return saved == FILE_AGAIN ? files_op_again(op, undo_locked)
+                               : files_op_complete(op, op->record.after);
+}
+
+/* The former path of a move. A caller that may not see it is not told of it either. */
+static int undo_former_place(struct file_op *op, struct file_place *ret)
+{
+    struct call *call = op->call;
+    struct result before = call->work;
+    int rc = files_resolve(op->files, call, op->undo_former, ret);
+    if (rc == NG_EOUTSIDE) {
+        call->work = before;
+        rc = call_fail(call, NG_EFORBIDDEN,
+                       "The file %.*s was moved here from a place that is not open to this "
+                       "caller, so it cannot be moved back.",
+                       (int)op->undo.path.len, op->undo.path.data);
+    }
+    return rc;
+}
+
+/* The former path of a move that is to be taken back. */
+static int undo_target(struct file_op *op)
+{
+    struct call *call = op->call;
+    int rc = undo_former_place(op, &op->target);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (op->target.exists || op->target.dangling || op->target.below_file ||
+        !str_equal(op->target.real, op->undo_former)) {
+        return call_fail(call, NG_ECONFLICT,
+                         "The file was moved from %.*s, and something else is there now. Move "
+                         "that away first.",
+                         (int)op->undo_former.len, op->undo_former.data);
+    }
+    op->record.to = op->target.real;
+    op->record.to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
+    return op->record.to_space.data != NULL
+               ? NG_OK
+               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+}
+
+static int undo_locked(struct file_op *op)
+{
+    struct call *call = op->call;
+    bool again = false;
+    int rc = files_resolve(op->files, call, op->undo.path, &op->place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str real = op->place.real;
+    if (!str_equal(real, op->lock_names[0]) &&
+        (op->lock_count < 2 || !str_equal(real, op->lock_names[1]))) {
+        op->undo_former = str_make(NULL, 0);
+        return files_op_restart(op, undo_begin);
+    }
+    if (!op->place.exists) {
+        return files_fail_missing(call, op->undo.path);
+    }
+    rc = files_op_read(op, op->undo_load, 0, &again);
+    if (rc == NG_OK && again) {
+        return files_op_again(op, undo_locked);
+    }
+    if (rc == NG_OK) {
+        rc = files_op_expect(op, op->undo.expected_revision);
+    }
+    if (rc == NG_OK && op->undo_former.len > 0) {
+        rc = undo_target(op);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (op->undo_former.len == 0) {
+        op->record.to = str_make(NULL, 0); /* an attempt before this one may have been a move */
+    }
+    op->record.real = real;
+    op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
+    op->present.space = op->record.space;
+    op->keep_mode = true;
+    op->keep_owner = true;
+    op->record.peek = undo_peek;
+    op->record.peek_user = op;
+    return op->record.space.data != NULL
+               ? files_op_intent(op, undo_save)
+               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+}
+
+static int undo_begin(struct file_op *op)
+{
+    struct file_place place;
+    int rc = files_resolve(op->files, op->call, op->undo.path, &place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    enum ng_file_type type = files_place_type(&place);
+    struct ng_str real = place.real;
+    op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
+    if (!place.exists) {
+        rc = files_fail_missing(op->call, op->undo.path);
+    } else if (type != NG_FILE_REGULAR) {
+        rc = fail_no_history(op);
+    }
+    files_place_done(&place);
+    if (rc == NG_OK && op->undo_former.len > 0) {
+        /* Before its lock, which could tell of it. */
+        rc = undo_former_place(op, &place);
+        files_place_done(&place);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    op->begin = undo_begin;
+    op->locked = undo_locked;
+    op->lock_names[0] = real;
+    op->lock_count = 1;
+    if (op->undo_former.len > 0 && !str_equal(op->undo_former, real)) {
+        bool sorted = str_compare(real, op->undo_former) < 0;
+        op->lock_names[0] = sorted ? real : op->undo_former;
+        op->lock_names[1] = sorted ? op->undo_former : real;
+        op->lock_count = 2;
+    }
+    return files_op_lock(op);
+}
+
+int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    struct file_op *op = files_op_new(files, call);
+    if (op == NULL) {
+        return NG_EINTERNAL;
+    }
+    size_t size = undo->size < sizeof(op->undo) ? undo->size : sizeof(op->undo);
+    memcpy(&op->undo, undo, size);
+    op->undo.path = arena_copy(&call->arena, undo->path);
+    op->undo.expected_revision = arena_copy(&call->arena, undo->expected_revision);
+    int rc = files_record_init(call, &op->record, FILE_CHANGE_UNDO_EDIT);
+    return rc == NG_OK ? files_op_start(op, undo_begin) : rc;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* files_unpack.c - an archive's files into the roots; nothing that is there is replaced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/base/arena.h"
+#include "core/base/str.h"
+#include "files_pack.h"
+#include "files_state.h"
+
+#define UNPACK_ROOTS_MAX 256
+/* Bytes of a file that is there, compared at a time. */
+#define UNPACK_COMPARED ((size_t)16 * 1024)
+#define UNPACK_NAME_MAX 64
+#define UNPACK_ERRNO_TEXT 128
+/* File systems below the roots. */
+#define UNPACK_DEVICES_MAX 256
+
+/* A configured root. */
+struct unpack_root {
+    struct ng_str space, path;
+    int fd; /* -1: not opened yet */
+    bool taken;
+};
+
+struct unpack {
+    struct arena arena;
+    struct unpack_root roots[UNPACK_ROOTS_MAX];
+    size_t root_count;
+    struct ng_str own_root;
+    /* The archive's roots: which of `roots` each is. */
+    size_t mapped[UNPACK_ROOTS_MAX];
+    struct ng_str spaces[UNPACK_ROOTS_MAX];
+    size_t mapped_count;
+    bool write;
+    uint64_t made; /* files */
+    /* A folder of each file system that the roots and what is below them are on. */
+    struct unpack_device {
+        dev_t device;
+        int fd;
+    } devices[UNPACK_DEVICES_MAX];
+    size_t device_count;
+    /* The present file. */
+    size_t root;
+    struct buf path, parent;
+    struct ng_str name; /* of `path`, behind `parent` */
+    int there;          /* the file that is there, compared; -1: none */
+    int dir, fd;        /* made: its folder and the file, under `temporary` */
+    char temporary[UNPACK_NAME_MAX];
+    uint64_t at;
+    uint32_t mode;
+    int64_t modified_ms;
+};
+
+static int unpack_fail(struct unpack *unpack, struct buf *error, const char *what, int number)
+{
+    char reason[UNPACK_ERRNO_TEXT];
+    const struct unpack_root *root = &unpack->roots[unpack->root];
+    buf_printf(error, "%.*s/%.*s %s: %s", (int)root->path.len, root->path.data,
+               (int)unpack->path.len, buf_cstr(&unpack->path), what,
+               strerror_r(number, reason, sizeof(reason)));
+    return NG_EFAILED;
+}
+
+static void unpack_close(int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+    *fd = -1;
+}
+
+/* The present file is done with, made or not. */
+static void unpack_leave(struct unpack *unpack)
+{
+    if (unpack->fd >= 0) {
+        (void)unlinkat(unpack->dir, unpack->temporary, 0);
+    }
+    unpack_close(&unpack->there);
+    unpack_close(&unpack->fd);
+    unpack_close(&unpack->dir);
+}
+
+int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
+               struct unpack **ret, struct buf *error)
+{
+    struct unpack *unpack = alloc_zeroed(1, sizeof(*unpack));
+    if (unpack == NULL || count > UNPACK_ROOTS_MAX) {
+        free(unpack);
+        buf_add_c(error, unpack == NULL ? "out of memory" : "too many roots are configured");
+        return NG_EINTERNAL;
+    }
+    arena_init(&unpack->arena, 0);
+    buf_init(&unpack->path, FILES_PATH_MAX * 2);
+    buf_init(&unpack->parent, FILES_PATH_MAX * 2);
+    unpack->there = unpack->fd = unpack->dir = -1;
+    unpack->own_root = arena_copy(&unpack->arena, own_root);
+    for (size_t i = 0; i < count; i++) {
+        struct unpack_root *root = &unpack->roots[i];
+        files_split_root(roots[i], &root->space, &root->path);
+        while (root->path.len > 1 && root->path.data[root->path.len - 1] == '/') {
+            root->path.len--;
+        }
+        root->space = arena_copy(&unpack->arena, root->space);
+        root->path = arena_copy(&unpack->arena, root->path);
+        root->fd = -1;
+        unpack->root_count++;
+    }
+    if (unpack->arena.failed) {
+        unpack_free(unpack);
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    *ret = unpack;
+    return NG_OK;
+}
+
+/* ---- names that last */
+
+/* In the folder `dir` (O_PATH) names may be made. Also where an earlier restore, which did not
+ * get so far, has made them all. */
+static int unpack_note_device(struct unpack *unpack, int dir)
+{
+    struct stat info;
+    if (!unpack->write) {
+        return 0;
+    }
+    if (fstat(dir, &info) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < unpack->device_count; i++) {
+        if (unpack->devices[i].device == info.st_dev) {
+            return 0;
+        }
+    }
+    if (unpack->device_count == UNPACK_DEVICES_MAX) {
+        errno = EMFILE;
+        return -1;
+    }
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    unpack->devices[unpack->device_count++] = (struct unpack_device){info.st_dev, fd};
+    return 0;
+}
+
+int unpack_sync(struct unpack *unpack, struct buf *error)
+{
+    int rc = NG_OK;
+    while (unpack->device_count > 0) {
+        struct unpack_device *device = &unpack->devices[--unpack->device_count];
+        if (syncfs(device->fd) != 0 && rc == NG_OK) {
+            char reason[UNPACK_ERRNO_TEXT];
+            buf_printf(error, "the files that were made cannot be synced to the disk: %s",
+                       strerror_r(errno, reason, sizeof(reason)));
+            rc = NG_EFAILED;
+        }
+        unpack_close(&device->fd);
+    }
+    return rc;
+}
+
+void unpack_begin(struct unpack *unpack, bool write)
+{
+    unpack_leave(unpack);
+    while (unpack->device_count > 0) {
+        unpack_close(&unpack->devices[--unpack->device_count].fd);
+    }
+    for (size_t i = 0; i < unpack->root_count; i++) {
+        unpack_close(&unpack->roots[i].fd);
+        unpack->roots[i].taken = false;
+    }
+    unpack->mapped_count = 0;
+    unpack->write = write;
+}
+
+uint64_t unpack_made(const struct unpack *unpack)
+{
+    return unpack->made;
+}
+
+void unpack_free(struct unpack *unpack)
+{
+    if (unpack == NULL) {
+        return;
+    }
+    unpack_begin(unpack, false);
+    buf_done(&unpack->path);
+    buf_done(&unpack->parent);
+    arena_done(&unpack->arena);
+    free(unpack);
+}
+
+/* ---- roots ---- */
+
+/* The root of the same space and path; else the one of the same place among its space's. */
+static size_t unpack_find_root(const struct unpack *unpack, const struct archive_file *file)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < unpack->root_count; i++) {
+        if (str_equal(unpack->roots[i].space, file->space) &&
+            str_equal(unpack->roots[i].path, file->path)) {
+            return i;
+        }
+    }
+    for (size_t i = 0; i < unpack->mapped_count; i++) {
+        before += str_equal(unpack->spaces[i], file->space) ? 1 : 0;
+    }
+    for (size_t i = 0; i < unpack->root_count; i++) {
+        if (str_equal(unpack->roots[i].space, file->space) && before-- == 0) {
+            return i;
+        }
+    }
+    return unpack->root_count;
+}
+
+static int unpack_take_root(struct unpack *unpack, const struct archive_file *file,
+                            struct buf *error)
+{
+    char reason[UNPACK_ERRNO_TEXT];
+    size_t at = unpack_find_root(unpack, file);
+    if (at == unpack->root_count || unpack->roots[at].taken ||
+        unpack->mapped_count == UNPACK_ROOTS_MAX) {
+        buf_printf(error,
+                   "the backup has files of %.*s (space %.*s), and no root is configured for "
+                   "them: add one to `roots`, as SPACE:/PATH",
+                   (int)file->path.len, file->path.data, (int)file->space.len,
+                   file->space.data);
+        return NG_EFAILED;
+    }
+    struct unpack_root *root = &unpack->roots[at];
+    if (str_equal(root->path, unpack->own_root)) {
+        (void)mkdir(root->path.data, S_IRWXU);
+    }
+    root->fd = open(root->path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root->fd < 0 || unpack_note_device(unpack, root->fd) != 0) {
+        buf_printf(error, "the root %.*s cannot be opened: %s; make it first, or set `roots`",
+                   (int)root->path.len, root->path.data,
+                   strerror_r(errno, reason, sizeof(reason)));
+        return NG_EFAILED;
+    }
+    root->taken = true;
+    unpack->spaces[unpack->mapped_count] = arena_copy(&unpack->arena, file->space);
+    unpack->mapped[unpack->mapped_count++] = at;
+    return NG_OK;
+}
+
+/* ---- folders and files ---- */
+
+static int unpack_place(struct unpack *unpack, const struct archive_file *file,
+                        struct buf *error)
+{
+    unpack->root = unpack->mapped[file->root];
+    buf_clear(&unpack->path);
+    buf_clear(&unpack->parent);
+    buf_add_str(&unpack->path, file->path);
+    size_t len = file->path.len;
+    while (len > 0 && file->path.data[len - 1] != '/') {
+        len--;
+    }
+    buf_add_str(&unpack->parent, str_make(file->path.data, len > 0 ? len - 1 : 0));
+    if (len == 0) {
+        buf_add_char(&unpack->parent, '.');
+    }
+    unpack->name = str_make(buf_cstr(&unpack->path) + len, file->path.len - len);
+    if (unpack->path.rc != NG_OK || unpack->parent.rc != NG_OK) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+/* The folder's own line came before. */
+static int unpack_parent(struct unpack *unpack)
+{
+    return files_open_beneath(unpack->roots[unpack->root].fd, buf_cstr(&unpack->parent),
+                              O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int unpack_folder(struct unpack *unpack, const struct archive_file *file,
+                         struct buf *error)
+{
+    struct stat info;
+    int root = unpack->roots[unpack->root].fd;
+    int there = files_open_beneath(root, buf_cstr(&unpack->path), O_PATH | O_CLOEXEC);
+    int number = there < 0 ? errno : ENOTDIR;
+    bool folder = there >= 0 && fstat(there, &info) == 0 && S_ISDIR(info.st_mode);
+    int noted = folder ? unpack_note_device(unpack, there) : 0;
+    number = noted != 0 ? errno : number;
+    unpack_close(&there);
+    if (noted != 0) {
+        return unpack_fail(unpack, error, "cannot be opened", number);
+    }
+    if (folder || (!unpack->write && number == ENOENT)) {
+        return NG_OK;
+    }
+    int dir = unpack->write && number == ENOENT ? unpack_parent(unpack) : -1;
+    if (dir < 0) {
+        return unpack_fail(unpack, error, "cannot be a folder", ENOTDIR);
+    }
+    /* Its owner may write into it, whatever it was: files are to come. */
+    int rc = mkdirat(dir, unpack->name.data, S_IRWXU) == 0 &&
+                     fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) == 0
+                 ? NG_OK
+                 : unpack_fail(unpack, error, "cannot be made", errno);
+    unpack_close(&dir);
+    return rc;
+}
+
+static int unpack_create(struct unpack *unpack, struct buf *error)
+{
+    unsigned long long number = 0;
+    unpack->dir = unpack_parent(unpack);
+    if (unpack->dir < 0 || getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+        return unpack_fail(unpack, error, "cannot be made", errno);
+    }
+    (void)snprintf(unpack->temporary, sizeof(unpack->temporary), FILES_TEMP_PREFIX "%016llx%s",
+                   number, FILES_TEMP_WRITING);
+    unpack->fd = openat(unpack->dir, unpack->temporary,
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return unpack->fd < 0 ? unpack_fail(unpack, error, "cannot be made", errno) : NG_OK;
+}
+
+static int unpack_open(struct unpack *unpack, const struct archive_file *file,
+                       struct buf *error)
+{
+    struct stat info;
+    unpack->at = 0;
+    unpack->mode = file->mode;
+    unpack->modified_ms = file->modified_ms;
+    unpack->there = files_open_beneath(unpack->roots[unpack->root].fd, buf_cstr(&unpack->path),
+                                       O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (unpack->there < 0 && errno == ENOENT) {
+        return unpack->write ? unpack_create(unpack, error) : NG_OK;
+    }
+    if (unpack->there < 0) {
+        return unpack_fail(unpack, error, "cannot be compared with the backup's", errno);
+    }
+    if (fstat(unpack->there, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return unpack_fail(unpack, error, "is there and no file", EEXIST);
+    }
+    return NG_OK;
+}
+
+static int unpack_differs(struct unpack *unpack, struct buf *error)
+{
+    return unpack_fail(unpack, error,
+                       "is there with other content, and a restore replaces none; move it away",
+                       EEXIST);
+}
+
+static int unpack_compare(struct unpack *unpack, struct ng_str bytes, struct buf *error)
+{
+    char block[UNPACK_COMPARED];
+    while (bytes.len > 0) {
+        size_t most = bytes.len < sizeof(block) ? bytes.len : sizeof(block);
+        ssize_t got = pread(unpack->there, block, most, (off_t)unpack->at);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0 || memcmp(block, bytes.data, (size_t)got) != 0) {
+            return unpack_differs(unpack, error);
+        }
+        unpack->at += (uint64_t)got;
+        bytes = str_make(bytes.data + got, bytes.len - (size_t)got);
+    }
+    return NG_OK;
+}
+
+static int unpack_bytes(struct unpack *unpack, struct ng_str bytes, struct buf *error)
+{
+    if (unpack->there >= 0) {
+        return unpack_compare(unpack, bytes, error);
+    }
+    while (unpack->fd >= 0 && bytes.len > 0) {
+        ssize_t put = write(unpack->fd, bytes.data, bytes.len);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            return unpack_fail(unpack, error, "cannot be written", put < 0 ? errno : ENOSPC);
+        }
+        bytes = str_make(bytes.data + put, bytes.len - (size_t)put);
+    }
+    return NG_OK;
+}
+
+/* Never in the place of another file, also where the file system cannot rename so. */
+static int unpack_name(struct unpack *unpack)
+{
+    int rc = renameat2(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data,
+                       RENAME_NOREPLACE);
+    if (rc != 0 && errno == EINVAL) {
+        rc = linkat(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data, 0);
+        rc = rc == 0 ? unlinkat(unpack->dir, unpack->temporary, 0) : rc;
+    }
+    return rc;
+}
+
+static int unpack_end(struct unpack *unpack, struct buf *error)
+{
+    struct stat info;
+    if (unpack->there >= 0) {
+        return fstat(unpack->there, &info) == 0 && (uint64_t)info.st_size == unpack->at
+                   ? NG_OK
+                   : unpack_differs(unpack, error);
+    }
+    if (unpack->fd < 0) {
+        return NG_OK;
+    }
+    int64_t rest = (unpack->modified_ms % 1000 + 1000) % 1000;
+    const struct timespec times[2] = {
+        {.tv_nsec = UTIME_NOW}, {(unpack->modified_ms - rest) / 1000, (long)rest * 1000000}};
+    if (fchmod(unpack->fd, (mode_t)unpack->mode) != 0 || futimens(unpack->fd, times) != 0 ||
+        fsync(unpack->fd) != 0 || unpack_name(unpack) != 0) {
+        return unpack_fail(unpack, error, "cannot be made", errno);
+    }
+    unpack_close(&unpack->fd);
+    unpack->made++;
+    return NG_OK;
+}
+
+int unpack_file(struct unpack *unpack, const struct archive_file *file, struct buf *error)
+{
+    int rc = NG_OK;
+    switch (file->kind) {
+    case ARCHIVE_ROOT:
+        return unpack_take_root(unpack, file, error);
+    case ARCHIVE_FOLDER:
+        rc = unpack_place(unpack, file, error);
+        return rc == NG_OK ? unpack_folder(unpack, file, error) : rc;
+    case ARCHIVE_FILE:
+        unpack_leave(unpack);
+        rc = unpack_place(unpack, file, error);
+        return rc == NG_OK ? unpack_open(unpack, file, error) : rc;
+    case ARCHIVE_PIECE:
+        return unpack_bytes(unpack, file->bytes, error);
+    case ARCHIVE_FILE_END:
+        rc = unpack_end(unpack, error);
+        unpack_leave(unpack);
+        return rc;
+    case ARCHIVE_LEFT_OUT:
+        break;
+    }
+    return NG_OK;
+}

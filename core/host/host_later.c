@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* host_later.c - runs that end later than their function, or on another thread. */
+
+#include "core/base/log.h"
+#include "core/call/gateway.h"
+#include "core/fault/module_run.h"
+#include "core/keys/keys.h"
+#include "host.h"
+
+struct ng_deferred *host_defer(struct ng_call *pub)
+{
+    call_hold(call_of(pub));
+    call_of(pub)->held = true;
+    deferrals_add(call_of(pub));
+    return (struct ng_deferred *)(void *)pub;
+}
+
+void host_finish(struct ng_deferred *deferred, int rc)
+{
+    struct call *call = (struct call *)(void *)deferred;
+    if (rc < 0) {
+        call->work.rc = rc;
+        atomic_store(&call->deferral_failed, true);
+    }
+    deferrals_remove(call);
+    call_release(call);
+}
+
+static void host_run_step(struct task *task)
+{
+    struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
+    call->may_block = true;
+    ng_step_fn *step = call->later;
+    void *user = call->later_user;
+    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
+    struct module_run run;
+    call_enter_module(call, &run);
+    int rc = step(&call->pub, user);
+    module_run_end(&run);
+    if (gate != NULL) {
+        gate_leave(gate);
+    }
+    if (rc != NG_PENDING) {
+        call->work.rc = rc;
+    }
+    call_release(call);
+}
+
+static void host_step_entered(void *user)
+{
+    struct call *call = user;
+    pool_resume(call->gateway->pool, &call->task);
+}
+
+void call_gives(struct call *call)
+{
+    call->held = false;
+}
+
+int call_gave(struct call *call, int rc)
+{
+    if (rc != NG_PENDING) {
+        return rc;
+    }
+    if (!call->held) {
+        return call_fail(call, NG_EINTERNAL,
+                         "plugin %s returned NG_PENDING for a list, and has taken no deferral",
+                         call_plugin(call)->desc.name);
+    }
+    call->runs_again = true;
+    return NG_PENDING;
+}
+
+int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
+{
+    struct call *call = call_of(pub);
+    call->later = step;
+    call->later_user = user;
+    call->task.run = host_run_step;
+    call->task.group = call_workers(call);
+    call_hold(call);
+    call->held = true;
+    /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
+    struct gate *gate = dispatch_gate(call);
+    call->gate_entry.enter = host_step_entered;
+    call->gate_entry.user = call;
+    if (gate == NULL || gate_enter(gate, &call->gate_entry)) {
+        pool_resume(call->gateway->pool, &call->task);
+    }
+    return NG_PENDING;
+}
+
+static void host_background_done(struct call *call, void *user)
+{
+    (void)user;
+    if (call->result.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->result.message.len,
+                  call->result.message.data);
+    }
+    call_unref(call);
+}
+
+int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
+{
+    struct call *call = call_of(pub);
+    struct call *background = call_new(call->gateway);
+    if (background == NULL) {
+        return call_no_memory(call);
+    }
+    struct ng_str space = {NULL, 0};
+    if (call->caller.space_named) {
+        space = call->caller.space;
+    }
+    int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
+                             call->caller.mode, call->caller.run);
+    if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
+        rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
+                               call->caller.all_spaces);
+    }
+    if (rc != NG_OK) {
+        call_unref(background);
+        return call_no_memory(call);
+    }
+    key_ref(call->key);
+    background->key = call->key;
+    background->no_rate = true;
+    background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
+    background->tool = call->tool;
+    background->plugin = call->plugin;
+    /* What start() begins is the plugin's own work: its folders may be of any space. */
+    background->caller.all_spaces =
+        background->caller.all_spaces || call->caller.spaces == NULL;
+    background->read_only = call->read_only;
+    background->pub.tool = call->pub.tool;
+    background->done = host_background_done;
+    if (dispatch_step(background, step, user) == NG_OK) {
+        rc = background->result.rc;
+        call_fail(call, rc, "%.*s", (int)background->result.message.len,
+                  background->result.message.data);
+        call_unref(background);
+        return rc;
+    }
+    return NG_OK;
+}
+
+void host_lists_changed(const struct ng_host *host, unsigned lists)
+{
+    struct gateway *gateway =
+        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    if (gateway->lists_changed != NULL) {
+        gateway->lists_changed(gateway, lists, gateway->lists_user);
+    }
+}

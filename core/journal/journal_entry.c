@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_entry.c - entries of the journal from events, to JSON and back. */
+#include "journal_entry.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+
+/* Longest data of one entry, as JSON. */
+#define JOURNAL_DATA_MAX ((size_t)1024 * 1024)
+
+struct ng_str journal_cut(struct ng_str text, size_t characters)
+{
+    size_t seen = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (((unsigned char)text.data[i] & 0xc0) != 0x80 && seen++ == characters) {
+            return str_make(text.data, i);
+        }
+    }
+    return text;
+}
+
+bool journal_entry_later(const struct ng_entry *entry, uint64_t version, uint64_t seq)
+{
+    return entry->version != version ? entry->version > version : entry->seq > seq;
+}
+
+static void journal_write_text(struct ng_writer *writer, const char *name, struct ng_str text)
+{
+    if (text.data != NULL) {
+        json_name(writer, name);
+        json_string(writer, text);
+    }
+}
+
+static void journal_write_number(struct ng_writer *writer, const char *name, uint64_t number)
+{
+    json_name(writer, name);
+    json_int(writer, number > INT64_MAX ? INT64_MAX : (int64_t)number);
+}
+
+void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
+{
+    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
+    journal_write_text(writer, "event_id", entry->event_id);
+    journal_write_text(writer, "kind", ng_str_of(is_memory ? "memory" : "reference"));
+    journal_write_number(writer, "seq", entry->seq);
+    json_name(writer, "time");
+    json_int(writer, entry->time_ms);
+    journal_write_text(writer, "agent", entry->agent);
+    journal_write_text(writer, "action", entry->action);
+    journal_write_text(writer, "collection", entry->collection);
+    journal_write_text(writer, "id", entry->id);
+    journal_write_text(writer, "title", entry->title);
+    journal_write_text(writer, "status", entry->status);
+    journal_write_number(writer, "version", entry->version);
+    journal_write_text(writer, "source", entry->source);
+    json_name(writer, "tags");
+    json_array(writer);
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        json_string(writer, entry->tags[i]);
+    }
+    json_end(writer);
+    json_name(writer, "score");
+    json_number(writer, entry->score);
+    if (entry->data.data != NULL) {
+        json_name(writer, "data");
+        json_raw(writer, entry->data);
+    }
+}
+
+/* The text of a string member; absent where it is none. */
+static struct ng_str journal_text(const struct ng_value *body, const char *name)
+{
+    const struct ng_value *value = json_get(body, name);
+    struct ng_str none = {NULL, 0};
+    return value != NULL && value->type == NG_TYPE_STRING ? value->text : none;
+}
+
+static int64_t journal_integer(const struct ng_value *body, const char *name, int64_t fallback)
+{
+    int64_t number = fallback;
+    const struct ng_value *value = json_get(body, name);
+    return value != NULL && json_integer(value, &number) == NG_OK ? number : fallback;
+}
+
+static int journal_read_tags(struct arena *arena, const struct ng_value *body,
+                             struct ng_entry *entry)
+{
+    const struct ng_value *array = json_get(body, "tags");
+    if (array == NULL || array->type != NG_TYPE_ARRAY || array->count == 0) {
+        return NG_OK;
+    }
+    struct ng_str *tags = arena_alloc(arena, JOURNAL_TAGS_MAX * sizeof(*tags));
+    if (tags == NULL) {
+        return NG_EINTERNAL;
+    }
+    for (const struct ng_value *tag = array->first; tag != NULL; tag = tag->next) {
+        if (tag->type == NG_TYPE_STRING && entry->tag_count < JOURNAL_TAGS_MAX) {
+            tags[entry->tag_count++] = tag->text;
+        }
+    }
+    entry->tags = tags;
+    return NG_OK;
+}
+
+/* What stored entries and the data of events have in common. */
+static int journal_read_members(struct arena *arena, const struct ng_value *body,
+                                struct ng_entry *entry)
+{
+    struct ng_str event_id = journal_text(body, "event_id");
+    if (event_id.len > 0) {
+        entry->event_id = event_id;
+    }
+    entry->kind =
+        str_is(journal_text(body, "kind"), "memory") ? NG_ENTRY_MEMORY : NG_ENTRY_REFERENCE;
+    entry->title = journal_text(body, "title");
+    entry->status = journal_text(body, "status");
+    entry->source = journal_text(body, "source");
+    int64_t version = journal_integer(body, "version", -1);
+    if (version >= 0) {
+        entry->version = (uint64_t)version;
+    }
+    const struct ng_value *score = json_get(body, "score");
+    entry->score = score == NULL ? 0 : json_double(score);
+    return journal_read_tags(arena, body, entry);
+}
+
+/* JSON of a value, in the arena. */
+static int journal_print(struct arena *arena, const struct ng_value *value, struct ng_str *ret)
+{
+    struct buf buf;
+    buf_init(&buf, JOURNAL_DATA_MAX);
+    int rc = json_print(&buf, value);
+    if (rc == NG_OK) {
+        *ret = arena_copy(arena, buf_str(&buf));
+        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+    }
+    buf_done(&buf);
+    return rc;
+}
+
+int journal_entry_read(struct arena *arena, const struct ng_value *body, struct ng_str space,
+                       struct ng_entry *ret)
+{
+    struct ng_entry entry = {.size = sizeof(entry), .space = space};
+    if (body == NULL || body->type != NG_TYPE_OBJECT ||
+        journal_text(body, "event_id").len == 0) {
+        return NG_EINVAL;
+    }
+    int rc = journal_read_members(arena, body, &entry);
+    entry.seq = (uint64_t)journal_integer(body, "seq", 0);
+    entry.time_ms = journal_integer(body, "time", 0);
+    entry.agent = journal_text(body, "agent");
+    entry.action = journal_text(body, "action");
+    entry.collection = journal_text(body, "collection");
+    entry.id = journal_text(body, "id");
+    const struct ng_value *data = json_get(body, "data");
+    if (rc == NG_OK && data != NULL && data->type == NG_TYPE_OBJECT) {
+        rc = journal_print(arena, data, &entry.data);
+    }
+    if (rc == NG_OK) {
+        *ret = entry;
+    }
+    return rc;
+}
+
+/* The members of an event's data that have no place in the entry, as one object. */
+static int journal_rest(struct arena *arena, const struct ng_value *body, struct ng_str *ret)
+{
+    static const char known[] =
+        "kind title status summary content source tags score version event_id about";
+    struct ng_value *rest = arena_zalloc(arena, sizeof(*rest));
+    if (rest == NULL) {
+        return NG_EINTERNAL;
+    }
+    rest->type = NG_TYPE_OBJECT;
+    struct ng_value **link = &rest->first;
+    for (const struct ng_value *member = body->first; member != NULL; member = member->next) {
+        if (str_in_words(member->key, known)) {
+            continue;
+        }
+        struct ng_value *copy = arena_alloc(arena, sizeof(*copy));
+        if (copy == NULL) {
+            return NG_EINTERNAL;
+        }
+        *copy = *member;
+        copy->next = NULL;
+        *link = copy;
+        link = &copy->next;
+        rest->count++;
+    }
+    return rest->count == 0 ? NG_OK : journal_print(arena, rest, ret);
+}
+
+/* An event may be about another document than the one whose change it is. */
+static void journal_read_about(const struct ng_value *body, struct ng_entry *entry)
+{
+    const struct ng_value *about = json_get(body, "about");
+    struct ng_str collection = {NULL, 0};
+    struct ng_str id = {NULL, 0};
+    if (about != NULL && about->type == NG_TYPE_OBJECT) {
+        collection = journal_text(about, "collection");
+        id = journal_text(about, "id");
+    }
+    if (collection.len > 0 && id.data != NULL) {
+        entry->collection = collection;
+        entry->id = id;
+    }
+}
+
+int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
+                           struct ng_entry *ret)
+{
+    struct ng_entry entry = {
+        .size = sizeof(entry),
+        .kind = NG_ENTRY_REFERENCE,
+        .event_id = arena_printf(arena, "%lld-%llu", (long long)event->time_ms,
+                                 (unsigned long long)event->seq),
+        .seq = event->seq,
+        .space = arena_copy(arena, event->key.space),
+        .time_ms = event->time_ms,
+        .agent = arena_copy(arena, event->agent),
+        .action = arena_copy(arena, event->action),
+        .collection = arena_copy(arena, event->key.collection),
+        .id = arena_copy(arena, event->key.id),
+        .version = event->revision,
+    };
+    struct ng_str text = arena_copy(arena, event->data);
+    if (entry.event_id.data == NULL || (event->data.data != NULL && text.data == NULL)) {
+        return NG_EINTERNAL;
+    }
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    int rc = NG_OK;
+    /* Data that does not parse is a fault of a plugin, but no reason to lose the event. */
+    if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        body->type == NG_TYPE_OBJECT) {
+        rc = journal_read_members(arena, body, &entry);
+        journal_read_about(body, &entry);
+        entry.content = entry.kind == NG_ENTRY_MEMORY
+                            ? journal_text(body, "content")
+                            : journal_cut(journal_text(body, "summary"), NG_SUMMARY_MAX);
+        rc = rc != NG_OK ? rc : journal_rest(arena, body, &entry.data);
+    }
+    if (rc == NG_OK) {
+        *ret = entry;
+    }
+    return rc;
+}

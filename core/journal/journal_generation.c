@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_generation.c - how the journal lies in documents: collections, ids, generations, one
+ * entry in and out. */
+#include "journal_documents.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "journal_entry.h"
+
+#define JOURNAL_POINTER "generation"
+/* Largest JSON of one entry. */
+#define JOURNAL_ENTRY_MAX ((size_t)2 * 1024 * 1024)
+
+static const struct ng_field journal_day_fields[] = {
+    {"gen", NG_FIELD_NUMBER, 0},
+    {"date", NG_FIELD_STRING, 0},
+    {"agent", NG_FIELD_STRING, 0},
+};
+
+static const struct ng_field journal_recall_fields[] = {
+    {"gen", NG_FIELD_NUMBER, 0},   {"time", NG_FIELD_NUMBER, 0}, {"source", NG_FIELD_STRING, 0},
+    {"agent", NG_FIELD_STRING, 0}, {"tags", NG_FIELD_TAG, 0},    {"title", NG_FIELD_TEXT, 2.0},
+};
+
+static const struct ng_field journal_summary_fields[] = {
+    {"gen", NG_FIELD_NUMBER, 0},
+};
+
+#define JOURNAL_KEPT (NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY)
+
+static const struct ng_collection journal_collections[] = {
+    {JOURNAL_DAYS, JOURNAL_KEPT, journal_day_fields, NG_COUNT(journal_day_fields),
+     sizeof(struct ng_field)},
+    {JOURNAL_REFERENCES, JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH, journal_recall_fields,
+     NG_COUNT(journal_recall_fields), sizeof(struct ng_field)},
+    {JOURNAL_MEMORY, JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH, journal_recall_fields,
+     NG_COUNT(journal_recall_fields), sizeof(struct ng_field)},
+    {JOURNAL_SUMMARIES, JOURNAL_KEPT, journal_summary_fields, NG_COUNT(journal_summary_fields),
+     sizeof(struct ng_field)},
+    {JOURNAL_CHECKPOINTS, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
+    {JOURNAL_STATE, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
+};
+
+int journal_declare(struct store *store, struct call *call)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_collections); i++) {
+        /* A second journal on one store finds them declared. */
+        if (store_collection(store, ng_str_of(journal_collections[i].name)) == NULL) {
+            rc = store_declare(store, call, &journal_collections[i]);
+        }
+    }
+    return rc;
+}
+
+struct ng_key journal_key(const char *collection, struct ng_str space, struct ng_str id)
+{
+    struct ng_key key = {ng_str_of(collection), space, id};
+    return key;
+}
+
+struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name)
+{
+    struct ng_str id = {NULL, 0};
+    struct ng_str prefix = arena_printf(&call->arena, "%llu/", (unsigned long long)generation);
+    char *whole = prefix.data == NULL ? NULL : arena_alloc(&call->arena, prefix.len + name.len);
+    if (whole == NULL) {
+        return id;
+    }
+    memcpy(whole, prefix.data, prefix.len);
+    if (name.len > 0) {
+        memcpy(whole + prefix.len, name.data, name.len);
+    }
+    id.data = whole;
+    id.len = prefix.len + name.len;
+    return id;
+}
+
+/* ---- steps ---- */
+
+struct call *journal_step(struct call *call)
+{
+    struct call *step = call_new(call->gateway);
+    if (step == NULL) {
+        call_fail(call, NG_EINTERNAL, "out of memory for the journal");
+        return NULL;
+    }
+    step->may_block = true;
+    step->deadline_ns = call->deadline_ns;
+    return step;
+}
+
+int journal_step_end(struct call *call, struct call *step, int rc)
+{
+    if (rc != NG_OK) {
+        struct ng_str text = step->work.message;
+        call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
+    }
+    call_unref(step);
+    return rc;
+}
+
+/* ---- generations ---- */
+
+int journal_generation_get(struct journal_documents *journal, struct call *call,
+                           struct ng_str space, struct journal_generation *ret)
+{
+    struct ng_key key = journal_key(JOURNAL_STATE, space, ng_str_of(JOURNAL_POINTER));
+    const struct ng_doc *doc = NULL;
+    int rc = store_get(journal->store, call, &key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    int64_t number = 0;
+    int64_t last = 0;
+    *ret = (struct journal_generation){.pointer_revision = doc->revision};
+    if (doc->revision > 0 && !doc->deleted) {
+        rc = json_integer(json_get(doc->body, "generation"), &number);
+        if (rc != NG_OK || number < 0) {
+            return call_fail(call, NG_EINTERNAL,
+                             "the journal of space '%.*s' is damaged: its pointer says %.*s",
+                             (int)space.len, space.data, (int)doc->json.len, doc->json.data);
+        }
+        if (json_integer(json_get(doc->body, "last"), &last) != NG_OK) {
+            last = 0; /* a pointer of before there was one */
+        }
+        ret->kept = json_get(doc->body, "kept");
+    }
+    ret->number = (uint64_t)number;
+    ret->last = last < number ? (uint64_t)number : (uint64_t)last;
+    return NG_OK;
+}
+
+bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
+                             uint64_t *ret)
+{
+    const struct ng_value *item =
+        generation->kept == NULL ? NULL : json_get_str(generation->kept, id);
+    int64_t number = 0;
+    if (item == NULL || json_integer(item, &number) != NG_OK) {
+        return false;
+    }
+    *ret = (uint64_t)number;
+    return true;
+}
+
+static int journal_touch_nothing(struct ng_call *call, const struct ng_doc *present,
+                                 struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    (void)next;
+    (void)user;
+    return NG_OK;
+}
+
+int journal_generation_hold(struct call *call, struct ng_str space,
+                            const struct journal_generation *generation, struct ng_change *ret)
+{
+    (void)call;
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = journal_key(JOURNAL_STATE, space, ng_str_of(JOURNAL_POINTER)),
+        .fn = journal_touch_nothing,
+        .has_expected = true,
+        .expected_revision = generation->pointer_revision,
+    };
+    *ret = change;
+    return NG_OK;
+}
+
+static int journal_write_pointer(struct ng_call *call, const struct ng_doc *present,
+                                 struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    const struct ng_str *json = user;
+    return store_draft_json(next, *json);
+}
+
+static void journal_pointer_json(struct ng_writer *writer,
+                                 const struct journal_generation *generation,
+                                 const struct journal_move *move)
+{
+    uint64_t last = generation->last > move->number ? generation->last : move->number;
+    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
+    json_object(writer);
+    json_name(writer, "generation");
+    json_int(writer, (int64_t)move->number);
+    json_name(writer, "last");
+    json_int(writer, (int64_t)last);
+    json_name(writer, "kept");
+    json_object(writer);
+    for (; item != NULL; item = item->next) {
+        if (!str_equal(item->key, move->drop)) {
+            json_name_str(writer, item->key);
+            json_copy(writer, item);
+        }
+    }
+    if (move->keep.len > 0) {
+        json_name_str(writer, move->keep);
+        json_int(writer, (int64_t)generation->number);
+    }
+    json_end(writer);
+    json_end(writer);
+}
+
+int journal_generation_change(struct call *call, struct ng_str space,
+                              const struct journal_generation *generation,
+                              const struct journal_move *move, struct ng_change *ret)
+{
+    struct buf buf;
+    struct ng_writer writer;
+    struct ng_str *json = arena_alloc(&call->arena, sizeof(*json));
+    buf_init(&buf, JOURNAL_ENTRY_MAX);
+    json_writer_init(&writer, &buf);
+    journal_pointer_json(&writer, generation, move);
+    int rc = buf.rc;
+    if (rc == NG_OK && json != NULL) {
+        *json = arena_copy(&call->arena, buf_str(&buf));
+    }
+    buf_done(&buf);
+    if (rc != NG_OK || json == NULL || json->data == NULL) {
+        return rc == NG_ETOOLARGE
+                   ? call_fail(call, rc,
+                               "too many states of the journal are kept beside it; remove "
+                               "some with checkpoint_delete")
+                   : call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    (void)journal_generation_hold(call, space, generation, ret);
+    ret->fn = journal_write_pointer;
+    ret->user = json;
+    return NG_OK;
+}
+
+int journal_generation_move(struct journal_documents *journal, struct call *call,
+                            struct ng_str space, const struct journal_generation *generation,
+                            const struct journal_move *move)
+{
+    struct ng_change change;
+    int rc = journal_generation_change(call, space, generation, move, &change);
+    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
+}
+
+/* ---- entries ---- */
+
+struct journal_putting {
+    enum journal_place place;
+    const struct ng_entry *entry;
+    struct ng_str json;
+};
+
+/* Is what lies there as new as the entry, or newer? */
+static bool journal_is_there(const struct journal_putting *putting,
+                             const struct ng_doc *present)
+{
+    if (present->revision == 0 || present->deleted) {
+        return false;
+    }
+    if (putting->place != JOURNAL_IN_REFERENCES) {
+        return true;
+    }
+    int64_t version = 0;
+    int64_t seq = 0;
+    (void)json_integer(json_get(present->body, "version"), &version);
+    (void)json_integer(json_get(present->body, "seq"), &seq);
+    return !journal_entry_later(putting->entry, (uint64_t)version, (uint64_t)seq);
+}
+
+static int journal_put_entry(struct ng_call *call, const struct ng_doc *present,
+                             struct ng_draft *next, void *user)
+{
+    (void)call;
+    const struct journal_putting *putting = user;
+    if (journal_is_there(putting, present)) {
+        return NG_OK;
+    }
+    int rc = store_draft_json(next, putting->json);
+    return rc != NG_OK ? rc : store_draft_text(next, &putting->entry->content, 1);
+}
+
+static int journal_entry_json(struct call *call, uint64_t generation, struct ng_str date,
+                              const struct ng_entry *entry, struct ng_str *ret)
+{
+    struct buf buf;
+    struct ng_writer writer;
+    buf_init(&buf, JOURNAL_ENTRY_MAX);
+    json_writer_init(&writer, &buf);
+    json_object(&writer);
+    json_name(&writer, "gen");
+    json_int(&writer, (int64_t)generation);
+    if (date.data != NULL) {
+        json_name(&writer, "date");
+        json_string(&writer, date);
+    }
+    journal_entry_write(&writer, entry);
+    json_end(&writer);
+    int rc = buf.rc;
+    if (rc == NG_OK) {
+        *ret = arena_copy(&call->arena, buf_str(&buf));
+        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+    }
+    buf_done(&buf);
+    return rc == NG_OK ? rc
+                       : call_fail(call, rc, "the journal entry '%.*s' is too large",
+                                   (int)entry->event_id.len, entry->event_id.data);
+}
+
+/* A document's id may hold '/', a collection's name may not: so this is unique. */
+static struct ng_str journal_reference_name(struct call *call, const struct ng_entry *entry)
+{
+    struct ng_str name = {NULL, 0};
+    size_t len = entry->collection.len + 1 + entry->id.len;
+    char *whole = arena_alloc(&call->arena, len);
+    if (whole == NULL) {
+        return name;
+    }
+    if (entry->collection.len > 0) {
+        memcpy(whole, entry->collection.data, entry->collection.len);
+    }
+    whole[entry->collection.len] = '/';
+    if (entry->id.len > 0) {
+        memcpy(whole + entry->collection.len + 1, entry->id.data, entry->id.len);
+    }
+    name.data = whole;
+    name.len = len;
+    return name;
+}
+
+int journal_put(struct call *call, enum journal_place place, uint64_t generation,
+                struct ng_str date, const struct ng_entry *entry, struct ng_change *ret)
+{
+    static const char *const collections[] = {JOURNAL_DAYS, JOURNAL_REFERENCES, JOURNAL_MEMORY};
+    struct journal_putting *putting = arena_alloc(&call->arena, sizeof(*putting));
+    struct ng_str name =
+        place == JOURNAL_IN_REFERENCES ? journal_reference_name(call, entry) : entry->event_id;
+    struct ng_str id = journal_id(call, generation, name);
+    if (putting == NULL || name.data == NULL || id.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
+    }
+    *putting = (struct journal_putting){.place = place, .entry = entry};
+    int rc = journal_entry_json(call, generation, date, entry, &putting->json);
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = journal_key(collections[place], entry->space, id),
+        .fn = journal_put_entry,
+        .user = putting,
+    };
+    *ret = change;
+    return rc;
+}
+
+int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *ret,
+                struct ng_str *ret_date)
+{
+    struct arena *arena = &call->arena;
+    struct ng_str json = arena_copy(arena, row->json);
+    struct ng_str space = arena_copy(arena, row->key.space);
+    struct ng_str content = arena_copy(arena, row->text);
+    if (json.data == NULL || (row->text.data != NULL && content.data == NULL)) {
+        return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
+    }
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, &error);
+    rc = rc != NG_OK ? rc : journal_entry_read(arena, body, space, ret);
+    if (rc != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "the journal entry '%.*s' is damaged",
+                         (int)row->key.id.len, row->key.id.data);
+    }
+    ret->content = content;
+    if (ret_date != NULL) {
+        const struct ng_value *date = json_get(body, "date");
+        *ret_date = date == NULL ? str_make(NULL, 0) : date->text;
+    }
+    return NG_OK;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* json.h - JSON in and out. The only user of yajl. Numbers keep their digits, members their
+ * order. */
+#ifndef NOTEGATE_CORE_JSON_H
+#define NOTEGATE_CORE_JSON_H
+
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "notegate/plugin.h"
+
+/* A parsed value. Read-only once parsed; lives as long as its arena. */
+struct ng_value {
+    enum ng_type type;
+    uint32_t count;         /* elements or members */
+    struct ng_value *first; /* containers: the first child */
+    struct ng_value *next;  /* the next sibling */
+    struct ng_str key;      /* members: the name, unescaped */
+    /* string: unescaped bytes (may hold NUL); number: its digits; object, array: its text as it
+     * came */
+    struct ng_str text;
+    bool printed; /* a container whose text is printed as it is */
+};
+
+struct json_error {
+    int code;          /* NG_EJSON; NG_EINTERNAL: out of memory */
+    size_t offset;     /* bytes before the fault */
+    size_t line;       /* from 1 */
+    size_t column;     /* in characters, from 1 */
+    char message[200]; /* one sentence without position: "member \"a\" occurs twice" */
+};
+
+#define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
+
+/* How many values a text has at most, for what it will need as a tree; it need not be JSON. The
+ * text may come in pieces; zeroed before the first. */
+struct json_counter {
+    size_t separators;
+    bool in_string, is_escaped;
+};
+void json_count_piece(struct json_counter *counter, struct ng_str piece);
+static inline size_t json_counted_values(const struct json_counter *counter)
+{
+    return counter->separators + 1;
+}
+
+/*
+ * One JSON text (RFC 8259), nothing after it but white space. Refused: doubled members, bad or
+ * overlong UTF-8, lone surrogates (raw or escaped), a byte order mark, form feed, deeper than
+ * `depth`, empty text. The choices for the `i_` files of the parsing suite are listed in
+ * core/README.md.
+ */
+int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
+               const struct ng_value **ret, struct json_error *error);
+
+/* The same of an object or array in a text that lives as long as the arena and does not change:
+ * its tree points into it, and what the parser needs for itself is not left in the arena.
+ * Containers are printed as they came, if that is without line ends and tabs. */
+int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
+                    const struct ng_value **ret, struct json_error *error);
+
+const struct ng_value *json_get(const struct ng_value *object, const char *name);
+const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
+/* NG_EINVAL: not a number, has a fraction (1.0 and 1e2 are integers), or does not fit. */
+int json_integer(const struct ng_value *number, int64_t *ret);
+double json_double(const struct ng_value *number);
+/* Equal as JSON values: 1 and 1.0 are, member order does not count. Exact for numbers of any
+ * length. */
+bool json_equal(const struct ng_value *a, const struct ng_value *b);
+/* <0, 0, >0; exact for numbers of any length and exponents up to +-10^9. */
+int json_compare_numbers(struct ng_str a, struct ng_str b);
+bool json_is_integer(const struct ng_value *number);
+/* A copy of the whole tree in another arena. NULL: out of memory. */
+struct ng_value *json_clone(struct arena *arena, const struct ng_value *value);
+/* Compact text. */
+int json_print(struct buf *buf, const struct ng_value *value);
+
+/* Writing. The writer puts commas and escapes; misuse (a value where a name is due, ends
+ * missing) and a full buffer stick in buf->rc. */
+#define JSON_WRITER_DEPTH 64
+struct ng_writer {
+    struct buf *buf;
+    unsigned depth;
+    bool is_array[JSON_WRITER_DEPTH];
+    bool has_items[JSON_WRITER_DEPTH];
+    bool name_due;      /* a name was written, its value comes next */
+    bool complete;      /* the outermost value is written */
+    const char *misuse; /* how the writer was misused; NULL: it was not */
+};
+
+void json_writer_init(struct ng_writer *writer, struct buf *buf);
+void json_object(struct ng_writer *writer);
+void json_array(struct ng_writer *writer);
+void json_end(struct ng_writer *writer);
+void json_name(struct ng_writer *writer, const char *name);
+void json_name_str(struct ng_writer *writer, struct ng_str name);
+void json_string(struct ng_writer *writer, struct ng_str text);
+void json_cstring(struct ng_writer *writer, const char *text);
+void json_int(struct ng_writer *writer, int64_t number);
+void json_number(struct ng_writer *writer,
+                 double number); /* shortest that reads back; not finite: null */
+void json_bool(struct ng_writer *writer, bool value);
+void json_null(struct ng_writer *writer);
+void json_copy(struct ng_writer *writer, const struct ng_value *value);
+/* `json` is one JSON value already (a schema, a stored body): copied as it is. */
+void json_raw(struct ng_writer *writer, struct ng_str json);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* keys_record.c - a key in memory, as its document, and as people may see it. */
+#include "keys_table.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+#define RECORD_DEPTH 8
+#define HASH_CHARS ((size_t)2 * KEY_HASH_BYTES)
+
+static const struct {
+    const char *name;
+    enum ng_role role;
+} roles[] = {{"reader", NG_ROLE_READER}, {"writer", NG_ROLE_WRITER}, {"admin", NG_ROLE_ADMIN}};
+
+static const struct {
+    const char *name;
+    enum ng_mode mode;
+} modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
+
+const char *key_role_name(enum ng_role role)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (roles[i].role == role) {
+            return roles[i].name;
+        }
+    }
+    return "none";
+}
+
+const char *key_mode_name(enum ng_mode mode)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (modes[i].mode == mode) {
+            return modes[i].name;
+        }
+    }
+    return "none";
+}
+
+bool key_parse_role(struct ng_str text, enum ng_role *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (str_is(text, roles[i].name)) {
+            *ret = roles[i].role;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool key_parse_mode(struct ng_str text, enum ng_mode *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (str_is(text, modes[i].name)) {
+            *ret = modes[i].mode;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- in memory ---- */
+
+static const struct ng_str *copy_texts(struct arena *arena, const struct ng_str *texts,
+                                       size_t count)
+{
+    struct ng_str *copies = arena_alloc(arena, count * sizeof(*copies));
+    for (size_t i = 0; i < count && copies != NULL; i++) {
+        copies[i] = arena_copy(arena, texts[i]);
+        if (copies[i].data == NULL) {
+            copies = NULL;
+        }
+    }
+    return copies;
+}
+
+struct key *key_new(const char *id, const struct key_spec *spec,
+                    const unsigned char hash[KEY_HASH_BYTES])
+{
+    struct key *key = alloc_zeroed(1, sizeof(*key));
+    struct arena *memory = alloc_zeroed(1, sizeof(*memory));
+    if (key == NULL || memory == NULL) {
+        free(key);
+        free(memory);
+        return NULL;
+    }
+    arena_init(memory, 0);
+    memory->first = 512;
+    atomic_init(&key->refs, 1);
+    (void)pthread_mutex_init(&key->lock, NULL);
+    key->memory = memory;
+    memcpy(key->id, id, KEY_ID_LEN);
+    key->agent = arena_copy(memory, spec->agent);
+    key->role = spec->role;
+    key->mode = spec->mode;
+    key->run = spec->run;
+    key->spaces = copy_texts(memory, spec->spaces, spec->space_count);
+    key->space_count = spec->space_count;
+    key->tools = copy_texts(memory, spec->tools, spec->tool_count);
+    key->tool_count = spec->tool_count;
+    key->rate = spec->rate;
+    key->created_ms = spec->created_ms;
+    key->expires_ms = spec->expires_ms;
+    key->note = arena_copy(memory, spec->note);
+    key->made_by = arena_copy(memory, spec->made_by);
+    atomic_init(&key->used_ms, 0);
+    atomic_init(&key->used_stored_ms, 0);
+    memcpy(key->hash, hash, KEY_HASH_BYTES);
+    key_fill(key, clock_monotonic_ns());
+    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL ||
+        memory->starved) {
+        key_unref(key);
+        return NULL;
+    }
+    return key;
+}
+
+/* ---- the document ---- */
+
+static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
+{
+    if (text.data != NULL) {
+        json_name(writer, name);
+        json_string(writer, text);
+    }
+}
+
+static void write_texts(struct ng_writer *writer, const char *name, const struct ng_str *texts,
+                        size_t count)
+{
+    json_name(writer, name);
+    json_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        json_string(writer, texts[i]);
+    }
+    json_end(writer);
+}
+
+int key_write(const struct key *key, struct buf *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    char hex[HASH_CHARS];
+    for (size_t i = 0; i < KEY_HASH_BYTES; i++) {
+        hex[2 * i] = digits[key->hash[i] >> 4];
+        hex[2 * i + 1] = digits[key->hash[i] & 15];
+    }
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    json_name(&writer, "agent");
+    json_string(&writer, key->agent);
+    json_name(&writer, "role");
+    json_cstring(&writer, key_role_name(key->role));
+    json_name(&writer, "mode");
+    json_cstring(&writer, key_mode_name(key->mode));
+    json_name(&writer, "run");
+    json_bool(&writer, key->run);
+    write_texts(&writer, "spaces", key->spaces, key->space_count);
+    write_texts(&writer, "tools", key->tools, key->tool_count);
+    json_name(&writer, "rate");
+    json_number(&writer, key->rate);
+    json_name(&writer, "created");
+    json_int(&writer, key->created_ms);
+    json_name(&writer, "expires");
+    json_int(&writer, key->expires_ms);
+    write_text(&writer, "note", key->note);
+    write_text(&writer, "made_by", key->made_by);
+    json_name(&writer, "hash");
+    json_string(&writer, str_make(hex, sizeof(hex)));
+    int64_t revoked_ms = atomic_load(&key->revoked_ms);
+    if (revoked_ms != 0) {
+        json_name(&writer, "revoked");
+        json_int(&writer, revoked_ms);
+    }
+    json_end(&writer);
+    return out->rc;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_hash(const struct ng_value *value, unsigned char hash[KEY_HASH_BYTES])
+{
+    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len != HASH_CHARS) {
+        return false;
+    }
+    for (size_t i = 0; i < KEY_HASH_BYTES; i++) {
+        int high = hex_digit(value->text.data[2 * i]);
+        int low = hex_digit(value->text.data[2 * i + 1]);
+        if (high < 0 || low < 0) {
+            return false;
+        }
+        hash[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool read_texts(struct arena *arena, const struct ng_value *array, size_t most,
+                       const struct ng_str **ret, size_t *ret_count)
+{
+    if (array == NULL || array->type != NG_TYPE_ARRAY || array->count > most) {
+        return false;
+    }
+    struct ng_str *texts = arena_alloc(arena, array->count * sizeof(*texts));
+    size_t count = 0;
+    for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
+        if (texts == NULL || item->type != NG_TYPE_STRING) {
+            return false;
+        }
+        texts[count++] = item->text;
+    }
+    *ret = texts;
+    *ret_count = count;
+    return texts != NULL;
+}
+
+static bool read_integer(const struct ng_value *body, const char *name, int64_t *ret)
+{
+    const struct ng_value *value = json_get(body, name);
+    *ret = 0;
+    return value == NULL || json_integer(value, ret) == NG_OK;
+}
+
+/* Calls a second; absent: no limit. */
+static bool read_rate(const struct ng_value *body, double *ret)
+{
+    const struct ng_value *value = json_get(body, "rate");
+    *ret = value == NULL ? 0 : json_double(value);
+    return (value == NULL || value->type == NG_TYPE_NUMBER) && *ret >= 0 && *ret <= DBL_MAX;
+}
+
+static bool read_word(const struct ng_value *body, const char *name, struct ng_str *ret)
+{
+    const struct ng_value *value = json_get(body, name);
+    if (value == NULL || value->type != NG_TYPE_STRING) {
+        return false;
+    }
+    *ret = value->text;
+    return true;
+}
+
+/* A member for display only; records of earlier versions do not have it. */
+static struct ng_str read_told(const struct ng_value *body, const char *name)
+{
+    const struct ng_value *value = json_get(body, name);
+    bool good = value != NULL && value->type == NG_TYPE_STRING && key_note_valid(value->text);
+    return good ? value->text : str_make(NULL, 0);
+}
+
+/* Absent in what earlier versions made: then code is not run. */
+static bool read_run(const struct ng_value *body, bool *ret)
+{
+    const struct ng_value *value = json_get(body, "run");
+    *ret = value != NULL && value->type == NG_TYPE_TRUE;
+    return value == NULL || *ret || value->type == NG_TYPE_FALSE;
+}
+
+static int read_body(struct arena *arena, const struct ng_doc *doc, struct key **ret)
+{
+    const struct ng_value *body = NULL;
+    struct json_error error;
+    struct key_spec spec;
+    struct ng_str role;
+    struct ng_str mode;
+    unsigned char hash[KEY_HASH_BYTES];
+    int64_t revoked_ms;
+    memset(&spec, 0, sizeof(spec));
+    if (doc->key.id.len != KEY_ID_LEN ||
+        json_parse(arena, doc->json, RECORD_DEPTH, &body, &error) != NG_OK ||
+        !read_word(body, "agent", &spec.agent) || !call_name_valid(spec.agent) ||
+        !read_word(body, "role", &role) || !key_parse_role(role, &spec.role) ||
+        !read_word(body, "mode", &mode) || !key_parse_mode(mode, &spec.mode) ||
+        !read_texts(arena, json_get(body, "spaces"), KEY_SPACES_MAX, &spec.spaces,
+                    &spec.space_count) ||
+        !read_texts(arena, json_get(body, "tools"), KEY_TOOLS_MAX, &spec.tools,
+                    &spec.tool_count) ||
+        !read_integer(body, "created", &spec.created_ms) ||
+        !read_integer(body, "expires", &spec.expires_ms) ||
+        !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
+        !read_run(body, &spec.run) || !read_hash(json_get(body, "hash"), hash)) {
+        return NG_EINVAL;
+    }
+    spec.note = read_told(body, "note");
+    spec.made_by = read_told(body, "made_by");
+    struct key *key = key_new(doc->key.id.data, &spec, hash);
+    if (key == NULL) {
+        return NG_EINTERNAL;
+    }
+    atomic_init(&key->revoked_ms, revoked_ms);
+    atomic_init(&key->revoked, revoked_ms != 0);
+    *ret = key;
+    return NG_OK;
+}
+
+int key_read(const struct ng_doc *doc, struct key **ret)
+{
+    struct arena arena;
+    arena_init(&arena, 4 * KEY_JSON_MAX);
+    int rc = read_body(&arena, doc, ret);
+    if (rc == NG_EINVAL && arena.starved) {
+        rc = NG_EINTERNAL; /* nothing is wrong with the document */
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+/* ---- for people ---- */
+
+static void print_time(struct ng_writer *writer, const char *name, int64_t time_ms)
+{
+    char text[KEY_TIME_SIZE];
+    keys_print_time(time_ms, text);
+    json_name(writer, name);
+    json_cstring(writer, text);
+}
+
+void key_print(const struct key *key, struct ng_writer *writer)
+{
+    int64_t revoked_ms = atomic_load(&key->revoked_ms);
+    bool revoked = atomic_load(&key->revoked);
+    json_name(writer, "id");
+    json_cstring(writer, key->id);
+    json_name(writer, "agent");
+    json_string(writer, key->agent);
+    json_name(writer, "role");
+    json_cstring(writer, key_role_name(key->role));
+    json_name(writer, "mode");
+    json_cstring(writer, key_mode_name(key->mode));
+    json_name(writer, "run");
+    json_bool(writer, key->run);
+    write_texts(writer, "spaces", key->spaces, key->space_count);
+    if (key->tool_count > 0) {
+        write_texts(writer, "tools", key->tools, key->tool_count);
+    }
+    if (key->rate > 0) {
+        json_name(writer, "rate");
+        json_number(writer, key->rate);
+    }
+    int64_t used_ms = atomic_load(&key->used_ms);
+    print_time(writer, "created", key->created_ms);
+    write_text(writer, "made_by", key->made_by);
+    write_text(writer, "note", key->note);
+    if (used_ms != 0) {
+        print_time(writer, "last_used", used_ms);
+    }
+    if (key->expires_ms != 0) {
+        print_time(writer, "expires", key->expires_ms);
+    }
+    if (revoked_ms != 0) {
+        print_time(writer, "revoked", revoked_ms);
+    }
+    json_name(writer, "state");
+    json_cstring(writer, revoked ? "revoked" : key_live(key) ? "live" : "expired");
+}

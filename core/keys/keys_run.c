@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* keys_run.c - which callers may run code, in words: for those who answer for the machine. */
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "keys.h"
+
+/* Keys that a sentence names. */
+#define RUNNERS_TOLD 20
+
+struct runner {
+    struct ng_str agent, id;
+};
+
+bool keys_run_matters(const struct gateway *gateway)
+{
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        const struct module *module = gateway->modules[i];
+        for (size_t j = 0; module->kind == NG_KIND_PLUGIN && j < module->desc.plugin.tool_count;
+             j++) {
+            if (module->desc.plugin.tools[j].effect == NG_EFFECT_RUNS) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* open: no key is needed. */
+static int tell(const struct runner *list, size_t count, bool open, struct buf *out)
+{
+    if (count == 0) {
+        (void)buf_add_c(out, open ? "no key exists: every program of the gateway's own user"
+                                  : "no key");
+    }
+    for (size_t i = 0; i < count && i < RUNNERS_TOLD; i++) {
+        (void)buf_printf(out, "%s%.*s (%.*s)", i > 0 ? ", " : "", (int)list[i].agent.len,
+                         list[i].agent.data, (int)list[i].id.len, list[i].id.data);
+    }
+    if (count > RUNNERS_TOLD) {
+        (void)buf_printf(out, " and %zu more", count - RUNNERS_TOLD);
+    }
+    (void)buf_printf(out, " may run code%s", open || count > 0 ? ", as user " : "");
+    if (open || count > 0) {
+        (void)buf_printf(out, "%ld", (long)geteuid());
+    }
+    return out->rc;
+}
+
+int keys_runners(struct keys *keys, struct call *call, struct buf *out)
+{
+    struct key **all = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    int rc = keys_list(keys, call, &all, &count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct runner *list = arena_alloc(&call->arena, (count + 1) * sizeof(*list));
+    if (list == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (all[i]->run && key_live(all[i])) {
+            list[found].agent = all[i]->agent;
+            list[found++].id = ng_str_of(all[i]->id);
+        }
+    }
+    return tell(list, found, keys_exist(keys) == 0, out);
+}
+
+static struct ng_str text_of(const struct ng_value *key, const char *name)
+{
+    const struct ng_value *value = json_get(key, name);
+    return value == NULL || value->type != NG_TYPE_STRING ? ng_str_of("") : value->text;
+}
+
+int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out)
+{
+    size_t most = list == NULL ? 0 : list->count;
+    struct runner *runners = arena_alloc(arena, (most + 1) * sizeof(*runners));
+    size_t count = 0;
+    bool open = true;
+    if (list == NULL || list->type != NG_TYPE_ARRAY || runners == NULL) {
+        return NG_EINTERNAL;
+    }
+    for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
+        const struct ng_value *run = json_get(key, "run");
+        struct ng_str state = text_of(key, "state");
+        open = open && str_is(state, "revoked");
+        if (run != NULL && run->type == NG_TYPE_TRUE && str_is(state, "live")) {
+            runners[count].agent = text_of(key, "agent");
+            runners[count++].id = text_of(key, "id");
+        }
+    }
+    return tell(runners, count, open, out);
+}

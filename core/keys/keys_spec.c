@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* keys_spec.c - a request for a key, checked: every refusal says what would be right. */
+#include "keys_table.h"
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/base/trust.h"
+#include "core/call/gateway.h"
+
+#define RATE_MAX 1e6
+#define RATE_MIN 1e-3
+/* Of a wrong value that a sentence shows. */
+#define SHOWN_MAX 80
+#define MINUTE_S 60.0
+#define HOUR_S 3600.0
+/* Of a user's name; a longer one is told by its number. */
+#define USER_NAME_SIZE 80
+
+struct spec_reading {
+    struct call *call;
+    struct key_spec *spec;
+    struct ng_str own; /* "~agent" */
+};
+
+static int shown(struct ng_str text)
+{
+    return (int)str_utf8_cut(text, SHOWN_MAX).len;
+}
+
+/* A member that is a string; absent where it is not there or null. */
+static int take_text(struct call *call, const struct ng_value *object, const char *name,
+                     struct ng_str *ret)
+{
+    const struct ng_value *value = json_get(object, name);
+    *ret = str_make(NULL, 0);
+    if (value == NULL || value->type == NG_TYPE_NULL) {
+        return NG_OK;
+    }
+    if (value->type != NG_TYPE_STRING) {
+        return call_fail(call, NG_EINVAL, "`%s` must be a string", name);
+    }
+    *ret = value->text;
+    return NG_OK;
+}
+
+static int check_members(struct call *call, const struct ng_value *object)
+{
+    static const char known[] = "agent role mode spaces tools rate expires run note";
+    if (object == NULL || object->type != NG_TYPE_OBJECT) {
+        return call_fail(call, NG_EINVAL, "the body must be a JSON object with `agent`");
+    }
+    for (const struct ng_value *member = object->first; member != NULL; member = member->next) {
+        if (!str_in_words(member->key, known)) {
+            return call_fail(call, NG_EINVAL,
+                             "`%.*s` is no part of a key; there are agent, role, mode, run, "
+                             "spaces, tools, rate, expires and note",
+                             shown(member->key), member->key.data);
+        }
+    }
+    return NG_OK;
+}
+
+static int take_who(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct call *call = reading->call;
+    struct key_spec *spec = reading->spec;
+    struct ng_str role;
+    struct ng_str mode;
+    int rc = take_text(call, object, "agent", &spec->agent);
+    rc = rc == NG_OK ? take_text(call, object, "role", &role) : rc;
+    rc = rc == NG_OK ? take_text(call, object, "mode", &mode) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!call_name_valid(spec->agent)) {
+        return call_fail(call, NG_EINVAL,
+                         "the agent name is \"%.*s\"; it must have 1 to 64 of the characters "
+                         "A-Z a-z 0-9 . _ @ -",
+                         shown(spec->agent), spec->agent.data == NULL ? "" : spec->agent.data);
+    }
+    spec->role = NG_ROLE_WRITER;
+    spec->mode = NG_MODE_AGENT;
+    if (role.data != NULL && !key_parse_role(role, &spec->role)) {
+        return call_fail(call, NG_EINVAL,
+                         "the role is \"%.*s\", it must be reader, writer or admin",
+                         shown(role), role.data);
+    }
+    if (mode.data != NULL && !key_parse_mode(mode, &spec->mode)) {
+        return call_fail(call, NG_EINVAL, "the mode is \"%.*s\", it must be ask, edit or agent",
+                         shown(mode), mode.data);
+    }
+    reading->own = arena_printf(&call->arena, "~%.*s", (int)spec->agent.len, spec->agent.data);
+    return reading->own.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+}
+
+static bool texts_have(const struct ng_str *texts, size_t count, struct ng_str text)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal(texts[i], text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_space(struct spec_reading *reading, const struct ng_value *item)
+{
+    struct call *call = reading->call;
+    if (item->type != NG_TYPE_STRING) {
+        return call_fail(call, NG_EINVAL, "`spaces` must be an array of strings");
+    }
+    struct ng_str space = item->text;
+    bool own = space.len > 0 && space.data[0] == '~';
+    if (!call_name_valid(own ? str_make(space.data + 1, space.len - 1) : space)) {
+        return call_fail(call, NG_EINVAL,
+                         "the space is \"%.*s\"; it must have 1 to 64 of the characters A-Z "
+                         "a-z 0-9 . _ @ -, or be the agent's own, %.*s",
+                         shown(space), space.data, (int)reading->own.len, reading->own.data);
+    }
+    if (own && !str_equal(space, reading->own) && reading->spec->role != NG_ROLE_ADMIN) {
+        return call_fail(call, NG_EINVAL,
+                         "the space \"%.*s\" is another agent's own; only that agent and the "
+                         "role admin may use it",
+                         shown(space), space.data);
+    }
+    return NG_OK;
+}
+
+/* The given ones, each once, the agent's own first; without any its own and shared. */
+static int take_spaces(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct call *call = reading->call;
+    const struct ng_value *array = json_get(object, "spaces");
+    bool given = array != NULL && array->type != NG_TYPE_NULL;
+    if (given && (array->type != NG_TYPE_ARRAY || array->count > KEY_SPACES_MAX)) {
+        return call_fail(call, NG_EINVAL, "`spaces` must be an array of at most %d strings",
+                         KEY_SPACES_MAX);
+    }
+    size_t room = (given ? array->count : 0) + 2;
+    struct ng_str *spaces = arena_alloc(&call->arena, room * sizeof(*spaces));
+    size_t count = 0;
+    if (spaces == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    for (const struct ng_value *item = given ? array->first : NULL; item != NULL;
+         item = item->next) {
+        int rc = check_space(reading, item);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (texts_have(spaces, count, item->text)) {
+            continue;
+        }
+        spaces[count++] = item->text;
+        if (str_equal(item->text, reading->own)) {
+            spaces[count - 1] = spaces[0];
+            spaces[0] = item->text;
+        }
+    }
+    if (count == 0) {
+        spaces[count++] = reading->own;
+        spaces[count++] = ng_str_of("shared");
+    }
+    reading->spec->spaces = spaces;
+    reading->spec->space_count = count;
+    return NG_OK;
+}
+
+static int check_tool(struct call *call, const struct ng_value *item, struct ng_str *ret)
+{
+    if (item->type != NG_TYPE_STRING) {
+        return call_fail(call, NG_EINVAL, "`tools` must be an array of strings");
+    }
+    const struct registry *registry = call->gateway->registry;
+    const struct tool *tool = registry_find(registry, item->text);
+    if (tool == NULL) {
+        struct ng_str near = registry_nearest(registry, item->text);
+        call_fail(call, NG_EINVAL, "no tool is called \"%.*s\"", shown(item->text),
+                  item->text.data);
+        call->work.hint = near.data == NULL ? ng_str_of("`notegate tools` lists the tools.")
+                                            : arena_printf(&call->arena, "Did you mean `%.*s`?",
+                                                           (int)near.len, near.data);
+        return NG_EINVAL;
+    }
+    *ret = ng_str_of(tool->desc.name);
+    return NG_OK;
+}
+
+static int take_tools(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct call *call = reading->call;
+    const struct ng_value *array = json_get(object, "tools");
+    if (array == NULL || array->type == NG_TYPE_NULL) {
+        return NG_OK;
+    }
+    /* An empty list would read as "none" and mean "all". */
+    if (array->type != NG_TYPE_ARRAY || array->count == 0 || array->count > KEY_TOOLS_MAX) {
+        return call_fail(call, NG_EINVAL,
+                         "`tools` must be an array of 1 to %d strings; leave it out to allow "
+                         "all tools",
+                         KEY_TOOLS_MAX);
+    }
+    struct ng_str *tools = arena_alloc(&call->arena, array->count * sizeof(*tools));
+    size_t count = 0;
+    if (tools == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
+        struct ng_str name;
+        int rc = check_tool(call, item, &name);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        if (!texts_have(tools, count, name)) {
+            tools[count++] = name;
+        }
+    }
+    reading->spec->tools = tools;
+    reading->spec->tool_count = count;
+    return NG_OK;
+}
+
+/* "5", "5/s", "30/min", "100/h". */
+static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"/s", 1},          {"/sec", 1},    {"/m", MINUTE_S},
+                 {"/min", MINUTE_S}, {"/h", HOUR_S}, {"", 1}};
+    const struct ng_value *number = NULL;
+    struct json_error error;
+    const char *slash = text.len == 0 ? NULL : memchr(text.data, '/', text.len);
+    size_t len = slash == NULL ? text.len : (size_t)(slash - text.data);
+    struct ng_str unit = str_make(text.data + len, text.len - len);
+    if (json_parse(arena, str_make(text.data, len), 1, &number, &error) != NG_OK ||
+        number->type != NG_TYPE_NUMBER) {
+        return false;
+    }
+    for (size_t i = 0; i < NG_COUNT(units); i++) {
+        if (str_is(unit, units[i].name)) {
+            *ret = json_double(number) / units[i].seconds;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int take_rate(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct call *call = reading->call;
+    const struct ng_value *value = json_get(object, "rate");
+    if (value == NULL || value->type == NG_TYPE_NULL) {
+        return NG_OK;
+    }
+    double rate = 0;
+    bool good = value->type == NG_TYPE_NUMBER ||
+                (value->type == NG_TYPE_STRING && parse_rate(&call->arena, value->text, &rate));
+    if (value->type == NG_TYPE_NUMBER) {
+        rate = json_double(value);
+    }
+    if (!good || !(rate >= RATE_MIN && rate <= RATE_MAX)) {
+        return call_fail(call, NG_EINVAL,
+                         "the rate is \"%.*s\"; write it as calls a second, 5 or 5/s, or as "
+                         "30/min",
+                         shown(value->text), value->text.data == NULL ? "" : value->text.data);
+    }
+    reading->spec->rate = rate;
+    return NG_OK;
+}
+
+static int take_run(struct spec_reading *reading, const struct ng_value *object)
+{
+    const struct ng_value *value = json_get(object, "run");
+    if (value == NULL || value->type == NG_TYPE_NULL) {
+        return NG_OK;
+    }
+    if (value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
+        return call_fail(reading->call, NG_EINVAL, "`run` must be true or false");
+    }
+    reading->spec->run = value->type == NG_TYPE_TRUE;
+    return NG_OK;
+}
+
+static int take_expiry(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct call *call = reading->call;
+    struct key_spec *spec = reading->spec;
+    struct ng_str text;
+    int rc = take_text(call, object, "expires", &text);
+    if (rc != NG_OK || text.data == NULL) {
+        return rc;
+    }
+    if (keys_parse_expiry(text, spec->created_ms, &spec->expires_ms) != NG_OK) {
+        return call_fail(call, NG_EINVAL,
+                         "the expiry is \"%.*s\"; write it as 12h, 30d, 2027-01-31 or "
+                         "2027-01-31T12:00:00Z, at most 100 years ahead",
+                         shown(text), text.data);
+    }
+    if (spec->expires_ms <= spec->created_ms) {
+        return call_fail(call, NG_EINVAL, "the expiry \"%.*s\" is in the past", shown(text),
+                         text.data);
+    }
+    return NG_OK;
+}
+
+/* Control characters, of both sets, and what ends a line. */
+static bool breaks_line(struct ng_str text, size_t at)
+{
+    unsigned char byte = (unsigned char)text.data[at];
+    unsigned char next = at + 1 < text.len ? (unsigned char)text.data[at + 1] : 0;
+    unsigned char last = at + 2 < text.len ? (unsigned char)text.data[at + 2] : 0;
+    return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0) ||
+           (byte == 0xe2 && next == 0x80 && (last == 0xa8 || last == 0xa9));
+}
+
+bool key_note_valid(struct ng_str note)
+{
+    for (size_t i = 0; i < note.len; i++) {
+        if (breaks_line(note, i)) {
+            return false;
+        }
+    }
+    return note.len > 0 && str_utf8_valid(note) && str_utf8_count(note) <= KEY_NOTE_CHARS;
+}
+
+static int take_note(struct spec_reading *reading, const struct ng_value *object)
+{
+    struct ng_str text;
+    int rc = take_text(reading->call, object, "note", &text);
+    if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
+        size_t count = str_utf8_count(text);
+        return count > KEY_NOTE_CHARS
+                   ? call_fail(reading->call, NG_EINVAL,
+                               "the note has %zu characters; at most %d are kept", count,
+                               KEY_NOTE_CHARS)
+                   : call_fail(reading->call, NG_EINVAL,
+                               "the note has a line end or another control character; it "
+                               "must be one line");
+    }
+    reading->spec->note = text.len > 0 ? text : str_make(NULL, 0);
+    return rc;
+}
+
+struct ng_str key_maker(struct call *call)
+{
+    char name[USER_NAME_SIZE];
+    if (call->key != NULL) {
+        return arena_printf(&call->arena, "agent %.*s (%s)", (int)call->caller.agent.len,
+                            call->caller.agent.data, call->key->id);
+    }
+    if (!call->knows_user || !trust_knows_user(call->user)) {
+        return str_make(NULL, 0);
+    }
+    trust_user_name(call->user, name, sizeof(name));
+    bool named = name[0] != '#' && key_note_valid(ng_str_of(name));
+    return named ? arena_printf(&call->arena, "unix user %s (%lu)", name,
+                                (unsigned long)call->user)
+                 : arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
+}
+
+int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret)
+{
+    struct spec_reading reading = {.call = call, .spec = ret};
+    memset(ret, 0, sizeof(*ret));
+    ret->created_ms = clock_unix_ms();
+    int rc = check_members(call, object);
+    rc = rc == NG_OK ? take_who(&reading, object) : rc;
+    rc = rc == NG_OK ? take_spaces(&reading, object) : rc;
+    rc = rc == NG_OK ? take_tools(&reading, object) : rc;
+    rc = rc == NG_OK ? take_rate(&reading, object) : rc;
+    rc = rc == NG_OK ? take_run(&reading, object) : rc;
+    rc = rc == NG_OK ? take_note(&reading, object) : rc;
+    return rc == NG_OK ? take_expiry(&reading, object) : rc;
+}

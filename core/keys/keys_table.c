@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* keys_table.c - all keys in memory, by id, and the look-up that every request makes. */
+#include "keys_table.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+/* ---- the table; the lock is the caller's ---- */
+
+struct key_entry **keys_place(struct keys *keys, struct ng_str id)
+{
+    struct key_entry **place = &keys->buckets[str_hash(id) % KEYS_BUCKETS];
+    while (*place != NULL && !str_is(id, (*place)->key->id)) {
+        place = &(*place)->next;
+    }
+    return place;
+}
+
+bool keys_enter(struct keys *keys, struct key *key, bool committed)
+{
+    struct key_entry **place = keys_place(keys, ng_str_of(key->id));
+    struct key_entry *entry = *place != NULL ? NULL : alloc_zeroed(1, sizeof(*entry));
+    if (entry == NULL) {
+        return false;
+    }
+    entry->key = key;
+    entry->committed = committed;
+    *place = entry;
+    keys->count++;
+    if (committed && !atomic_load(&key->revoked)) {
+        atomic_fetch_add(&keys->exist, 1);
+    }
+    return true;
+}
+
+void keys_remove(struct keys *keys, struct ng_str id)
+{
+    struct key_entry **place = keys_place(keys, id);
+    struct key_entry *entry = *place;
+    if (entry == NULL) {
+        return;
+    }
+    *place = entry->next;
+    keys->count--;
+    if (entry->committed && !atomic_load(&entry->key->revoked)) {
+        atomic_fetch_sub(&keys->exist, 1);
+    }
+    atomic_store(&entry->key->revoked, true); /* sessions and streams of it end */
+    key_unref(entry->key);
+    free(entry);
+}
+
+void keys_commit(struct keys *keys, struct key_entry *entry)
+{
+    if (!entry->committed) {
+        entry->committed = true;
+        if (!atomic_load(&entry->key->revoked)) {
+            atomic_fetch_add(&keys->exist, 1);
+        }
+    }
+}
+
+void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms)
+{
+    if (!atomic_load(&entry->key->revoked)) {
+        atomic_store(&entry->key->revoked_ms, time_ms);
+        atomic_store(&entry->key->revoked, true);
+        if (entry->committed) {
+            atomic_fetch_sub(&keys->exist, 1);
+        }
+    }
+}
+
+struct key_entry *keys_oldest_revoked(struct keys *keys)
+{
+    struct key_entry *oldest = NULL;
+    for (size_t i = 0; i < KEYS_BUCKETS; i++) {
+        for (struct key_entry *entry = keys->buckets[i]; entry != NULL; entry = entry->next) {
+            struct key *key = entry->key;
+            if (entry->committed && !entry->leaving && atomic_load(&key->revoked) &&
+                (oldest == NULL ||
+                 atomic_load(&key->revoked_ms) < atomic_load(&oldest->key->revoked_ms))) {
+                oldest = entry;
+            }
+        }
+    }
+    return oldest;
+}
+
+/* ---- its life ---- */
+
+int keys_open_table(struct keys *keys)
+{
+    for (size_t i = 0; i < KEYS_HASHERS; i++) {
+        struct hasher *hasher = &keys->hashers[i];
+        atomic_flag_clear(&hasher->busy);
+        hasher->context = EVP_MD_CTX_new();
+        if (hasher->context == NULL ||
+            EVP_DigestInit_ex(hasher->context, EVP_sha256(), NULL) != 1) {
+            return NG_EINTERNAL;
+        }
+    }
+    return getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)
+               ? NG_OK
+               : NG_EINTERNAL;
+}
+
+void keys_close(struct keys *keys)
+{
+    if (keys == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < KEYS_BUCKETS; i++) {
+        while (keys->buckets[i] != NULL) {
+            struct key_entry *entry = keys->buckets[i];
+            keys->buckets[i] = entry->next;
+            key_unref(entry->key);
+            free(entry);
+        }
+    }
+    for (size_t i = 0; i < KEYS_HASHERS; i++) {
+        EVP_MD_CTX_free(keys->hashers[i].context);
+    }
+    (void)pthread_rwlock_destroy(&keys->lock);
+    free(keys);
+}
+
+/* ---- looking up ---- */
+
+size_t keys_count(struct keys *keys)
+{
+    size_t count = 0;
+    int64_t now_ms = clock_unix_ms();
+    if (keys == NULL) {
+        return 0;
+    }
+    (void)pthread_rwlock_rdlock(&keys->lock);
+    for (size_t i = 0; i < KEYS_BUCKETS; i++) {
+        for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
+             entry = entry->next) {
+            count += entry->committed && key_live_at(entry->key, now_ms) ? 1 : 0;
+        }
+    }
+    (void)pthread_rwlock_unlock(&keys->lock);
+    return count;
+}
+
+size_t keys_exist(const struct keys *keys)
+{
+    return keys == NULL ? 0 : atomic_load_explicit(&keys->exist, memory_order_acquire);
+}
+
+struct key *keys_get(struct keys *keys, struct ng_str id)
+{
+    struct key *key = NULL;
+    if (keys == NULL) {
+        return NULL;
+    }
+    (void)pthread_rwlock_rdlock(&keys->lock);
+    const struct key_entry *entry = *keys_place(keys, id);
+    if (entry != NULL && entry->committed) {
+        key = entry->key;
+        key_ref(key);
+    }
+    (void)pthread_rwlock_unlock(&keys->lock);
+    return key;
+}
+
+int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_BYTES])
+{
+    for (size_t i = 0; i < KEYS_HASHERS; i++) {
+        struct hasher *hasher = &keys->hashers[i];
+        if (atomic_flag_test_and_set_explicit(&hasher->busy, memory_order_acquire)) {
+            continue;
+        }
+        bool good = EVP_DigestInit_ex(hasher->context, NULL, NULL) == 1 &&
+                    EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
+                    EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
+        atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
+        return good ? NG_OK : NG_EINTERNAL;
+    }
+    return EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1 ? NG_OK
+                                                                               : NG_EINTERNAL;
+}
+
+struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why)
+{
+    struct ng_str id;
+    unsigned char hash[KEY_HASH_BYTES];
+    if (keys_exist(keys) == 0) {
+        *ret_why = "A key was sent, but this gateway has none";
+        return NULL;
+    }
+    if (!key_text_parse(text, &id)) {
+        *ret_why = "What was sent as a key is none: it must be ng_, an id, _ and a secret";
+        return NULL;
+    }
+    /* An unknown id takes the same way as a wrong secret. */
+    struct key *key = keys_get(keys, id);
+    int rc = keys_hash(keys, text, hash);
+    bool same =
+        CRYPTO_memcmp(hash, key != NULL ? key->hash : keys->nobody, KEY_HASH_BYTES) == 0;
+    if (rc != NG_OK || !same || key == NULL) {
+        *ret_why = "The key that was sent is not known here";
+    } else if (atomic_load(&key->revoked)) {
+        *ret_why = "The key that was sent has been revoked";
+    } else if (!key_live(key)) {
+        *ret_why = "The key that was sent has expired";
+    } else {
+        key_use(key, clock_unix_ms());
+        return key;
+    }
+    key_unref(key);
+    return NULL;
+}
+
+static int older_first(const void *a, const void *b)
+{
+    const struct key *const *left = a;
+    const struct key *const *right = b;
+    if ((*left)->created_ms != (*right)->created_ms) {
+        return (*left)->created_ms < (*right)->created_ms ? -1 : 1;
+    }
+    return strcmp((*left)->id, (*right)->id);
+}
+
+static void unref_pinned(void *object)
+{
+    key_unref(object);
+}
+
+int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count)
+{
+    size_t count = 0;
+    (void)pthread_rwlock_rdlock(&keys->lock);
+    struct key **list = arena_alloc(&call->arena, keys->count * sizeof(struct key *));
+    for (size_t i = 0; i < KEYS_BUCKETS && list != NULL; i++) {
+        for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
+             entry = entry->next) {
+            if (entry->committed) {
+                key_ref(entry->key);
+                list[count++] = entry->key;
+            }
+        }
+    }
+    (void)pthread_rwlock_unlock(&keys->lock);
+    int rc = list == NULL ? NG_EINTERNAL : NG_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (call_pin(call, unref_pinned, list[i]) != NG_OK) {
+            rc = NG_EINTERNAL;
+        }
+    }
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "out of memory");
+    }
+    qsort(list, count, sizeof(struct key *), older_first);
+    *ret = list;
+    *ret_count = count;
+    return NG_OK;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.h - the loaded plugins and their tools, by name.
+ *
+ * Any thread may look things up at any time; what a look-up gives stays good until the end.
+ * Plugins are added by one thread at a time: at the start, or in a reload while calls run.
+ */
+#ifndef NOTEGATE_CORE_REGISTRY_H
+#define NOTEGATE_CORE_REGISTRY_H
+
+#include <stdatomic.h>
+
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/call/deferrals.h"
+#include "core/call/gate.h"
+#include "core/call/pool.h"
+#include "core/schema/schema.h"
+#include "notegate/plugin.h"
+
+/* In a property of a tool's schema: the argument comes in a header of this name as well. */
+#define TOOL_HEADER_MARK "x-mcp-header"
+
+struct registry;
+struct module;
+struct tool;
+struct watchdog;
+
+struct plugin {
+    struct ng_plugin
+        desc; /* a whole copy: arrays are whole copies too, with today's item sizes */
+    struct module *module; /* NULL: linked in (tests) */
+    void *self;
+    bool started;
+    struct gate gate;          /* NG_THREADS_SERIAL */
+    struct pool_group workers; /* its calls share half of the workers */
+    struct deferrals deferrals;
+    struct ng_conf *conf;
+    struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
+    struct tool **tools;
+    size_t tool_count;
+    struct arena arena;         /* the tools and their schemas */
+    struct plugin *made_before; /* the registry's list */
+};
+
+struct tool {
+    struct ng_tool desc;
+    struct plugin *plugin;
+    struct schema *params;
+    struct schema *result;        /* or NULL */
+    struct ng_value *params_tree; /* the schema, parsed, for the tool formats */
+    struct ng_value *result_tree; /* or NULL */
+    bool marks_headers; /* somewhere in `params` an argument is marked for a header too */
+    size_t metrics_slot;
+    size_t index;             /* in registration order */
+    atomic_bool blocked_loop; /* watchdog.h: it does not run on event loops any more */
+};
+
+struct registry *registry_new(void);
+/* Stops nothing: call registry_stop first. */
+void registry_free(struct registry *registry);
+/* Makes and publishes: a plugin's tools are added all or none. `error`: one sentence that names
+ * plugin and tool. */
+int registry_add(struct registry *registry, const struct ng_plugin *desc, struct module *module,
+                 struct plugin **ret, struct buf *error);
+/* The steps of it, where something has to be done in between: makes the plugin and its tools
+ * (nobody sees them yet); would its names fit?; publishes it. */
+int registry_make(struct registry *registry, const struct ng_plugin *desc,
+                  struct module *module, struct plugin **ret, struct buf *error);
+/* Before it is published: its tools' names begin with `prefix` in the place of its name_prefix.
+ */
+int registry_rename(struct plugin *plugin, struct ng_str prefix, struct buf *error);
+int registry_check(const struct registry *registry, struct plugin *plugin, struct buf *error);
+int registry_publish(struct registry *registry, struct plugin *plugin, struct buf *error);
+/* Forgets one that was made and not published. */
+void registry_drop(struct registry *registry, struct plugin *plugin);
+/* Was a plugin made that the configuration names so (published, or it did not start)? */
+bool registry_knows(const struct registry *registry, struct ng_str asked);
+/* ... or by another name: of this module? NULL: none was. */
+const struct plugin *registry_of_module(const struct registry *registry,
+                                        const struct module *module);
+/* By name or alias. */
+const struct tool *registry_find(const struct registry *registry, struct ng_str name);
+/* The nearest known name, or {NULL, 0} where none is near. */
+struct ng_str registry_nearest(const struct registry *registry, struct ng_str name);
+/* Tools in stable order: plugins as configured, tools as declared. */
+size_t registry_tools(const struct registry *registry, const struct tool *const **ret);
+size_t registry_plugins(const struct registry *registry, struct plugin *const **ret);
+/* stop() of every started plugin, the last made first. watchdog: names one that hangs; or NULL.
+ */
+void registry_stop(struct registry *registry, struct watchdog *watchdog);
+
+#endif

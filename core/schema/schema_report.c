@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* schema_report.c - what is said about a violation: where, what was expected, what was there.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/base/str.h"
+#include "schema_tree.h"
+
+#define SHOWN_BYTES 60    /* of a string or a value */
+#define SENTENCE_MAX 2048 /* of "expected" and "got" */
+#define PATH_MAX_BYTES ((size_t)16 * 1024)
+#define CHOICES_SHOWN 24
+#define REF_HOPS_MAX 16
+
+static const struct {
+    unsigned type;
+    const char *words;
+} type_words[] = {
+    {SCHEMA_STRING, "a string"},   {SCHEMA_NUMBER, "a number"}, {SCHEMA_INTEGER, "an integer"},
+    {SCHEMA_BOOLEAN, "a boolean"}, {SCHEMA_ARRAY, "an array"},  {SCHEMA_OBJECT, "an object"},
+    {SCHEMA_NULL, "null"},
+};
+
+unsigned schema_types_of(const struct ng_value *value)
+{
+    switch (value->type) {
+    case NG_TYPE_NULL:
+        return SCHEMA_NULL;
+    case NG_TYPE_FALSE:
+    case NG_TYPE_TRUE:
+        return SCHEMA_BOOLEAN;
+    case NG_TYPE_NUMBER:
+        return json_is_integer(value) ? SCHEMA_INTEGER : SCHEMA_NUMBER;
+    case NG_TYPE_STRING:
+        return SCHEMA_STRING;
+    case NG_TYPE_ARRAY:
+        return SCHEMA_ARRAY;
+    default:
+        return SCHEMA_OBJECT;
+    }
+}
+
+unsigned schema_types_admitted(const struct schema_node *node)
+{
+    for (int hops = 0; node != NULL && hops < REF_HOPS_MAX; hops++) {
+        const struct schema_rule *rule = node->by_keyword[SCHEMA_TYPE];
+        if (rule != NULL) {
+            return rule->types;
+        }
+        rule = node->by_keyword[SCHEMA_CONST];
+        if (rule != NULL) {
+            return schema_types_of(rule->value);
+        }
+        rule = node->by_keyword[SCHEMA_ENUM];
+        if (rule != NULL) {
+            unsigned types = 0;
+            for (const struct ng_value *item = rule->value->first; item != NULL;
+                 item = item->next) {
+                types |= schema_types_of(item);
+            }
+            return types;
+        }
+        rule = node->by_keyword[SCHEMA_REF];
+        node = rule == NULL ? NULL : rule->node;
+    }
+    return 0;
+}
+
+static void print_token(struct buf *buf, struct ng_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        if (c == '~' || c == '/') {
+            buf_add_c(buf, c == '~' ? "~0" : "~1");
+        } else {
+            buf_add_char(buf, c);
+        }
+    }
+}
+
+void schema_print_path(struct buf *buf, const struct schema_place *place)
+{
+    /* From the outside in: the chain runs the other way, and is short (JSON_DEPTH_DEFAULT). */
+    const struct schema_place *chain[JSON_DEPTH_DEFAULT * 2];
+    size_t count = 0;
+    for (; place != NULL && count < NG_COUNT(chain); place = place->parent) {
+        chain[count++] = place;
+    }
+    while (count > 0) {
+        const struct schema_place *step = chain[--count];
+        if (step->step == SCHEMA_STEP_ITEM) {
+            buf_printf(buf, "/%zu", step->index);
+        } else if (step->step != SCHEMA_STEP_ROOT) {
+            buf_add_char(buf, '/');
+            print_token(buf, step->name);
+        }
+    }
+}
+
+static struct ng_str take_text(struct schema_checker *checker, struct buf *buf)
+{
+    struct ng_str text =
+        arena_copy(checker->arena, buf->len == 0 ? ng_str_of("") : buf_str(buf));
+    if (text.data == NULL || buf->rc == NG_EINTERNAL) {
+        checker->rc = NG_EINTERNAL;
+    }
+    buf_done(buf);
+    return text;
+}
+
+/* As JSON, cut where long. */
+static void print_shown(struct buf *buf, const struct ng_value *value)
+{
+    struct buf whole;
+    if (value->type == NG_TYPE_STRING) {
+        struct ng_str cut = str_utf8_cut(value->text, SHOWN_BYTES);
+        buf_add_json(buf, cut);
+        buf_add_c(buf, cut.len < value->text.len ? "..." : "");
+        return;
+    }
+    buf_init(&whole, SHOWN_BYTES * 8);
+    whole.starved = buf->starved;
+    (void)json_print(&whole, value);
+    struct ng_str cut = str_utf8_cut(buf_str(&whole), SHOWN_BYTES);
+    buf_add_str(buf, cut);
+    buf_add_c(buf, cut.len < whole.len || whole.rc == NG_ETOOLARGE ? "..." : "");
+    buf_done(&whole);
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_got(struct buf *buf, const struct schema_place *place)
+{
+    const struct ng_value *value = place->value;
+    if (place->step == SCHEMA_STEP_NAME) {
+        buf_add_c(buf, "the name ");
+        print_shown(buf, value);
+        return;
+    }
+    switch (value->type) {
+    case NG_TYPE_NUMBER:
+        buf_add_c(buf, "the number ");
+        print_shown(buf, value);
+        break;
+    case NG_TYPE_STRING:
+        buf_add_c(buf, "a string ");
+        print_shown(buf, value);
+        break;
+    case NG_TYPE_ARRAY:
+        buf_printf(buf, "an array of %u item%s", value->count, plural(value->count));
+        break;
+    case NG_TYPE_OBJECT:
+        buf_printf(buf, "an object of %u member%s", value->count, plural(value->count));
+        break;
+    default:
+        print_shown(buf, value);
+        break;
+    }
+}
+
+struct ng_str schema_text_value(struct schema_checker *checker, const struct ng_value *value)
+{
+    struct buf buf;
+    buf_init(&buf, SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
+    print_shown(&buf, value);
+    return take_text(checker, &buf);
+}
+
+struct ng_str schema_text_types(struct schema_checker *checker, unsigned types)
+{
+    struct buf buf;
+    unsigned left = types;
+    buf_init(&buf, SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
+    if ((types & SCHEMA_NUMBER) != 0) {
+        left &= ~(unsigned)SCHEMA_INTEGER; /* a number may be one */
+    }
+    for (size_t i = 0; i < NG_COUNT(type_words); i++) {
+        if ((left & type_words[i].type) == 0) {
+            continue;
+        }
+        left &= ~type_words[i].type;
+        if (buf.len > 0) {
+            buf_add_c(&buf, left == 0 ? " or " : ", ");
+        }
+        buf_add_c(&buf, type_words[i].words);
+    }
+    return take_text(checker, &buf);
+}
+
+struct ng_str schema_text_choices(struct schema_checker *checker,
+                                  const struct ng_value *const *values, size_t count)
+{
+    struct buf buf;
+    buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
+    buf_add_c(&buf, count == 0 ? "nothing" : count == 1 ? "exactly " : "one of ");
+    for (size_t i = 0; i < count && i < CHOICES_SHOWN; i++) {
+        buf_add_c(&buf, i == 0 ? "" : ", ");
+        print_shown(&buf, values[i]);
+    }
+    if (count > CHOICES_SHOWN) {
+        buf_printf(&buf, " and %zu more", count - CHOICES_SHOWN);
+    }
+    return take_text(checker, &buf);
+}
+
+bool schema_records(const struct schema_checker *checker)
+{
+    return checker->silent == 0 && checker->rc == NG_OK &&
+           checker->violations->count < SCHEMA_VIOLATIONS_MAX;
+}
+
+static void add_violation(struct schema_checker *checker, const struct schema_place *place,
+                          const char *keyword, struct ng_str expected, struct ng_str got)
+{
+    struct buf path;
+    struct violation *violation = &checker->violations->items[checker->violations->count];
+    buf_init(&path, PATH_MAX_BYTES);
+    path.starved = &checker->arena->starved;
+    schema_print_path(&path, place);
+    violation->path = take_text(checker, &path);
+    violation->expected = expected;
+    violation->got = got;
+    violation->keyword = ng_str_of(keyword);
+    if (checker->rc == NG_OK) {
+        checker->violations->count++;
+    }
+}
+
+bool schema_fail(struct schema_checker *checker, const struct schema_place *place,
+                 const char *keyword, struct ng_str got, const char *format, ...)
+{
+    struct buf buf;
+    va_list args;
+    if (!schema_records(checker)) {
+        return false;
+    }
+    buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
+    buf.starved = &checker->arena->starved;
+    va_start(args, format);
+    (void)buf_vprintf(&buf, format, args);
+    va_end(args);
+    struct ng_str expected = take_text(checker, &buf);
+    if (got.data == NULL) {
+        buf_init(&buf, SENTENCE_MAX);
+        buf.starved = &checker->arena->starved;
+        print_got(&buf, place);
+        got = take_text(checker, &buf);
+    }
+    add_violation(checker, place, keyword, expected, got);
+    return false;
+}
+
+bool schema_abort(struct schema_checker *checker, const struct schema_place *place,
+                  const char *keyword, const char *expected, const char *got)
+{
+    if (checker->rc != NG_OK) {
+        return false;
+    }
+    if (checker->violations->count == SCHEMA_VIOLATIONS_MAX) {
+        checker->violations->count--;
+    }
+    add_violation(checker, place, keyword, ng_str_of(expected), ng_str_of(got));
+    if (checker->rc == NG_OK) {
+        checker->rc = NG_EINVAL;
+    }
+    return false;
+}
+
+bool schema_fail_false(struct schema_checker *checker, const struct schema_place *place,
+                       const char *keyword)
+{
+    struct ng_str none = {NULL, 0};
+    if (!schema_records(checker)) {
+        return false;
+    }
+    if (place->step == SCHEMA_STEP_MEMBER) {
+        struct ng_value name = {.type = NG_TYPE_STRING, .text = place->name};
+        struct ng_str shown = schema_text_value(checker, &name);
+        return schema_fail(checker, place, keyword, none, "no member %.*s", (int)shown.len,
+                           shown.data);
+    }
+    return schema_fail(checker, place, keyword, none, "%s",
+                       place->step == SCHEMA_STEP_ITEM   ? "no item here"
+                       : place->step == SCHEMA_STEP_NAME ? "no member of this name"
+                                                         : "no value at all");
+}
+
+bool schema_fail_unknown(struct schema_checker *checker, const struct schema_node *node,
+                         const struct schema_place *place, const char *keyword)
+{
+    const struct schema_rule *properties = node->by_keyword[SCHEMA_PROPERTIES];
+    struct ng_str none = {NULL, 0};
+    struct ng_str near = none;
+    /* Of a very short name everything is near. */
+    size_t spare = place->name.len < 2 ? 0 : place->name.len - 2;
+    size_t most = spare < SCHEMA_NEAR ? spare : SCHEMA_NEAR;
+    if (!schema_records(checker)) {
+        return false;
+    }
+    for (size_t i = 0; properties != NULL && i < properties->count; i++) {
+        size_t distance = str_distance(place->name, properties->entries[i].name, most);
+        if (distance <= most) {
+            near = properties->entries[i].name;
+            most = distance == 0 ? 0 : distance - 1;
+        }
+    }
+    if (near.data == NULL) {
+        return schema_fail_false(checker, place, keyword);
+    }
+    struct ng_value name = {.type = NG_TYPE_STRING, .text = place->name};
+    struct ng_value known = {.type = NG_TYPE_STRING, .text = near};
+    struct ng_str shown = schema_text_value(checker, &name);
+    struct ng_str nearest = schema_text_value(checker, &known);
+    return schema_fail(checker, place, keyword, none, "no member %.*s (the nearest is %.*s)",
+                       (int)shown.len, shown.data, (int)nearest.len, nearest.data);
+}
+
+bool schema_fail_missing(struct schema_checker *checker, const struct schema_node *node,
+                         const struct schema_place *place, const char *keyword,
+                         struct ng_str name, struct ng_str because)
+{
+    struct schema_place missing = {.parent = place, .step = SCHEMA_STEP_MEMBER, .name = name};
+    const struct schema_rule *properties = node->by_keyword[SCHEMA_PROPERTIES];
+    const struct schema_entry *entry =
+        properties == NULL ? NULL : schema_find(properties, name);
+    struct ng_str expected = ng_str_of("a value");
+    struct ng_str reason = ng_str_of("");
+    if (!schema_records(checker)) {
+        return false;
+    }
+    unsigned types = entry == NULL ? 0 : schema_types_admitted(entry->node);
+    const struct schema_rule *choices =
+        entry == NULL ? NULL : entry->node->by_keyword[SCHEMA_ENUM];
+    if (choices != NULL && choices->value->count <= CHOICES_SHOWN) {
+        const struct ng_value *values[CHOICES_SHOWN];
+        size_t count = 0;
+        for (const struct ng_value *item = choices->value->first; item != NULL;
+             item = item->next) {
+            values[count++] = item;
+        }
+        expected = schema_text_choices(checker, values, count);
+    } else if (types != 0) {
+        expected = schema_text_types(checker, types);
+    }
+    if (because.data != NULL) {
+        struct ng_value cause = {.type = NG_TYPE_STRING, .text = because};
+        reason = schema_text_value(checker, &cause);
+    }
+    return schema_fail(checker, &missing, keyword, ng_str_of("nothing"), "%.*s%s%.*s",
+                       (int)expected.len, expected.data,
+                       because.data != NULL ? ", since there is " : "", (int)reason.len,
+                       reason.data);
+}
+
+/* All branches are single values: their choices. */
+static bool fail_consts(struct schema_checker *checker, const struct schema_rule *rule,
+                        const struct schema_place *place, const char *keyword, bool *ret_done)
+{
+    const struct ng_value *values[CHOICES_SHOWN];
+    struct ng_str none = {NULL, 0};
+    *ret_done = rule->count <= CHOICES_SHOWN;
+    for (size_t i = 0; i < rule->count && *ret_done; i++) {
+        const struct schema_rule *branch = rule->entries[i].node->by_keyword[SCHEMA_CONST];
+        *ret_done = branch != NULL;
+        values[i] = branch == NULL ? NULL : branch->value;
+    }
+    if (!*ret_done) {
+        return false;
+    }
+    struct ng_str text = schema_text_choices(checker, values, rule->count);
+    return schema_fail(checker, place, keyword, none, "%.*s", (int)text.len, text.data);
+}
+
+bool schema_fail_branches(struct schema_checker *checker, const struct schema_rule *rule,
+                          const struct schema_place *place, const char *keyword)
+{
+    struct ng_str none = {NULL, 0};
+    bool done = false;
+    if (!schema_records(checker)) {
+        return false;
+    }
+    (void)fail_consts(checker, rule, place, keyword, &done);
+    if (done) {
+        return false;
+    }
+    unsigned mine = schema_types_of(place->value);
+    unsigned all = 0;
+    size_t admitting = 0;
+    const struct schema_node *only = NULL;
+    for (size_t i = 0; i < rule->count; i++) {
+        unsigned types = schema_types_admitted(rule->entries[i].node);
+        bool admits = types == 0 || (types & mine) != 0;
+        all |= types;
+        only = admits ? rule->entries[i].node : only;
+        admitting += admits;
+    }
+    if (admitting == 0) {
+        struct ng_str text = schema_text_types(checker, all);
+        return schema_fail(checker, place, keyword, none, "%.*s", (int)text.len, text.data);
+    }
+    /* The type leaves one branch to choose: what is wrong there is what is wrong. */
+    if (admitting == 1 && schema_types_admitted(only) != 0) {
+        return schema_check_node(checker, only, place, NULL) && false;
+    }
+    return schema_fail(checker, place, keyword, none, "one of the allowed forms");
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* disk.c - see disk.h. One lock, under which nothing waits; the log takes its lines after it.
+ */
+#include "disk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/base/arena.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/files/files.h"
+
+#define DISK_TEXT_MAX ((size_t)1024)
+/* Once it was low, this much must be free: no line at each look at a disk on the border. */
+#define DISK_ENOUGH_PERCENT 12
+#define DISK_TELL_MS ((int64_t)60 * 1000)
+/* After a refused write, so much more room ends the alarm before the next write proves it. */
+#define DISK_AGAIN_BYTES ((uint64_t)512 * 1024)
+/* Files of the data directory that are counted. */
+#define DISK_FILES_MAX 1000
+#define DISK_PATH_MAX ((size_t)8192)
+/* st_blocks counts these, whatever the file system's own blocks are. */
+#define STAT_BLOCK_BYTES 512
+
+/* A folder, for the file system that it is on. */
+struct place {
+    char *path;
+    struct disk_room room;
+    bool low;
+};
+
+struct disk {
+    pthread_mutex_t lock;
+    struct place data;
+    struct place *roots;
+    size_t root_count;
+    struct place *gone; /* roots that are not there */
+    size_t gone_count;
+    uint64_t size;
+    atomic_bool refusing;   /* the last commit found no room */
+    uint64_t refused_free;  /* what was free then */
+    uint64_t refused_count; /* writes, since the last line about it */
+    int64_t told_ms;        /* by the uptime; 0: not yet */
+    char message[DISK_TEXT_MAX];
+};
+
+bool disk_ask(const char *folder, struct disk_room *ret)
+{
+    struct statvfs room;
+    *ret = (struct disk_room){0, 0};
+    if (statvfs(folder, &room) != 0 || room.f_blocks == 0) {
+        return false;
+    }
+    /* As df does it: what is kept for root is room for nobody else. */
+    uint64_t kept = geteuid() == 0 ? 0 : room.f_bfree - room.f_bavail;
+    ret->free = (room.f_bfree - kept) * room.f_frsize;
+    ret->total = (room.f_blocks - kept) * room.f_frsize;
+    return ret->total > 0;
+}
+
+static bool is_below(const struct disk_room *room, unsigned percent)
+{
+    return room->total > 0 && room->free / percent < room->total / 100;
+}
+
+bool disk_is_low(const struct disk_room *room)
+{
+    return is_below(room, DISK_LOW_PERCENT);
+}
+
+static void add_bytes(struct buf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t unit = 0;
+    double value = (double)bytes / 1024;
+    while (value >= 1024 && unit + 1 < NG_COUNT(units)) {
+        value /= 1024;
+        unit++;
+    }
+    (void)buf_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+void disk_describe(const struct disk_room *room, struct buf *out)
+{
+    add_bytes(out, room->free);
+    (void)buf_add_c(out, " of ");
+    add_bytes(out, room->total);
+    (void)buf_add_c(out, " are free");
+}
+
+struct disk *disk_new(const char *data_dir)
+{
+    struct disk *disk = alloc_zeroed(1, sizeof(*disk));
+    if (disk == NULL || (disk->data.path = strdup(data_dir)) == NULL) {
+        free(disk);
+        return NULL;
+    }
+    pthread_mutex_init(&disk->lock, NULL);
+    return disk;
+}
+
+static void places_free_all(struct place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(places[i].path);
+    }
+    free(places);
+}
+
+void disk_close(struct disk *disk)
+{
+    if (disk != NULL) {
+        pthread_mutex_destroy(&disk->lock);
+        places_free_all(disk->roots, disk->root_count);
+        places_free_all(disk->gone, disk->gone_count);
+        free(disk->data.path);
+        free(disk);
+    }
+}
+
+/* The database and its log, and what else lies right there; not folders of files. */
+static uint64_t size_of(const char *path)
+{
+    uint64_t bytes = 0;
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    for (int left = DISK_FILES_MAX;
+         folder != NULL && left > 0 && (entry = readdir(folder)) != NULL; left--) {
+        struct stat status;
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode)) {
+            bytes += (uint64_t)status.st_blocks * STAT_BLOCK_BYTES;
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return bytes;
+}
+
+/* ---- refused writes ---- */
+
+/* Is it time for a line? With the lock held. */
+static bool is_due(struct disk *disk)
+{
+    int64_t now = clock_uptime_ms() + 1;
+    if (disk->told_ms != 0 && now - disk->told_ms < DISK_TELL_MS) {
+        return false;
+    }
+    disk->told_ms = now;
+    return true;
+}
+
+static void tell_refused(uint64_t count, const char *message)
+{
+    if (count == 0) {
+        log_write(NG_LOG_ERROR, "disk", "writes are still refused: %s", message);
+    } else if (count > 1) {
+        log_write(NG_LOG_ERROR, "disk", "%" PRIu64 " writes were refused; the last: %s", count,
+                  message);
+    } else {
+        log_write(NG_LOG_ERROR, "disk", "a write was refused: %s", message);
+    }
+}
+
+/* With the lock held, which it gives back. */
+static void refuse(struct disk *disk, struct ng_str message)
+{
+    char text[DISK_TEXT_MAX];
+    size_t len = str_utf8_cut(message, sizeof(text) - 1).len;
+    if (len > 0) {
+        memcpy(disk->message, message.data, len);
+    }
+    disk->message[len] = '\0';
+    disk->refused_count++;
+    bool due = is_due(disk);
+    uint64_t count = disk->refused_count;
+    memcpy(text, disk->message, len + 1);
+    disk->refused_count = due ? 0 : count;
+    pthread_mutex_unlock(&disk->lock);
+    if (due) {
+        tell_refused(count, text);
+    }
+}
+
+void disk_refused(struct disk *disk, struct ng_str message)
+{
+    if (disk == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&disk->lock);
+    if (disk->refusing) { /* of the store: counted by its commit */
+        pthread_mutex_unlock(&disk->lock);
+        return;
+    }
+    refuse(disk, message);
+}
+
+void disk_committed(struct disk *disk, int rc, const char *error)
+{
+    struct disk_room room;
+    if (disk == NULL) {
+        return;
+    }
+    if (rc == NG_OK && atomic_load_explicit(&disk->refusing, memory_order_relaxed)) {
+        atomic_store(&disk->refusing, false);
+    }
+    if (rc == NG_EFULL) {
+        (void)disk_ask(disk->data.path, &room);
+        pthread_mutex_lock(&disk->lock);
+        atomic_store(&disk->refusing, true);
+        disk->refused_free = room.free;
+        refuse(disk, ng_str_of(error));
+    }
+}
+
+/* ---- looking ---- */
+
+static void tell_low(const char *path, const struct disk_room *room)
+{
+    struct buf text;
+    buf_init(&text, DISK_TEXT_MAX);
+    disk_describe(room, &text);
+    log_write(NG_LOG_WARNING, "disk", "%s where %s is, less than %d %%: free space there",
+              buf_cstr(&text), path, DISK_LOW_PERCENT);
+    buf_done(&text);
+}
+
+/* True: it has become low. `was`: at the look before. */
+static bool take_room(struct place *place, bool was, const struct disk_room *room)
+{
+    bool becomes = !was && disk_is_low(room);
+    place->low = becomes || (was && is_below(room, DISK_ENOUGH_PERCENT));
+    place->room = *room;
+    return becomes;
+}
+
+void disk_look(struct disk *disk)
+{
+    struct disk_room room;
+    char message[DISK_TEXT_MAX];
+    (void)disk_ask(disk->data.path, &room);
+    uint64_t size = size_of(disk->data.path);
+    pthread_mutex_lock(&disk->lock);
+    bool becomes_low = take_room(&disk->data, disk->data.low, &room);
+    disk->size = size;
+    if (disk->refusing && room.free >= disk->refused_free + DISK_AGAIN_BYTES) {
+        disk->refusing = false;
+    }
+    bool refused = (disk->refusing || disk->refused_count > 0) && is_due(disk);
+    uint64_t count = disk->refused_count;
+    if (refused) {
+        disk->refused_count = 0;
+        memcpy(message, disk->message, sizeof(message));
+    }
+    pthread_mutex_unlock(&disk->lock);
+    if (becomes_low) {
+        tell_low(disk->data.path, &room);
+    }
+    if (refused) {
+        tell_refused(count, message);
+    }
+}
+
+void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size)
+{
+    pthread_mutex_lock(&disk->lock);
+    *ret = disk->data.room;
+    *ret_size = disk->size;
+    pthread_mutex_unlock(&disk->lock);
+}
+
+/* ---- the roots ---- */
+
+struct fresh {
+    struct place *places;
+    size_t count;
+};
+
+static void add_root(void *user, const char *path)
+{
+    struct fresh *fresh = user;
+    struct place *place = &fresh->places[fresh->count];
+    /* Without a word where memory is out: the next look is a minute away. */
+    if (fresh->count < DISK_ROOTS_MAX && disk_ask(path, &place->room) &&
+        (place->path = strdup(path)) != NULL) {
+        fresh->count++;
+    }
+}
+
+static void add_gone(void *user, const char *path)
+{
+    struct fresh *fresh = user;
+    if (fresh->count < DISK_ROOTS_MAX &&
+        (fresh->places[fresh->count].path = strdup(path)) != NULL) {
+        fresh->count++;
+    }
+}
+
+static bool holds_place(const struct place *places, size_t count, const char *path)
+{
+    bool holds = false;
+    for (size_t i = 0; i < count && !holds; i++) {
+        holds = strcmp(places[i].path, path) == 0;
+    }
+    return holds;
+}
+
+/* Roots that were moved, removed or unmounted: a line when it happens. */
+static void look_gone(struct disk *disk, struct files *files)
+{
+    struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
+    struct buf told;
+    if (fresh.places == NULL) {
+        return;
+    }
+    buf_init(&told, DISK_ROOTS_MAX * DISK_PATH_MAX);
+    files_each_gone(files, add_gone, &fresh);
+    pthread_mutex_lock(&disk->lock);
+    struct fresh old = {disk->gone, disk->gone_count};
+    for (size_t i = 0; i < fresh.count; i++) {
+        if (!holds_place(old.places, old.count, fresh.places[i].path)) {
+            (void)buf_printf(&told, "%s%s", told.len > 0 ? ", " : "", fresh.places[i].path);
+        }
+    }
+    disk->gone = fresh.places;
+    disk->gone_count = fresh.count;
+    pthread_mutex_unlock(&disk->lock);
+    places_free_all(old.places, old.count);
+    if (told.len > 0) {
+        log_write(
+            NG_LOG_WARNING, "disk",
+            "not there any more: %s: calls for what is below are refused until it is back",
+            buf_cstr(&told));
+    }
+    buf_done(&told);
+}
+
+void disk_look_roots(struct disk *disk, struct files *files)
+{
+    struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
+    bool becomes_low[DISK_ROOTS_MAX] = {false};
+    if (fresh.places == NULL) {
+        return;
+    }
+    look_gone(disk, files);
+    files_each_disk(files, disk->data.path, add_root, &fresh);
+    pthread_mutex_lock(&disk->lock);
+    for (size_t i = 0; i < fresh.count; i++) {
+        struct place *place = &fresh.places[i];
+        bool was = false;
+        for (size_t j = 0; j < disk->root_count; j++) {
+            was = was || (disk->roots[j].low && strcmp(disk->roots[j].path, place->path) == 0);
+        }
+        becomes_low[i] = take_room(place, was, &place->room);
+    }
+    struct fresh old = {disk->roots, disk->root_count};
+    disk->roots = fresh.places;
+    disk->root_count = fresh.count;
+    pthread_mutex_unlock(&disk->lock);
+    places_free_all(old.places, old.count);
+    for (unsigned i = 0; i < DISK_ROOTS_MAX; i++) {
+        struct disk_room room;
+        struct buf path;
+        buf_init(&path, DISK_PATH_MAX);
+        if (becomes_low[i] && disk_root(disk, i, &path, &room)) {
+            tell_low(buf_cstr(&path), &room);
+        }
+        buf_done(&path);
+    }
+}
+
+bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret)
+{
+    pthread_mutex_lock(&disk->lock);
+    bool found = index < disk->root_count;
+    if (found) {
+        (void)buf_add_c(path, disk->roots[index].path);
+        *ret = disk->roots[index].room;
+    }
+    pthread_mutex_unlock(&disk->lock);
+    return found;
+}
+
+/* ---- reasons ---- */
+
+static const struct place *low_place(const struct disk *disk, unsigned index)
+{
+    if (disk->data.low && index-- == 0) {
+        return &disk->data;
+    }
+    for (size_t i = 0; i < disk->root_count; i++) {
+        if (disk->roots[i].low && index-- == 0) {
+            return &disk->roots[i];
+        }
+    }
+    return NULL;
+}
+
+bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
+{
+    pthread_mutex_lock(&disk->lock);
+    bool refusing = disk->refusing;
+    size_t after_gone = index - (refusing ? 1 : 0);
+    const struct place *low = NULL;
+    bool found = true;
+    if (refusing && index == 0) {
+        (void)buf_add_c(out, "writes are refused: ");
+        (void)buf_add_c(out, disk->message);
+    } else if (after_gone < disk->gone_count) {
+        (void)buf_printf(out, "the root %s is not there", disk->gone[after_gone].path);
+    } else if ((low = low_place(disk, (unsigned)(after_gone - disk->gone_count))) != NULL) {
+        (void)buf_add_c(out, "the disk is nearly full: ");
+        disk_describe(&low->room, out);
+        (void)buf_printf(out, " where %s is", low->path);
+    } else {
+        found = false;
+    }
+    pthread_mutex_unlock(&disk->lock);
+    return found;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * disk.h - the room for the gateway's data: how much is left, and writes that were refused for
+ * want of it. Both are told in the log, at /readyz and /metrics. Any thread.
+ */
+#ifndef NOTEGATE_CORE_DISK_H
+#define NOTEGATE_CORE_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+struct disk;
+struct files;
+
+/* A file system with less of it free is told of. */
+#define DISK_LOW_PERCENT 10
+/* File systems of roots that are looked at. */
+#define DISK_ROOTS_MAX 16
+
+/* Bytes. */
+struct disk_room {
+    uint64_t free, total; /* of the file system; total 0: it cannot be told */
+};
+
+/* Of a folder, for this user. False: it cannot be told. */
+bool disk_ask(const char *folder, struct disk_room *ret);
+bool disk_is_low(const struct disk_room *room);
+/* "12.5 GiB of 40.0 GiB are free" */
+void disk_describe(const struct disk_room *room, struct buf *out);
+
+/* data_dir is copied. NULL: no memory. */
+struct disk *disk_new(const char *data_dir);
+/* NULL is a no-op. */
+void disk_close(struct disk *disk);
+/* Looks anew. Logs a warning when the disk has become low, and once a minute an error while
+ * writes are refused. Asks a local file system: may run on an event loop. */
+void disk_look(struct disk *disk);
+/* As it was at the last look; *ret_size: bytes of the files in the data directory. */
+void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size);
+
+/* The same for the file systems of the roots, but the data directory's, and whether the roots
+ * are there. They may be far away: on workers only. */
+void disk_look_roots(struct disk *disk, struct files *files);
+/* The roots' file systems by the last look, from 0; a root's path is added to `path`. False:
+ * there are no more. */
+bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret);
+
+/* A commit of the store has ended. NULL is a no-op. */
+void disk_committed(struct disk *disk, int rc, const char *error);
+/* A call was refused for want of room, here or below a root: logged, at most once a minute. */
+void disk_refused(struct disk *disk, struct ng_str message);
+/* What of it is wrong, by the last look, for people: false, nothing more. `index` from 0. */
+bool disk_reason(struct disk *disk, unsigned index, struct buf *out);
+
+#endif

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/* store.c - opening the documents, reading them, watching their changes. Writing is in
+ * store_change.c. */
+#include "store.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/module/abi_size.h"
+#include "store_operation.h"
+
+/* Shared: a document read so lately is what a change is made of without another look. */
+#define STORE_YOUNG_MS 5000
+
+/* A read on an event loop that memory does not answer. */
+static int store_needs_worker(struct store *store, const struct call *call)
+{
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    (void)atomic_fetch_add_explicit(&store->round_trips, 1, memory_order_relaxed);
+    return NG_OK;
+}
+
+int store_open(struct call *call, const struct ng_documents *backend,
+               const struct ng_conf *conf, struct store **ret)
+{
+    struct store *store = alloc_zeroed(1, sizeof(*store));
+    if (store == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory while the store was opened");
+    }
+    store->backend = backend;
+    store->shared = (backend->flags & NG_DOCUMENTS_SHARED) != 0;
+    int rc = backend->open(&call->pub, conf, &store->db);
+    if (rc != NG_OK) {
+        free(store);
+        return rc;
+    }
+    table_init(&store->table);
+    pthread_rwlock_init(&store->collections_lock, NULL);
+    pthread_mutex_init(&store->watch_lock, NULL);
+    pthread_mutex_init(&store->idle_lock, NULL);
+    pthread_mutex_init(&store->clock.lock, NULL);
+    pthread_cond_init(&store->idle, NULL);
+    pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
+    (void)pthread_mutexattr_init(&recursive);
+    (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&store->order, &recursive);
+    (void)pthread_mutexattr_destroy(&recursive);
+    atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
+    atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
+    store_clock_open(store, call);
+    *ret = store;
+    rc = store_again_start(store);
+    return rc == NG_OK ? NG_OK
+                       : call_fail(call, rc, "no thread could be started for the store");
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&store->idle_lock);
+    while (atomic_load(&store->in_flight) > 0) {
+        pthread_cond_wait(&store->idle, &store->idle_lock);
+    }
+    pthread_mutex_unlock(&store->idle_lock);
+    store_again_done(store);
+    store->backend->close(store->db);
+    pthread_mutex_destroy(&store->order);
+    table_done(&store->table);
+    pthread_rwlock_destroy(&store->collections_lock);
+    pthread_mutex_destroy(&store->watch_lock);
+    pthread_mutex_destroy(&store->idle_lock);
+    pthread_mutex_destroy(&store->clock.lock);
+    pthread_cond_destroy(&store->idle);
+    free(store);
+}
+
+void store_stop(struct store *store)
+{
+    if (store != NULL) {
+        store_again_stop(store);
+    }
+}
+
+bool store_is_shared(const struct store *store)
+{
+    return store->shared;
+}
+
+const struct ng_documents *store_backend(struct store *store, void **ret_db)
+{
+    *ret_db = store->db;
+    return store->backend;
+}
+
+/* ---- collections ---- */
+
+const struct ng_collection *store_collection(struct store *store, struct ng_str name)
+{
+    const struct ng_collection *found = NULL;
+    pthread_rwlock_rdlock(&store->collections_lock);
+    for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
+        if (str_is(name, store->collections[i].name)) {
+            found = &store->collections[i].desc;
+        }
+    }
+    pthread_rwlock_unlock(&store->collections_lock);
+    return found;
+}
+
+const struct ng_collection *store_collection_at(struct store *store, size_t index)
+{
+    pthread_rwlock_rdlock(&store->collections_lock);
+    bool there = index < store->collection_count;
+    pthread_rwlock_unlock(&store->collections_lock);
+    return there ? &store->collections[index].desc : NULL;
+}
+
+static bool collection_name_valid(struct ng_str name)
+{
+    bool good = name.len > 0 && name.len <= NG_COLLECTION_MAX;
+    for (size_t i = 0; i < name.len && good; i++) {
+        char c = name.data[i];
+        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return good;
+}
+
+int store_declare(struct store *store, struct call *call,
+                  const struct ng_collection *collection)
+{
+    struct ng_str name = ng_str_of(collection->name);
+    if (!collection_name_valid(name)) {
+        return call_fail(call, NG_EINVAL,
+                         "the collection name \"%s\" is not of the form [a-z0-9_]{1,%d}",
+                         collection->name, NG_COLLECTION_MAX);
+    }
+    if (store_collection(store, name) != NULL) {
+        return call_fail(call, NG_EINVAL, "the collection %s is declared twice",
+                         collection->name);
+    }
+    int rc = store->backend->declare(store->db, &call->pub, collection);
+    bool away = store->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT);
+    if (rc != NG_OK && !away) {
+        return rc;
+    }
+    rc = NG_OK;
+    if (away) {
+        call_reset_result(call);
+        atomic_store(&store->undeclared, true);
+    }
+    pthread_rwlock_wrlock(&store->collections_lock);
+    if (store->collection_count == STORE_COLLECTIONS_MAX) {
+        rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
+    } else {
+        size_t at = store->collection_count++;
+        memcpy(store->collections[at].name, name.data, name.len);
+        store->collections[at].desc = *collection;
+        store->collections[at].desc.name = store->collections[at].name;
+        store->collections[at].undeclared = away;
+    }
+    pthread_rwlock_unlock(&store->collections_lock);
+    return rc;
+}
+
+int store_declare_rest(struct store *store, struct call *call)
+{
+    int rc = NG_OK;
+    if (!atomic_load(&store->undeclared)) {
+        return NG_OK;
+    }
+    atomic_store(&store->undeclared, false); /* one that comes now sets it again */
+    for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
+        pthread_rwlock_rdlock(&store->collections_lock);
+        bool undeclared = i < store->collection_count && store->collections[i].undeclared;
+        pthread_rwlock_unlock(&store->collections_lock);
+        if (undeclared) {
+            rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
+        }
+        if (undeclared && rc == NG_OK) {
+            pthread_rwlock_wrlock(&store->collections_lock);
+            store->collections[i].undeclared = false;
+            pthread_rwlock_unlock(&store->collections_lock);
+        }
+    }
+    if (rc != NG_OK) {
+        atomic_store(&store->undeclared, true);
+    }
+    return rc;
+}
+
+int store_check_key(struct store *store, struct call *call, const struct ng_key *key)
+{
+    if (store_collection(store, key->collection) == NULL) {
+        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
+                         (int)key->collection.len, key->collection.data);
+    }
+    if (key->space.len == 0 || key->space.len > NG_SPACE_MAX) {
+        return call_fail(call, NG_EINVAL, "a space has 1 to %d bytes, this one has %zu",
+                         NG_SPACE_MAX, key->space.len);
+    }
+    if (key->id.len > NG_ID_MAX) {
+        return call_fail(call, NG_ETOOLARGE, "the name has %zu bytes, it may have %d",
+                         key->id.len, NG_ID_MAX);
+    }
+    return NG_OK;
+}
+
+/* ---- reading ---- */
+
+struct row_copy {
+    const struct ng_key *key;
+    struct version *version;
+    int rc;
+};
+
+static int row_copy_take(void *user, const struct ng_doc *row)
+{
+    struct row_copy *copy = user;
+    copy->version = version_of_row(copy->key, row, &copy->rc);
+    return 1;
+}
+
+/* One revision from the backend as a version with a reference. */
+static int store_fetch(struct store *store, struct call *call, const struct ng_key *key,
+                       uint64_t revision, struct version **ret)
+{
+    struct row_copy copy = {key, NULL, NG_OK};
+    struct result before = call->work;
+    struct abi_given given = {
+        .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
+    int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
+    rc = abi_given_end(call, &given, rc);
+    if (rc == NG_ENOTFOUND && revision == 0) {
+        call->work = before; /* that it is not there is no failure */
+        copy.version = version_of_nothing(key);
+        rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
+    } else if (rc == NG_OK && copy.version == NULL) {
+        rc = copy.rc != NG_OK ? copy.rc : NG_EINTERNAL;
+    }
+    if (rc == NG_OK) {
+        *ret = copy.version;
+        return NG_OK;
+    }
+    version_unref(copy.version); /* a row came, and then a failure */
+    if (call->work.message.data == NULL) {
+        call_fail(call, rc,
+                  rc == NG_ENOTFOUND ? "that revision is not kept"
+                                     : "the document could not be read");
+    }
+    return rc;
+}
+
+/* With the table's lock. Of a shared store what memory has is only where a change begins: if it
+ * is old by now, the commit finds out. */
+static bool store_is_loaded(const struct store *store, const struct entry *entry)
+{
+    if (entry->committed == NULL || !store->shared) {
+        return entry->committed != NULL;
+    }
+    bool young = clock_monotonic_ns() - entry->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
+    return entry->queued > 0 || (!entry->stale && (entry->read_now || young));
+}
+
+int store_load(struct store *store, struct call *call, struct entry *entry,
+               const struct ng_key *key)
+{
+    struct store_table *table = &store->table;
+    pthread_mutex_lock(&table->lock);
+    bool loaded = store_is_loaded(store, entry);
+    pthread_mutex_unlock(&table->lock);
+    if (loaded) {
+        return NG_OK;
+    }
+    int rc = store_needs_worker(store, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct version *version = NULL;
+    rc = store_fetch(store, call, key, 0, &version);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&table->lock);
+    bool replace = entry->committed == NULL || (store->shared && entry->queued == 0);
+    if (replace) {
+        entry->seen_ns = clock_monotonic_ns();
+        entry->read_now = true;
+        entry->stale = false;
+        table_set_committed(table, entry, version);
+        version_unref(entry->newest);
+        entry->newest = version_ref(version);
+        version = NULL;
+    }
+    pthread_mutex_unlock(&table->lock);
+    version_unref(version);
+    return NG_OK;
+}
+
+int store_assume_new(struct store *store, struct call *call, struct entry *entry)
+{
+    struct store_table *table = &store->table;
+    struct ng_key key = entry_key(entry);
+    struct version *nothing = version_of_nothing(&key);
+    if (nothing == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pthread_mutex_lock(&table->lock);
+    if (entry->committed == NULL) {
+        entry->seen_ns = clock_monotonic_ns();
+        table_set_committed(table, entry, nothing);
+        version_unref(entry->newest);
+        entry->newest = version_ref(nothing);
+        nothing = NULL;
+    }
+    pthread_mutex_unlock(&table->lock);
+    version_unref(nothing);
+    return NG_OK;
+}
+
+/* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
+ * way that the row might lag behind. */
+static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
+                             struct version **ret)
+{
+    if (store->shared) {
+        return store_fetch(store, call, key, 0, ret);
+    }
+    struct entry *entry = table_use(&store->table, key);
+    if (entry == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pthread_mutex_lock(&entry->lock);
+    int rc = store_load(store, call, entry, key);
+    pthread_mutex_unlock(&entry->lock);
+    if (rc == NG_OK) {
+        *ret = table_committed(&store->table, key);
+    }
+    table_leave(&store->table, entry);
+    return rc;
+}
+
+int store_get(struct store *store, struct call *call, const struct ng_key *key,
+              uint64_t revision, const struct ng_doc **ret_doc)
+{
+    int rc = store_check_key(store, call, key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct version *version = store->shared ? NULL : table_committed(&store->table, key);
+    if (version != NULL && revision != 0 && version->doc.revision != revision) {
+        version_unref(version);
+        version = NULL;
+    }
+    (void)atomic_fetch_add_explicit(version != NULL ? &store->hits : &store->misses, 1,
+                                    memory_order_relaxed);
+    if (version == NULL) {
+        rc = store_needs_worker(store, call);
+        if (rc == NG_OK) {
+            rc = revision == 0 ? store_read_newest(store, call, key, &version)
+                               : store_fetch(store, call, key, revision, &version);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    rc = call_pin(call, version_unref, version);
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "out of memory");
+    }
+    *ret_doc = &version->doc;
+    return NG_OK;
+}
+
+bool store_lends(const struct call *call, struct ng_str text)
+{
+    for (const struct pin *pin = call->pins; pin != NULL; pin = pin->next) {
+        if (pin->release == version_unref) {
+            const struct version *version = pin->object;
+            if (version->doc.text.data == text.data && version->doc.text.len == text.len) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int store_check_query(struct store *store, struct call *call,
+                             const struct ng_query *query)
+{
+    if (store_collection(store, query->collection) == NULL) {
+        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
+                         (int)query->collection.len, query->collection.data);
+    }
+    if (query->term_count > NG_TERMS_MAX) {
+        return call_fail(call, NG_EINVAL, "a query has %zu conditions, it may have %d",
+                         query->term_count, NG_TERMS_MAX);
+    }
+    return store_needs_worker(store, call);
+}
+
+int store_query(struct store *store, struct call *call, const struct ng_query *query,
+                ng_row_fn *row, void *user, uint64_t *ret_total)
+{
+    int rc = store_check_query(store, call, query);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->query(store->db, &call->pub, query, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
+}
+
+int store_search(struct store *store, struct call *call, const struct ng_search *search,
+                 ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
+{
+    int rc = store_check_query(store, call, search->query);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (store->backend->search == NULL) {
+        return call_fail(call, NG_EUNAVAILABLE, "the backend %s has no full-text search",
+                         store->backend->name);
+    }
+    if (ret_engine != NULL) {
+        *ret_engine =
+            store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
+    return abi_given_end(call, &given, rc);
+}
+
+int store_history(struct store *store, struct call *call, const struct ng_key *key,
+                  const struct ng_range *range, ng_row_fn *row, void *user)
+{
+    int rc = store_check_key(store, call, key);
+    if (rc == NG_OK) {
+        rc = store_needs_worker(store, call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
+    rc = store->backend->history(store->db, &call->pub, key, range, abi_give_row, &given);
+    return abi_given_end(call, &given, rc);
+}
+
+static int store_count_row(void *user, const struct ng_doc *row)
+{
+    (void)row;
+    ++*(uint64_t *)user;
+    return 0;
+}
+
+int store_history_count(struct store *store, struct call *call, const struct ng_key *key,
+                        const struct ng_range *range, uint64_t *ret_count)
+{
+    struct ng_range all = {
+        .size = sizeof(all), .from = range->from, .to = range->to, .limit = UINT32_MAX};
+    int rc = store_check_key(store, call, key);
+    if (rc == NG_OK) {
+        rc = store_needs_worker(store, call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    uint64_t count = 0;
+    rc = store->backend->history_count != NULL
+             ? store->backend->history_count(store->db, &call->pub, key, &all, &count)
+             : store->backend->history(store->db, &call->pub, key, &all, store_count_row,
+                                       &count);
+    if (rc == NG_OK) {
+        *ret_count = count;
+    }
+    return rc;
+}
+
+int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
+                  ng_event_fn *event, void *user)
+{
+    int rc = store_needs_worker(store, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct abi_given given = {.backend = store->backend->name, .to.event = event, .user = user};
+    rc = store->backend->changes(store->db, &call->pub, since, limit, abi_give_event, &given);
+    return abi_given_end(call, &given, rc);
+}
+
+int store_answer(struct store *store, struct call *call, struct ng_str scope,
+                 struct ng_answer *ret)
+{
+    int rc = store_needs_worker(store, call);
+    memset(ret, 0, sizeof(*ret));
+    ret->size = sizeof(*ret); /* how far the backend may fill it */
+    return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
+}
+
+/* ---- watching and upkeep ---- */
+
+int store_watch(struct store *store, store_watch_fn *watch, void *user)
+{
+    int rc = NG_ETOOLARGE;
+    pthread_mutex_lock(&store->watch_lock);
+    if (store->watcher_count < STORE_WATCHERS_MAX) {
+        store->watchers[store->watcher_count].watch = watch;
+        store->watchers[store->watcher_count].user = user;
+        store->watcher_count++;
+        rc = NG_OK;
+    }
+    pthread_mutex_unlock(&store->watch_lock);
+    return rc;
+}
+
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
+{
+    pthread_mutex_lock(&store->watch_lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < store->watcher_count; i++) {
+        if (store->watchers[i].watch != watch || store->watchers[i].user != user) {
+            store->watchers[kept++] = store->watchers[i];
+        }
+    }
+    store->watcher_count = kept;
+    pthread_mutex_unlock(&store->watch_lock);
+}
+
+void store_saw_seq(struct store *store, uint64_t seq)
+{
+    uint64_t known = atomic_load(&store->last_seq);
+    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
+    }
+}
+
+uint64_t store_look_seq(struct store *store)
+{
+    if (store->backend->last_seq != NULL) {
+        store_saw_seq(store, store->backend->last_seq(store->db));
+    }
+    return atomic_load(&store->last_seq);
+}
+
+uint64_t store_last_seq(struct store *store)
+{
+    return atomic_load(&store->last_seq);
+}
+
+int store_health(struct store *store, struct call *call)
+{
+    return store->backend->health == NULL ? NG_OK
+                                          : store->backend->health(store->db, &call->pub);
+}
+
+int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms)
+{
+    return store->backend->settle == NULL
+               ? NG_OK
+               : store->backend->settle(store->db, &call->pub, flags, wait_ms);
+}
+
+void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
+                 void *user)
+{
+    pthread_mutex_lock(&store->table.lock);
+    double bytes = (double)store->table.bytes;
+    double count = (double)store->table.count;
+    pthread_mutex_unlock(&store->table.lock);
+    stat(user, "cache_bytes", bytes);
+    stat(user, "cache_documents", count);
+    stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);
+    stat(user, "cache_hits_total", (double)atomic_load(&store->hits));
+    stat(user, "cache_misses_total", (double)atomic_load(&store->misses));
+    stat(user, "batches_in_flight", (double)atomic_load(&store->in_flight));
+    stat(user, "last_seq", (double)atomic_load(&store->last_seq));
+    stat(user, "round_trips_total", (double)atomic_load(&store->round_trips));
+    stat(user, "changes_again_total", (double)atomic_load(&store->reruns));
+    if (store->backend->stats != NULL) {
+        store->backend->stats(store->db, stat, user);
+    }
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store.h - documents: the front that every read and write goes through.
+ *
+ * A write is a function from the present document to the next. It runs on the caller's thread,
+ * under that document's lock, against the newest state, committed or queued; the result joins
+ * the backend's queue; the answer leaves when the commit is on disk. If a commit fails, the
+ * queued changes built on it fail too. Readers see committed states, hot documents from a
+ * bounded cache that the store's own commits keep true.
+ */
+#ifndef NOTEGATE_CORE_STORE_H
+#define NOTEGATE_CORE_STORE_H
+
+#include "core/call/call.h"
+#include "notegate/backend.h"
+
+struct store;
+
+/* Bytes of documents kept in memory for reading. */
+#define STORE_CACHE_BYTES ((size_t)32 * 1024 * 1024)
+/* Collections in one gateway. */
+#define STORE_COLLECTIONS_MAX 128
+
+/* Opens the backend (its descriptor must outlive the store). */
+int store_open(struct call *call, const struct ng_documents *backend,
+               const struct ng_conf *conf, struct store **ret);
+/* No change function runs again from here on (shared stores): before plugins are stopped. */
+void store_stop(struct store *store);
+/* Waits for queued commits, closes the backend. NULL is a no-op. */
+void store_close(struct store *store);
+/* Do other gateways write to it? */
+bool store_is_shared(const struct store *store);
+const struct ng_documents *store_backend(struct store *store, void **ret_db);
+
+/* A collection exists from now on. */
+int store_declare(struct store *store, struct call *call,
+                  const struct ng_collection *collection);
+/* What could not be declared because the database was away (shared stores only). NG_OK: nothing
+ * is left. On workers. */
+int store_declare_rest(struct store *store, struct call *call);
+const struct ng_collection *store_collection(struct store *store, struct ng_str name);
+/* One after the other; NULL: there are no more. */
+const struct ng_collection *store_collection_at(struct store *store, size_t index);
+
+/* A declared field of a collection. */
+const struct ng_field *store_field(const struct ng_collection *collection, size_t at);
+/* The values of a collection's declared fields in a document's body, as a backend gets them.
+ * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */
+int store_fields(struct arena *arena, const struct ng_collection *collection,
+                 const struct ng_value *body, const struct ng_field_value **ret_fields,
+                 size_t *ret_count);
+
+/* See ng_host: same meaning. */
+int store_get(struct store *store, struct call *call, const struct ng_key *key,
+              uint64_t revision, const struct ng_doc **ret_doc);
+/* Is this the whole text of a document that the call has got? Then it is there until it ends.
+ */
+bool store_lends(const struct call *call, struct ng_str text);
+int store_query(struct store *store, struct call *call, const struct ng_query *query,
+                ng_row_fn *row, void *user, uint64_t *ret_total);
+int store_search(struct store *store, struct call *call, const struct ng_search *search,
+                 ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine);
+int store_history_count(struct store *store, struct call *call, const struct ng_key *key,
+                        const struct ng_range *range, uint64_t *ret_count);
+int store_history(struct store *store, struct call *call, const struct ng_key *key,
+                  const struct ng_range *range, ng_row_fn *row, void *user);
+int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
+                  ng_event_fn *event, void *user);
+
+/* Changes, for the call's own answer: NG_PENDING, the call is done when the commit is. */
+int store_change(struct store *store, struct call *call, const struct ng_change *changes,
+                 size_t count);
+
+/* The plugin's code of a call runs; while it does, no change function of the call is run again
+ * (shared stores: another gateway was faster). Around each run. */
+void store_run_begins(struct store *store, struct call *call);
+void store_run_ends(struct store *store, struct call *call);
+
+/* Changes inside a longer operation: done(user, rc) once, on the committing thread, instead of
+ * holding the call's answer; on failure the call carries the message. NG_OK: queued; else
+ * done() is not called. */
+typedef void store_done_fn(void *user, int rc);
+int store_write(struct store *store, struct call *call, const struct ng_change *changes,
+                size_t count, store_done_fn *done, void *user);
+/* The same; the answer of the call's idempotency key is stored in the same commit (NULL: none).
+ */
+int store_write_answered(struct store *store, struct call *call,
+                         const struct ng_change *changes, size_t count,
+                         const struct ng_answer *answer, store_done_fn *done, void *user);
+/* The same and wait for it. Only on workers and in commands. */
+int store_write_answered_wait(struct store *store, struct call *call,
+                              const struct ng_change *changes, size_t count,
+                              const struct ng_answer *answer);
+int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
+                     size_t count);
+
+/* Draft functions of struct ng_host. */
+int store_draft_json(struct ng_draft *next, struct ng_str object);
+int store_draft_text(struct ng_draft *next, const struct ng_str *pieces, size_t count);
+int store_draft_splice(struct ng_draft *next, uint64_t at, uint64_t removed,
+                       struct ng_str inserted);
+void store_draft_delete(struct ng_draft *next);
+void store_draft_event(struct ng_draft *next, struct ng_str json);
+/* What other services of the core use drafts for (files). */
+struct draft_view {
+    bool touched, deleted;
+    struct ng_str json, text;
+};
+struct ng_draft *store_draft_new(struct call *call, struct ng_str json, struct ng_str text);
+void store_draft_view(const struct ng_draft *draft, struct draft_view *ret);
+
+/* Runs after each commit that made events, on the committing thread, in order of seq; must be
+ * quick. */
+typedef void store_watch_fn(void *user, const struct ng_event *events, size_t count);
+int store_watch(struct store *store, store_watch_fn *watch, void *user);
+/* It does not run any more when this returns. */
+void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
+uint64_t store_last_seq(struct store *store);
+/* Shared documents: this event was seen; and what the backend says now (0: it cannot tell). */
+void store_saw_seq(struct store *store, uint64_t seq);
+uint64_t store_look_seq(struct store *store);
+
+/* The stored answer of an idempotency scope, copied into call memory. NG_ENOTFOUND: none. */
+int store_answer(struct store *store, struct call *call, struct ng_str scope,
+                 struct ng_answer *ret);
+
+/*
+ * The time by which things are old enough to be removed for good. It is the clock's, but never
+ * beyond the newest time that the store had when it was opened and the uptime since: a clock
+ * that is months ahead for a minute removes nothing. One that stays ahead for a day is
+ * believed. store NULL: nothing is kept, the system's clock. Any thread.
+ */
+int64_t store_now(struct store *store);
+
+/* History to keep, upkeep: called by the gateway's timer on a worker. */
+int store_maintain(struct store *store, struct call *call);
+/* Another history.keep, from the next upkeep on. */
+void store_set_keep(struct store *store, int64_t keep_ms);
+void store_pin_revisions(struct store *store,
+                         bool (*pinned)(void *user, const struct ng_key *key,
+                                        uint64_t revision),
+                         void *user);
+int store_health(struct store *store, struct call *call);
+/* See settle in struct ng_documents. */
+int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms);
+void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
+                 void *user);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* store_upkeep.c - what goes when it is old: history beyond history.keep, stored answers; and
+ * what time that is measured by, as the system's clock may be wrong for a while. */
+#include "core/base/clock.h"
+#include "core/call/gateway.h"
+#include "store.h"
+#include "store_types.h"
+
+/* From one thinning of history to the next: it looks at every document. */
+#define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
+/* Events that are looked at for the newest time; where all of them are quiet, among so many
+ * times more before them. */
+#define CLOCK_EVENTS 1000
+#define CLOCK_EVENTS_MORE 100
+/* A clock that is ahead is believed when it was for so long, by an amount that moved less. */
+#define CLOCK_BELIEVED_MS (INT64_C(24) * 60 * 60 * 1000)
+#define CLOCK_MOVES_MS (INT64_C(60) * 60 * 1000)
+
+/* ---- the time ---- */
+
+static int take_time(void *user, const struct ng_event *event)
+{
+    int64_t *newest = user;
+    *newest = event->time_ms;
+    return NG_OK;
+}
+
+void store_clock_open(struct store *store, struct call *call)
+{
+    uint64_t last = atomic_load(&store->last_seq);
+    uint64_t since = last;
+    int64_t newest = INT64_MIN;
+    int rc = NG_OK;
+    for (uint64_t back = CLOCK_EVENTS; since > 0 && newest == INT64_MIN && rc == NG_OK;
+         back *= CLOCK_EVENTS_MORE) {
+        since = last > back ? last - back : 0;
+        rc = store->backend->changes(store->db, &call->pub, since, CLOCK_EVENTS, take_time,
+                                     &newest);
+    }
+    if (rc != NG_OK) {
+        call_reset_result(call); /* a database that is away is no reason not to open */
+    }
+    store->clock.base_ms = newest == INT64_MIN ? clock_unix_ms() : newest;
+    store->clock.base_up_ms = clock_uptime_ms();
+}
+
+int64_t store_now(struct store *store)
+{
+    int64_t now = clock_unix_ms();
+    if (store == NULL) {
+        return now;
+    }
+    struct store_clock *clock = &store->clock;
+    int64_t up = clock_uptime_ms();
+    pthread_mutex_lock(&clock->lock);
+    int64_t most = clock->base_ms + (up - clock->base_up_ms);
+    int64_t ahead = now - most;
+    if (ahead <= CLOCK_MOVES_MS) {
+        clock->ahead_ms = 0;
+    } else if (ahead < clock->ahead_ms - CLOCK_MOVES_MS ||
+               ahead > clock->ahead_ms + CLOCK_MOVES_MS) {
+        clock->ahead_ms = ahead;
+        clock->ahead_up_ms = up;
+    } else if (up - clock->ahead_up_ms >= CLOCK_BELIEVED_MS) {
+        clock->base_ms = now;
+        clock->base_up_ms = up;
+        clock->ahead_ms = 0;
+        most = now;
+    }
+    pthread_mutex_unlock(&clock->lock);
+    return now < most ? now : most;
+}
+
+/* ---- upkeep ---- */
+
+void store_pin_revisions(struct store *store,
+                         bool (*pinned)(void *user, const struct ng_key *key,
+                                        uint64_t revision),
+                         void *user)
+{
+    store->pinned = pinned;
+    store->pinned_user = user;
+}
+
+static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
+{
+    (void)user;
+    (void)key;
+    (void)revision;
+    return false;
+}
+
+void store_set_keep(struct store *store, int64_t keep_ms)
+{
+    atomic_store(&store->keep_ms, keep_ms);
+    atomic_store(&store->thinned_ms, 0);
+}
+
+int store_maintain(struct store *store, struct call *call)
+{
+    if (store->backend->maintain == NULL) {
+        return NG_OK;
+    }
+    int64_t now = store_now(store);
+    int64_t before = atomic_load(&store->thinned_ms);
+    bool thin = now < before || now - before >= STORE_THIN_MS;
+    int rc = store->backend->maintain(
+        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
+        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
+    if (thin && rc == NG_OK) {
+        /* Not where history.keep has changed meanwhile. */
+        (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
+    }
+    return rc;
+}
