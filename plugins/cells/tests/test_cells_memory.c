@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "notebook/show.h"
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CAN_FAIL 1

@@ -8,7 +8,7 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_WIRE_H
 #define NOTEGATE_PLUGIN_CELLS_WIRE_H
 
-#include "nb.h"
+#include "notebook/nb.h"
 
 /* Frames of one message that are looked at; more are a message that is dropped. */
 #define WIRE_FRAMES_MAX 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cells_kernelspec.c - kernel.json files: what they say, what is run for them. */
 #include "harness.h"
-#include "kernelspec.h"
+#include "kernel/kernelspec.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "notebook/show.h"
 
 static void text_is(struct nb_text *text, const char *want)
 {

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "holding.h"
 #include "kernel.h"
+#include "supervisor/holding.h"
 #include "zeromq.h"
 
 enum kernel_state {

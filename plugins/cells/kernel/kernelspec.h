@@ -9,7 +9,7 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
 #define NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
 
-#include "nb.h"
+#include "notebook/nb.h"
 
 #define KERNELSPECS_MAX 256
 #define KERNELSPEC_FILE_MAX ((size_t)1024 * 1024)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cells_wire.c - messages of kernels: frames, signatures, what is dropped. */
 #include "harness.h"
-#include "wire.h"
+#include "kernel/wire.h"
 
 #include <string.h>
 

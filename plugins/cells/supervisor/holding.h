@@ -4,12 +4,12 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_HOLDING_H
 #define NOTEGATE_PLUGIN_CELLS_HOLDING_H
 
-#include "holder/orders.h"
+#include "orders.h"
 
 #include <limits.h>
 #include <sys/types.h>
 
-#include "nb.h"
+#include "notebook/nb.h"
 
 /* Processes that were let go and are not gone: where there are so many, the next stays. */
 #define HOLDING_LEAVING_MAX 8

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_life.c - one kernel from its beginning to its end: ready, restarting, ending, dead. */
 #include "kernel_state.h"
-#include "show.h"
+#include "notebook/show.h"
 
 #include <signal.h>
 #include <stdio.h>

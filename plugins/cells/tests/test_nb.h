@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nb.h"
+#include "notebook/nb.h"
 
 static inline struct ng_str str(const char *text)
 {

@@ -3,9 +3,9 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_H
 #define NOTEGATE_PLUGIN_CELLS_H
 
-#include "holder/orders.h"
-#include "kernel.h"
-#include "show.h"
+#include "kernel/kernel.h"
+#include "notebook/show.h"
+#include "supervisor/orders.h"
 
 /* Largest notebook file that is read. */
 #define CELLS_FILE_MAX ((uint64_t)512 * 1024 * 1024)

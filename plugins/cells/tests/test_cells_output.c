@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cells_output.c - from a kernel's messages to the outputs of a file. */
 #include "harness.h"
-#include "output.h"
+#include "kernel/output.h"
 
 #include <stdlib.h>
 #include <string.h>
