@@ -237,7 +237,7 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : journal_restore_over(front, call, space, json, base);
+    return rc != NG_OK ? rc : journal_merge(front, call, space, json, base);
 }
 
 static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,

@@ -84,8 +84,8 @@ bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until
 int journal_gate_enter(struct journal_front *front, struct call *call, bool alone);
 void journal_gate_leave(struct journal_front *front, bool alone);
 
-/* journal_over.c: see restore_over in struct ng_journal. After a flush. */
-int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
+/* journal_merge.c: see restore_over in struct ng_journal. After a flush. */
+int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
                          struct ng_str json, struct ng_str base);
 
 /* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep

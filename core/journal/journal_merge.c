@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_over.c - restoring a journal without losing what came after a look at it: entries,
+/* journal_merge.c - restoring a journal without losing what came after a look at it: entries,
  * moved references and another summary are carried over. */
 #include <stdlib.h>
 
@@ -10,28 +10,28 @@
 #include "journal_relay.h"
 
 /* Largest journal that is put together: of two that are as large as they may be. */
-#define OVER_MAX ((size_t)2 * 64 * 1024 * 1024)
+#define MERGE_MAX ((size_t)2 * 64 * 1024 * 1024)
 /* How long deliveries are remembered. */
-#define OVER_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
+#define MERGE_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
 /* Texts to look things up by, sorted. */
-struct over_names {
+struct merge_names {
     struct ng_str *list;
     size_t count;
 };
 
-static int over_compare(const void *one, const void *other)
+static int merge_compare(const void *one, const void *other)
 {
     return str_compare(*(const struct ng_str *)one, *(const struct ng_str *)other);
 }
 
-static bool over_has(const struct over_names *names, struct ng_str name)
+static bool merge_has(const struct merge_names *names, struct ng_str name)
 {
     return names->count > 0 &&
-           bsearch(&name, names->list, names->count, sizeof(name), over_compare) != NULL;
+           bsearch(&name, names->list, names->count, sizeof(name), merge_compare) != NULL;
 }
 
-static struct ng_str over_text(const struct ng_value *item, const char *member)
+static struct ng_str merge_text(const struct ng_value *item, const char *member)
 {
     const struct ng_value *value = json_get(item, member);
     bool good = value != NULL && value->type == NG_TYPE_STRING;
@@ -39,21 +39,21 @@ static struct ng_str over_text(const struct ng_value *item, const char *member)
 }
 
 /* What an entry is: of a reference (by_document) its document, else its event. */
-static struct ng_str over_name(struct arena *tree, const struct ng_value *item,
+static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                bool by_document)
 {
-    struct ng_str id = over_text(item, by_document ? "id" : "event_id");
+    struct ng_str id = merge_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
         return id;
     }
-    struct ng_str collection = over_text(item, "collection");
+    struct ng_str collection = merge_text(item, "collection");
     return arena_printf(tree, "%.*s/%.*s", (int)collection.len,
                         collection.data == NULL ? "" : collection.data, (int)id.len,
                         id.data == NULL ? "" : id.data);
 }
 
-static int over_names_of(struct call *call, struct arena *tree, const struct ng_value *array,
-                         bool by_document, struct over_names *ret)
+static int merge_names_of(struct call *call, struct arena *tree, const struct ng_value *array,
+                         bool by_document, struct merge_names *ret)
 {
     ret->count = 0;
     ret->list = arena_alloc(tree, (array->count + 1) * sizeof(*ret->list));
@@ -61,84 +61,84 @@ static int over_names_of(struct call *call, struct arena *tree, const struct ng_
         return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
     }
     for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
-        struct ng_str name = over_name(tree, item, by_document);
+        struct ng_str name = merge_name(tree, item, by_document);
         if (name.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
         }
         ret->list[ret->count++] = name;
     }
-    qsort(ret->list, ret->count, sizeof(*ret->list), over_compare);
+    qsort(ret->list, ret->count, sizeof(*ret->list), merge_compare);
     return NG_OK;
 }
 
 /* The three journals: what comes back, what was looked at, what is there now. Their trees are
  * far larger than what a call may use, and go when they are put together. */
-struct over {
+struct merge {
     struct call *call;
     struct arena tree;
     const struct ng_value *json, *base, *now;
     struct ng_writer *writer;
 };
 
-static const struct ng_value *over_array(const struct ng_value *dump, const char *part)
+static const struct ng_value *merge_array(const struct ng_value *dump, const char *part)
 {
     const struct ng_value *array = json_get(dump, part);
     return array != NULL && array->type == NG_TYPE_ARRAY ? array : NULL;
 }
 
 /* Entries are named by their event: one that was seen is never another. */
-static int over_entries(struct over *over, const char *part)
+static int merge_entries(struct merge *merge, const char *part)
 {
-    const struct ng_value *json = over_array(over->json, part);
-    const struct ng_value *base = over_array(over->base, part);
-    const struct ng_value *now = over_array(over->now, part);
-    struct over_names seen = {0};
-    struct over_names back = {0};
+    const struct ng_value *json = merge_array(merge->json, part);
+    const struct ng_value *base = merge_array(merge->base, part);
+    const struct ng_value *now = merge_array(merge->now, part);
+    struct merge_names seen = {0};
+    struct merge_names back = {0};
     if (json == NULL || base == NULL || now == NULL) {
-        return call_fail(over->call, NG_EINVAL, "the journal has no `%s`", part);
+        return call_fail(merge->call, NG_EINVAL, "the journal has no `%s`", part);
     }
-    int rc = over_names_of(over->call, &over->tree, base, false, &seen);
-    rc = rc != NG_OK ? rc : over_names_of(over->call, &over->tree, json, false, &back);
+    int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
+    rc = rc != NG_OK ? rc : merge_names_of(merge->call, &merge->tree, json, false, &back);
     if (rc != NG_OK) {
         return rc;
     }
-    json_name(over->writer, part);
-    json_array(over->writer);
+    json_name(merge->writer, part);
+    json_array(merge->writer);
     for (const struct ng_value *item = json->first; item != NULL; item = item->next) {
-        json_copy(over->writer, item);
+        json_copy(merge->writer, item);
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        struct ng_str name = over_text(item, "event_id");
-        if (!over_has(&seen, name) && !over_has(&back, name)) {
-            json_copy(over->writer, item);
+        struct ng_str name = merge_text(item, "event_id");
+        if (!merge_has(&seen, name) && !merge_has(&back, name)) {
+            json_copy(merge->writer, item);
         }
     }
-    json_end(over->writer);
+    json_end(merge->writer);
     return NG_OK;
 }
 
 /* A reference has moved on if its event is none that was looked at. */
-static int over_references(struct over *over)
+static int merge_references(struct merge *merge)
 {
-    const struct ng_value *json = over_array(over->json, "references");
-    const struct ng_value *base = over_array(over->base, "references");
-    const struct ng_value *now = over_array(over->now, "references");
-    struct over_names seen = {0};
+    const struct ng_value *json = merge_array(merge->json, "references");
+    const struct ng_value *base = merge_array(merge->base, "references");
+    const struct ng_value *now = merge_array(merge->now, "references");
+    struct merge_names seen = {0};
     if (json == NULL || base == NULL || now == NULL) {
-        return call_fail(over->call, NG_EINVAL, "the journal has no `references`");
+        return call_fail(merge->call, NG_EINVAL, "the journal has no `references`");
     }
     struct ng_value moved = {.type = NG_TYPE_ARRAY};
-    struct over_names moved_names = {0};
+    struct merge_names moved_names = {0};
     struct ng_value **link = &moved.first;
-    int rc = over_names_of(over->call, &over->tree, base, false, &seen);
+    int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
     for (const struct ng_value *item = now->first; rc == NG_OK && item != NULL;
          item = item->next) {
-        if (over_has(&seen, over_text(item, "event_id"))) {
+        if (merge_has(&seen, merge_text(item, "event_id"))) {
             continue;
         }
-        struct ng_value *copy = arena_alloc(&over->tree, sizeof(*copy));
+        struct ng_value *copy = arena_alloc(&merge->tree, sizeof(*copy));
         if (copy == NULL) {
-            return call_fail(over->call, NG_EINTERNAL, "out of memory for the journal");
+            return call_fail(merge->call, NG_EINTERNAL, "out of memory for the journal");
         }
         *copy = *item;
         copy->next = NULL;
@@ -146,51 +146,51 @@ static int over_references(struct over *over)
         link = &copy->next;
         moved.count++;
     }
-    rc = rc != NG_OK ? rc : over_names_of(over->call, &over->tree, &moved, true, &moved_names);
+    rc = rc != NG_OK ? rc : merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
-    json_name(over->writer, "references");
-    json_array(over->writer);
+    json_name(merge->writer, "references");
+    json_array(merge->writer);
     for (const struct ng_value *item = json->first; item != NULL; item = item->next) {
-        if (!over_has(&moved_names, over_name(&over->tree, item, true))) {
-            json_copy(over->writer, item);
+        if (!merge_has(&moved_names, merge_name(&merge->tree, item, true))) {
+            json_copy(merge->writer, item);
         }
     }
     for (const struct ng_value *item = moved.first; item != NULL; item = item->next) {
-        json_copy(over->writer, item);
+        json_copy(merge->writer, item);
     }
-    json_end(over->writer);
+    json_end(merge->writer);
     return NG_OK;
 }
 
 /* What was looked at and does not come back is not to be delivered again: another gateway may
  * have it in its hands. */
-static int over_passed(struct over *over)
+static int merge_passed(struct merge *merge)
 {
-    const struct ng_value *base = over_array(over->base, "days");
-    struct over_names back = {0};
-    int64_t since = clock_unix_ms() - OVER_PASSED_MS;
+    const struct ng_value *base = merge_array(merge->base, "days");
+    struct merge_names back = {0};
+    int64_t since = clock_unix_ms() - MERGE_PASSED_MS;
     int rc =
-        over_names_of(over->call, &over->tree, over_array(over->json, "days"), false, &back);
+        merge_names_of(merge->call, &merge->tree, merge_array(merge->json, "days"), false, &back);
     if (rc != NG_OK) {
         return rc;
     }
-    json_name(over->writer, "passed");
-    json_array(over->writer);
+    json_name(merge->writer, "passed");
+    json_array(merge->writer);
     for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
-        struct ng_str name = over_text(item, "event_id");
+        struct ng_str name = merge_text(item, "event_id");
         int64_t time = 0;
         (void)json_integer(json_get(item, "time"), &time);
-        if (time >= since && !over_has(&back, name)) {
-            json_string(over->writer, name);
+        if (time >= since && !merge_has(&back, name)) {
+            json_string(merge->writer, name);
         }
     }
-    json_end(over->writer);
+    json_end(merge->writer);
     return NG_OK;
 }
 
-static bool over_same(const struct ng_value *one, const struct ng_value *other)
+static bool merge_same(const struct ng_value *one, const struct ng_value *other)
 {
     struct ng_str a = one == NULL ? str_make(NULL, 0) : one->text;
     struct ng_str b = other == NULL ? str_make(NULL, 0) : other->text;
@@ -199,21 +199,21 @@ static bool over_same(const struct ng_value *one, const struct ng_value *other)
     return a_is == b_is && (!a_is || str_equal(a, b));
 }
 
-static void over_summary(const struct over *over)
+static void merge_summary(const struct merge *merge)
 {
-    const struct ng_value *now = json_get(over->now, "summary");
-    const struct ng_value *back = json_get(over->json, "summary");
+    const struct ng_value *now = json_get(merge->now, "summary");
+    const struct ng_value *back = json_get(merge->json, "summary");
     const struct ng_value *chosen =
-        over_same(now, json_get(over->base, "summary")) ? back : now;
-    json_name(over->writer, "summary");
+        merge_same(now, json_get(merge->base, "summary")) ? back : now;
+    json_name(merge->writer, "summary");
     if (chosen != NULL && chosen->type == NG_TYPE_STRING) {
-        json_string(over->writer, chosen->text);
+        json_string(merge->writer, chosen->text);
     } else {
-        json_null(over->writer);
+        json_null(merge->writer);
     }
 }
 
-static int over_parse(struct call *call, struct arena *tree, struct ng_str json,
+static int merge_parse(struct call *call, struct arena *tree, struct ng_str json,
                       const struct ng_value **ret)
 {
     struct json_error error;
@@ -229,48 +229,48 @@ static int over_parse(struct call *call, struct arena *tree, struct ng_str json,
                        : call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
 }
 
-static int over_merge(struct over *over, struct ng_str json, struct ng_str base,
+static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
                       struct ng_str now)
 {
-    int rc = over_parse(over->call, &over->tree, json, &over->json);
-    rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, base, &over->base);
+    int rc = merge_parse(merge->call, &merge->tree, json, &merge->json);
+    rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, base, &merge->base);
     if (str_equal(now, base)) {
-        over->now = over->base;
+        merge->now = merge->base;
     } else {
-        rc = rc != NG_OK ? rc : over_parse(over->call, &over->tree, now, &over->now);
+        rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, now, &merge->now);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    const struct ng_value *format = json_get(over->json, "format");
-    json_object(over->writer);
+    const struct ng_value *format = json_get(merge->json, "format");
+    json_object(merge->writer);
     if (format != NULL) {
-        json_name(over->writer, "format");
-        json_copy(over->writer, format);
+        json_name(merge->writer, "format");
+        json_copy(merge->writer, format);
     }
-    rc = over_entries(over, "days");
-    rc = rc != NG_OK ? rc : over_references(over);
-    rc = rc != NG_OK ? rc : over_entries(over, "memories");
-    rc = rc != NG_OK ? rc : over_passed(over);
-    over_summary(over);
-    json_end(over->writer);
+    rc = merge_entries(merge, "days");
+    rc = rc != NG_OK ? rc : merge_references(merge);
+    rc = rc != NG_OK ? rc : merge_entries(merge, "memories");
+    rc = rc != NG_OK ? rc : merge_passed(merge);
+    merge_summary(merge);
+    json_end(merge->writer);
     return rc;
 }
 
 /* `json` with what is new in `now` since `base`, in one step. */
-static int over_back(struct journal_front *front, struct call *call, struct ng_str space,
+static int merge_back(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str json, struct ng_str base, struct ng_str now)
 {
     struct buf buf;
     struct ng_writer writer;
-    buf_init(&buf, OVER_MAX);
+    buf_init(&buf, MERGE_MAX);
     json_writer_init(&writer, &buf);
-    struct over over = {.call = call, .writer = &writer};
-    arena_init(&over.tree, JOURNAL_TREE_MAX);
-    int rc = over_merge(&over, json, base, now);
-    arena_done(&over.tree);
+    struct merge merge = {.call = call, .writer = &writer};
+    arena_init(&merge.tree, JOURNAL_TREE_MAX);
+    int rc = merge_all(&merge, json, base, now);
+    arena_done(&merge.tree);
     if (rc == NG_OK && buf.rc != NG_OK) {
-        rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", OVER_MAX);
+        rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", MERGE_MAX);
     }
     rc = rc != NG_OK ? rc : front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
     buf_done(&buf);
@@ -279,11 +279,11 @@ static int over_back(struct journal_front *front, struct call *call, struct ng_s
 
 /* ---- what other gateways deliver meanwhile ---- */
 
-struct over_feed {
+struct merge_feed {
     struct journal_front *front;
     struct call *call;
     struct ng_str space;
-    struct over_names seen; /* at the look: what is not new */
+    struct merge_names seen; /* at the look: what is not new */
     struct ng_entry entries[NG_DELIVERY_MAX];
     const struct ng_entry *list[NG_DELIVERY_MAX]; /* of them */
     size_t count;
@@ -292,9 +292,9 @@ struct over_feed {
     int rc;
 };
 
-static int over_event(void *user, const struct ng_event *event)
+static int merge_event(void *user, const struct ng_event *event)
 {
-    struct over_feed *feed = user;
+    struct merge_feed *feed = user;
     const struct ng_collection *collection =
         store_collection(feed->front->store, event->key.collection);
     feed->events++;
@@ -304,18 +304,18 @@ static int over_event(void *user, const struct ng_event *event)
         struct ng_entry *entry = &feed->entries[feed->count];
         feed->list[feed->count] = entry;
         feed->rc = journal_entry_of_event(&feed->call->arena, event, entry);
-        feed->count += feed->rc == NG_OK && !over_has(&feed->seen, entry->event_id) ? 1 : 0;
+        feed->count += feed->rc == NG_OK && !merge_has(&feed->seen, entry->event_id) ? 1 : 0;
     }
     return feed->rc != NG_OK;
 }
 
-static int over_feed_page(struct over_feed *feed, uint64_t since)
+static int merge_feed_page(struct merge_feed *feed, uint64_t since)
 {
     feed->count = 0;
     feed->events = 0;
     feed->last_seq = since;
     int rc =
-        store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, over_event, feed);
+        store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, merge_event, feed);
     rc = rc != NG_OK ? rc : feed->rc;
     if (rc == NG_OK && feed->count > 0) {
         rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->list,
@@ -326,18 +326,18 @@ static int over_feed_page(struct over_feed *feed, uint64_t since)
 
 /* Once more what came since: another gateway may have delivered it between the look and the
  * step. What is there already is passed over. */
-static int over_deliver_again(struct journal_front *front, struct call *call,
+static int merge_deliver_again(struct journal_front *front, struct call *call,
                               struct ng_str space, struct ng_str base, uint64_t since)
 {
     const struct ng_value *looked = NULL;
-    struct over_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
+    struct merge_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = feed == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                          : over_parse(call, &tree, base, &looked);
-    const struct ng_value *days = rc == NG_OK ? over_array(looked, "days") : NULL;
+                          : merge_parse(call, &tree, base, &looked);
+    const struct ng_value *days = rc == NG_OK ? merge_array(looked, "days") : NULL;
     if (days != NULL) {
-        rc = over_names_of(call, &tree, days, false, &feed->seen);
+        rc = merge_names_of(call, &tree, days, false, &feed->seen);
     }
     if (rc == NG_OK) {
         feed->front = front;
@@ -346,7 +346,7 @@ static int over_deliver_again(struct journal_front *front, struct call *call,
         feed->last_seq = since;
     }
     while (rc == NG_OK) {
-        rc = over_feed_page(feed, feed->last_seq);
+        rc = merge_feed_page(feed, feed->last_seq);
         if (feed->events < NG_DELIVERY_MAX) {
             break;
         }
@@ -355,7 +355,7 @@ static int over_deliver_again(struct journal_front *front, struct call *call,
     return rc;
 }
 
-static int over_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
+static int merge_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
                         struct ng_str json, struct ng_str base)
 {
     struct call *call = call_of(pub);
@@ -364,17 +364,17 @@ static int over_restore(struct journal_front *front, struct ng_call *pub, struct
     int rc = relay_stored_cursor(front, call, &since);
     rc = rc != NG_OK ? rc : front->inner->dump(front->db, pub, space, &now);
     if (rc == NG_OK) {
-        rc = over_back(front, call, space, json, base, now);
+        rc = merge_back(front, call, space, json, base, now);
     }
-    return rc != NG_OK ? rc : over_deliver_again(front, call, space, base, since);
+    return rc != NG_OK ? rc : merge_deliver_again(front, call, space, base, since);
 }
 
-int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
+int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
                          struct ng_str json, struct ng_str base)
 {
     int rc = journal_gate_enter(front, call_of(call), true);
     if (rc == NG_OK) {
-        rc = over_restore(front, call, space, json, base);
+        rc = merge_restore(front, call, space, json, base);
         journal_gate_leave(front, true);
     }
     return rc;
