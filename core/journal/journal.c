@@ -133,10 +133,10 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
                              struct ng_str text)
 {
     struct journal_front *front = user;
-    int rc = journal_gate_enter(front, call_of(call), false);
+    int rc = journal_rwlock_lock(front, call_of(call), false);
     if (rc == NG_OK) {
         rc = front->inner->set_summary(front->db, call, space, text);
-        journal_gate_leave(front, false);
+        journal_rwlock_unlock(front, false);
     }
     return rc;
 }
@@ -146,12 +146,12 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
         /* What many calls have made is more than one may use. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
-        journal_gate_leave(front, true);
+        journal_rwlock_unlock(front, true);
     }
     return rc;
 }
@@ -161,10 +161,10 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
         rc = front->inner->restore(front->db, call, space, json);
-        journal_gate_leave(front, true);
+        journal_rwlock_unlock(front, true);
     }
     return rc;
 }
@@ -383,7 +383,7 @@ static int front_init(struct journal_front *front)
     pthread_mutex_init(&front->lock, NULL);
     pthread_cond_init(&front->wake, &monotonic);
     pthread_cond_init(&front->moved, &monotonic);
-    pthread_cond_init(&front->gate, &monotonic);
+    pthread_cond_init(&front->rwlock, &monotonic);
     pthread_condattr_destroy(&monotonic);
     return NG_OK;
 }
@@ -394,7 +394,7 @@ static void front_free(struct journal_front *front)
         front->inner->close(front->db);
     }
     zone_free(front->zone);
-    pthread_cond_destroy(&front->gate);
+    pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
     pthread_mutex_destroy(&front->lock);
@@ -465,7 +465,7 @@ void journal_stop(struct journal_front *front)
     }
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
-    pthread_cond_broadcast(&front->gate);
+    pthread_cond_broadcast(&front->rwlock);
     pthread_mutex_unlock(&front->lock);
     if (front->running) {
         (void)pthread_join(front->thread, NULL);

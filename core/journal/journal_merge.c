@@ -372,10 +372,10 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
                          struct ng_str json, struct ng_str base)
 {
-    int rc = journal_gate_enter(front, call_of(call), true);
+    int rc = journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
         rc = merge_restore(front, call, space, json, base);
-        journal_gate_leave(front, true);
+        journal_rwlock_unlock(front, true);
     }
     return rc;
 }

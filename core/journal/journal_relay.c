@@ -210,7 +210,7 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
 static int relay_deliver(struct journal_front *front, struct call *call,
                          const struct relay_page *page)
 {
-    int rc = journal_gate_enter(front, call, false);
+    int rc = journal_rwlock_lock(front, call, false);
     if (rc != NG_OK) {
         return rc;
     }
@@ -221,7 +221,7 @@ static int relay_deliver(struct journal_front *front, struct call *call,
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = relay_deliver_singly(front, call, page);
     }
-    journal_gate_leave(front, false);
+    journal_rwlock_unlock(front, false);
     return rc;
 }
 

@@ -28,10 +28,10 @@ struct journal_front {
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* of the relay: something is to be done */
     pthread_cond_t moved; /* of flushers: a round has ended */
-    pthread_cond_t gate;  /* of who waits at the gate (journal_gate.c) */
+    pthread_cond_t rwlock;  /* of who waits at the gate (journal_rwlock.c) */
     /* Under the lock: */
-    size_t within; /* who is within the gate together with others */
-    bool alone;    /* one is, or is about to be, with nobody else */
+    size_t readers; /* who is within the gate together with others */
+    bool exclusive;    /* one is, or is about to be, with nobody else */
     bool stopping;
     bool degraded;
     struct call *current; /* the relay's call, to be cancelled by a stop */
@@ -76,13 +76,13 @@ int relay_start(struct journal_front *front, struct call *call);
 bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
 
 /*
- * journal_gate.c: who writes entries or a summary passes the gate with others; a dump, a
+ * journal_rwlock.c: who writes entries or a summary passes the gate with others; a dump, a
  * restore passes it alone, as nothing may come between its look and its step. Nobody holds a
  * lock meanwhile: who waits does so no longer than its call lasts, and not over a stop. NG_OK,
  * NG_ETIMEOUT, NG_ECANCELLED; after NG_OK the same is to leave.
  */
-int journal_gate_enter(struct journal_front *front, struct call *call, bool alone);
-void journal_gate_leave(struct journal_front *front, bool alone);
+int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive);
+void journal_rwlock_unlock(struct journal_front *front, bool exclusive);
 
 /* journal_merge.c: see restore_over in struct ng_journal. After a flush. */
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,

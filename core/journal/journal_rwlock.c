@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_gate.c - who may write to the journal just now: many together, or one alone. */
+/* journal_rwlock.c - who may write to the journal just now: many together, or one exclusive. */
 #include "core/base/clock.h"
 #include "journal_relay.h"
 
 /* With the lock held: waits a step, as neither a cancellation nor the call's end wakes. */
-static int gate_wait(struct journal_front *front, struct call *call)
+static int rwlock_wait(struct journal_front *front, struct call *call)
 {
     int64_t now = clock_monotonic_ns();
     if (atomic_load(&call->cancelled) || front->stopping) {
@@ -14,43 +14,43 @@ static int gate_wait(struct journal_front *front, struct call *call)
         return call_fail(call, NG_ETIMEOUT,
                          "the journal is being restored; try again when that is done");
     }
-    (void)relay_wait_until(&front->gate, &front->lock,
+    (void)relay_wait_until(&front->rwlock, &front->lock,
                            now + (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
     return NG_OK;
 }
 
-int journal_gate_enter(struct journal_front *front, struct call *call, bool alone)
+int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive)
 {
     int rc = NG_OK;
     pthread_mutex_lock(&front->lock);
-    while (rc == NG_OK && front->alone) {
-        rc = gate_wait(front, call);
+    while (rc == NG_OK && front->exclusive) {
+        rc = rwlock_wait(front, call);
     }
-    if (rc == NG_OK && !alone) {
-        front->within++;
+    if (rc == NG_OK && !exclusive) {
+        front->readers++;
     }
     /* From here on nobody else comes in: so the wait has an end. */
-    front->alone = front->alone || (rc == NG_OK && alone);
-    bool mine = rc == NG_OK && alone;
-    while (mine && rc == NG_OK && front->within > 0) {
-        rc = gate_wait(front, call);
+    front->exclusive = front->exclusive || (rc == NG_OK && exclusive);
+    bool mine = rc == NG_OK && exclusive;
+    while (mine && rc == NG_OK && front->readers > 0) {
+        rc = rwlock_wait(front, call);
     }
     if (mine && rc != NG_OK) {
-        front->alone = false;
-        pthread_cond_broadcast(&front->gate);
+        front->exclusive = false;
+        pthread_cond_broadcast(&front->rwlock);
     }
     pthread_mutex_unlock(&front->lock);
     return rc;
 }
 
-void journal_gate_leave(struct journal_front *front, bool alone)
+void journal_rwlock_unlock(struct journal_front *front, bool exclusive)
 {
     pthread_mutex_lock(&front->lock);
-    if (alone) {
-        front->alone = false;
+    if (exclusive) {
+        front->exclusive = false;
     } else {
-        front->within--;
+        front->readers--;
     }
-    pthread_cond_broadcast(&front->gate);
+    pthread_cond_broadcast(&front->rwlock);
     pthread_mutex_unlock(&front->lock);
 }

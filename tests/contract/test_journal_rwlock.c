@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_gate.c - a journal that hangs: whom it holds up, and whom it must not. */
+/* test_journal_rwlock.c - a journal that hangs: whom it holds up, and whom it must not. */
 #include "journal_contract.h"
 
 #include <pthread.h>
