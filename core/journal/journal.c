@@ -8,14 +8,14 @@
 #include "core/base/log.h"
 #include "core/module/abi_size.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 /* How long a call without a limit of its own waits for numbers. */
 #define FLUSH_SETTLE_MS 60000
 
-/* ---- waiting for the relay ---- */
+/* ---- waiting for the delivery ---- */
 
-/* What is not in the feed yet, the relay cannot deliver: with other gateways about, changes are
+/* What is not in the feed yet, the delivery cannot deliver: with other gateways about, changes are
  * numbered after they are answered. */
 static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
 {
@@ -56,9 +56,9 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
             rc = NG_ECANCELLED;
         } else {
             /* In steps, because a cancellation does not wake. */
-            (void)relay_wait_until(&front->moved, &front->lock,
+            (void)delivery_wait_until(&front->moved, &front->lock,
                                    clock_monotonic_ns() +
-                                       (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
+                                       (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
         }
     }
     pthread_mutex_unlock(&front->lock);
@@ -403,13 +403,13 @@ static void front_free(struct journal_front *front)
     free(front);
 }
 
-/* The relay comes last: the store cannot forget its watch again. */
+/* The delivery comes last: the store cannot forget its watch again. */
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
-    int rc = relay_load_cursor(front, call);
+    int rc = delivery_load_cursor(front, call);
     if (front->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        call_reset_result(call); /* the relay reads it when the database is back */
+        call_reset_result(call); /* the delivery reads it when the database is back */
         rc = NG_OK;
     }
     if (rc != NG_OK) {
@@ -424,7 +424,7 @@ static int front_start(struct journal_front *front, struct call *call)
                   (unsigned long long)front->cursor, (unsigned long long)front->opened);
         front->cursor = front->opened;
     }
-    return relay_start(front, call);
+    return delivery_start(front, call);
 }
 
 int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,

@@ -21,7 +21,7 @@
 #define JOURNAL_MEMORY "journal_memory"
 #define JOURNAL_SUMMARIES "journal_summaries"
 #define JOURNAL_CHECKPOINTS "journal_checkpoints"
-#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the relay's cursor */
+#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the delivery's cursor */
 
 /* Rows of one answer at most, and where the caller names no limit. */
 #define JOURNAL_ROWS_MAX 1000

@@ -6,7 +6,7 @@
 
 #include "core/base/str.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 #define KEEP_COLLECTION "journal_spaces"
 /* All lie in one space, so that one query finds them: a document's id is the space. */

@@ -6,7 +6,7 @@
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 #define LEASE_SPACE "shared"
 #define LEASE_ID "relay"

@@ -7,7 +7,7 @@
 #include "core/base/str.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 /* Largest journal that is put together: of two that are as large as they may be. */
 #define MERGE_MAX ((size_t)2 * 64 * 1024 * 1024)
@@ -361,7 +361,7 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
     struct call *call = call_of(pub);
     struct ng_str now = {NULL, 0};
     uint64_t since = 0;
-    int rc = relay_stored_cursor(front, call, &since);
+    int rc = delivery_stored_cursor(front, call, &since);
     rc = rc != NG_OK ? rc : front->inner->dump(front->db, pub, space, &now);
     if (rc == NG_OK) {
         rc = merge_back(front, call, space, json, base, now);

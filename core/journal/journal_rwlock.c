@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_rwlock.c - who may write to the journal just now: many together, or one exclusive. */
 #include "core/base/clock.h"
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 /* With the lock held: waits a step, as neither a cancellation nor the call's end wakes. */
 static int rwlock_wait(struct journal_front *front, struct call *call)
@@ -14,8 +14,8 @@ static int rwlock_wait(struct journal_front *front, struct call *call)
         return call_fail(call, NG_ETIMEOUT,
                          "the journal is being restored; try again when that is done");
     }
-    (void)relay_wait_until(&front->rwlock, &front->lock,
-                           now + (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
+    (void)delivery_wait_until(&front->rwlock, &front->lock,
+                           now + (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
     return NG_OK;
 }
 

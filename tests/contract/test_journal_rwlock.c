@@ -222,7 +222,7 @@ static void *dump(void *user)
 
 /* ---- tests ---- */
 
-/* Each agent waits for its own answer alone: not for another's, nor for the relay's. */
+/* Each agent waits for its own answer alone: not for another's, nor for the delivery's. */
 static void test_nobody_queues(void **state)
 {
     struct bench *bench = *state;
