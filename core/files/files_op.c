@@ -45,7 +45,7 @@ static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
     if (rc < NG_OK && op->step != op_abandoned) {
-        rc = files_left_end(op->files, op->call, op->lock_names, op->lock_count, rc);
+        rc = files_replay_end(op->files, op->call, op->lock_names, op->lock_count, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
         rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
@@ -147,7 +147,7 @@ int files_op_lock(struct file_op *op)
     }
     bool answered = false;
     op->step = op->locked;
-    int rc = files_left_settle(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    int rc = files_replay_settle(op->files, op->call, op->lock_names, op->lock_count, &answered);
     return rc != NG_OK || answered ? rc : op->locked(op);
 }
 
@@ -253,7 +253,7 @@ static int op_settle_stale(struct file_op *op)
     int rc =
         files_settle(op->files, op->call, record->intents, record->stale, record->stale_text);
     if (rc == NG_OK && op->call->idem != NULL) {
-        rc = files_left_answer(op->call, &answered);
+        rc = files_replay_answer(op->call, &answered);
     }
     return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
 }
@@ -276,7 +276,7 @@ static int op_after_intent(struct file_op *op)
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
         struct result before = op->call->work;
-        rc = files_left_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
+        rc = files_replay_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
         if (rc == NG_OK && !answered) {
             op->call->work = before;
         }
@@ -296,7 +296,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     struct result before = op->call->work;
     rc = cluster_announce(op->call->gateway->cluster, op->call);
     if (rc == NG_OK) {
-        rc = files_left_built_on(op->files, op->call, &op->record);
+        rc = files_replay_built_on(op->files, op->call, &op->record);
     }
     if (rc != NG_OK) {
         return rc;

@@ -363,7 +363,7 @@ static void test_settles_a_removal_before_a_move_to_its_place(void **state)
     put(harness, "g", "another");
     (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"", path);
     edit_works(harness, args, "g");
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_settle(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
     idem_end(repeat);
@@ -381,11 +381,11 @@ static void test_settled_by_another_meanwhile(void **state)
     bool answered = false;
     struct ng_str name = in_root(harness, path, "f");
     struct call *repeat = keyed_call(harness);
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_settle(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_false(answered);
     answer_it(harness, repeat);
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_settle(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
     idem_end(repeat);
