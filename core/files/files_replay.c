@@ -43,7 +43,7 @@ static int replay_look(struct ng_call *call, const struct ng_doc *present, struc
 }
 
 /* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
-static int replay_settle_own(struct files *files, struct call *call, struct ng_str real,
+static int replay_recover_own(struct files *files, struct call *call, struct ng_str real,
                            bool *ret_found)
 {
     struct replay replay = {.call = call};
@@ -60,7 +60,7 @@ static int replay_settle_own(struct files *files, struct call *call, struct ng_s
         return rc;
     }
     *ret_found = true;
-    return files_settle(files, call, space, replay.json, replay.text);
+    return files_recover(files, call, space, replay.json, replay.text);
 }
 
 /* ---- other gateways' */
@@ -176,7 +176,7 @@ static int replay_busy(struct call *call, struct ng_str real)
 }
 
 /* While that gateway lives, it is its business. */
-static int replay_settle_other(struct files *files, struct call *call, struct ng_str real,
+static int replay_recover_other(struct files *files, struct call *call, struct ng_str real,
                              bool *ret_found)
 {
     struct replay replay;
@@ -192,7 +192,7 @@ static int replay_settle_other(struct files *files, struct call *call, struct ng
         struct ng_str space = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s",
                                            (int)replay.gateway.len, replay.gateway.data);
         *ret_found = true;
-        rc = files_settle(files, call, space, replay.json, replay.text);
+        rc = files_recover(files, call, space, replay.json, replay.text);
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -210,7 +210,7 @@ int files_replay_answer(struct call *call, bool *ret_answered)
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 
-int files_replay_settle(struct files *files, struct call *call, const struct ng_str *names,
+int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
                       size_t count, bool *ret_answered)
 {
     int rc = NG_OK;
@@ -221,9 +221,9 @@ int files_replay_settle(struct files *files, struct call *call, const struct ng_
     }
     bool found = !shared; /* there files_replay_check() asks once more */
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        rc = replay_settle_own(files, call, names[i], &found);
+        rc = replay_recover_own(files, call, names[i], &found);
         if (rc == NG_OK && shared) {
-            rc = replay_settle_other(files, call, names[i], &found);
+            rc = replay_recover_other(files, call, names[i], &found);
         }
     }
     /* Also where nothing is left: another call may have settled it while this one waited. */
