@@ -205,7 +205,7 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
 {
     const char *why = NULL;
     *ret = NULL;
-    if (keys_unread(auth->gateway->keys)) {
+    if (keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
@@ -264,7 +264,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     if (connection->is_socket) {
         return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
     }
-    if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
+    if (auth_needs_key(auth) && keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     if (auth_needs_key(auth)) {

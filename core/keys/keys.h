@@ -81,7 +81,7 @@ enum keys_left {
 };
 
 /* Reads all keys. call: of the start. A database that other gateways share may be away: then
- * there are keys, and nobody has one (keys_unread). */
+ * there are keys, and nobody has one (keys_not_loaded). */
 int keys_open(struct gateway *gateway, struct call *call, struct keys **ret);
 /* After the store is closed. NULL is a no-op. */
 void keys_close(struct keys *keys);
@@ -109,7 +109,7 @@ struct key *keys_get(struct keys *keys, struct ng_str id);
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count);
 /* True: they could not be read yet, as the database is away; exist() is not 0 then. NULL:
  * false. Takes no lock. */
-bool keys_unread(const struct keys *keys);
+bool keys_not_loaded(const struct keys *keys);
 /* What other gateways changed. On a worker, again and again (shared documents). */
 int keys_look(struct keys *keys, struct call *call);
 /* Reads again what could not be read when it changed. On workers. */

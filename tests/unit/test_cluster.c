@@ -188,12 +188,12 @@ static void test_start_while_away(void **state)
     hub->away(true);
     bench_open_one(&late);
     struct keys *keys = late.gateway->keys;
-    assert_true(keys_unread(keys));
+    assert_true(keys_not_loaded(keys));
     assert_true(keys_exist(keys) > 0); /* closed, not open */
     assert_false(knows_key(&late, text));
     assert_int_equal(put(&late, "while"), NG_EUNAVAILABLE);
     hub->away(false);
-    WAIT_FOR(!keys_unread(keys));
+    WAIT_FOR(!keys_not_loaded(keys));
     assert_int_equal(keys_exist(keys), 1);
     assert_true(knows_key(&late, text));
     assert_int_equal(put(&late, "after"), NG_OK);
