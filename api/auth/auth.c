@@ -72,7 +72,7 @@ void auth_free(struct auth *auth)
 bool auth_needs_key(const struct auth *auth)
 {
     return auth->mode == AUTH_ON || auth->is_public ||
-           (auth->mode == AUTH_AUTO && keys_exist(auth->gateway->keys) > 0);
+           (auth->mode == AUTH_AUTO && keys_active(auth->gateway->keys) > 0);
 }
 
 int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
@@ -91,7 +91,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         return NG_EINVAL;
     }
     /* A gateway that is only described has no keys to look at. */
-    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
+    if (auth->gateway->keys != NULL && keys_active(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key "

@@ -37,7 +37,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     if (rc != NG_OK) {
         /* Closed rather than open: it may be the only one. */
         keys->unreadable++;
-        atomic_fetch_add(&keys->exist, 1);
+        atomic_fetch_add(&keys->active, 1);
         if (rc == NG_EINTERNAL) {
             atomic_store(&keys->stale, true); /* memory comes back */
         }
@@ -83,7 +83,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
     (void)pthread_rwlock_wrlock(&keys->lock);
     if (rc == NG_OK) {
         /* After those found now were counted: there is no moment in which there are none. */
-        atomic_fetch_sub(&keys->exist, before);
+        atomic_fetch_sub(&keys->active, before);
     } else {
         keys->unreadable += before;
         atomic_store(&keys->stale, true);
@@ -135,7 +135,7 @@ static int keys_read_first(struct keys *keys, struct call *call)
 {
     int rc = keys_read_all(keys, call);
     if (rc == NG_OK && atomic_exchange(&keys->not_loaded, false)) {
-        atomic_fetch_sub(&keys->exist, 1);
+        atomic_fetch_sub(&keys->active, 1);
         log_write(NG_LOG_INFO, "keys", "%zu keys were read", keys_count(keys));
     }
     return rc;
@@ -260,7 +260,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call);
         atomic_store(&keys->not_loaded, true);
-        atomic_fetch_add(&keys->exist, 1); /* closed rather than open */
+        atomic_fetch_add(&keys->active, 1); /* closed rather than open */
         log_write(NG_LOG_WARNING, "keys",
                   "the keys cannot be read, as the database is away; nobody who needs one is "
                   "let in until they are");

@@ -89,7 +89,7 @@ void keys_close(struct keys *keys);
 size_t keys_count(struct keys *keys);
 /* Those that were not revoked, also if expired: while there is one the gateway is not open. One
  * that cannot be read counts. NULL: 0. Takes no lock. */
-size_t keys_exist(const struct keys *keys);
+size_t keys_active(const struct keys *keys);
 /* The key with this text ("ng_..."), with a reference; NULL: none, revoked or expired
  * (*ret_why: static sentence). Compares in constant time. Never blocks. keys NULL: none. */
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why);
