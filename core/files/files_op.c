@@ -147,7 +147,8 @@ int files_op_lock(struct file_op *op)
     }
     bool answered = false;
     op->step = op->locked;
-    int rc = files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    int rc =
+        files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
     return rc != NG_OK || answered ? rc : op->locked(op);
 }
 

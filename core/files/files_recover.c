@@ -25,8 +25,9 @@ struct recovery {
     char temp[FILES_HASH_SIZE];
 };
 
-static int recovery_open(struct files *files, struct call *call, const struct file_record *record,
-                      struct ng_str path, struct recovery *ret)
+static int recovery_open(struct files *files, struct call *call,
+                         const struct file_record *record, struct ng_str path,
+                         struct recovery *ret)
 {
     ret->call = call;
     ret->record = record;
@@ -55,7 +56,8 @@ static bool is_foreign(const struct recovery *recovery)
 {
     const struct file_record *record = recovery->record;
     return recovery->temp[0] != '\0' && record->before[0] != '\0' &&
-           strcmp(recovery->temp, record->before) != 0 && strcmp(recovery->temp, record->after) != 0;
+           strcmp(recovery->temp, record->before) != 0 &&
+           strcmp(recovery->temp, record->after) != 0;
 }
 
 static void recovery_keep(struct recovery *recovery)
@@ -91,15 +93,16 @@ static void recovery_close(struct recovery *recovery, int rc)
 
 /* Did the save happen? */
 static int recover_one_place(struct files *files, struct call *call,
-                            const struct file_record *record, bool *ret_done)
+                             const struct file_record *record, bool *ret_done)
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
     if (rc == NG_OK) {
         bool removes =
             record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
-        *ret_done = removes ? !recovery.place.exists
-                            : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        *ret_done = removes
+                        ? !recovery.place.exists
+                        : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
         } else if (*ret_done && !record->happened) {
@@ -128,7 +131,7 @@ static bool is_moved_file(const struct recovery *from)
 }
 
 static int recover_move(struct files *files, struct call *call, struct file_record *record,
-                       bool *ret_done)
+                        bool *ret_done)
 {
     struct recovery from = {.place = {.dir = -1}};
     struct recovery to = {.place = {.dir = -1}};
@@ -159,8 +162,9 @@ static int recover_move(struct files *files, struct call *call, struct file_reco
 /* The answer is what a repeat of the killed call gets. Where it is kept already (by another
  * gateway, or by a batch that is carried out only in part yet) the rest is still to be made:
  * each change looks for itself whether it was. */
-static int recover_write(struct files *files, struct call *call, const struct ng_change *changes,
-                        size_t count, const struct ng_answer *answer)
+static int recover_write(struct files *files, struct call *call,
+                         const struct ng_change *changes, size_t count,
+                         const struct ng_answer *answer)
 {
     struct result before = call->work;
     int rc = store_write_answered_wait(files->store, call, changes, count, answer);
@@ -186,7 +190,7 @@ static void hide_other_end(struct call *call, const struct file_record *record, 
 }
 
 int files_recover(struct files *files, struct call *call, struct ng_str space,
-                 struct ng_str json, struct ng_str text)
+                  struct ng_str json, struct ng_str text)
 {
     struct file_record record;
     struct ng_change changes[FILES_CHANGES_MAX];
@@ -205,7 +209,7 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
     size_t count =
         done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
     rc = recover_write(files, call, changes, count,
-                      done && record.has_answer ? &record.answer : NULL);
+                       done && record.has_answer ? &record.answer : NULL);
     if (rc == NG_OK) {
         log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
                   (int)record.real.len, record.real.data,
@@ -262,7 +266,7 @@ bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_s
 }
 
 static void recover_listed(struct files *files, struct call *call, struct ng_str space,
-                          const struct intent *intent)
+                           const struct intent *intent)
 {
     int fd = -1;
     if (!files_try_lock(files, intent->id)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* files_replay.c - a call with an idempotency key that comes again after its answer was lost:
- * what its first try replay, here or at another gateway, is settled before the file is looked at.
+ * what its first try left, here or at another gateway, is settled before the file is looked
+ * at.
  */
 #include <unistd.h>
 
@@ -30,8 +31,8 @@ static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str 
 
 /* ---- this gateway's */
 
-static int replay_look(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                     void *user)
+static int replay_look(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
 {
     struct replay *replay = user;
     (void)call;
@@ -39,12 +40,12 @@ static int replay_look(struct ng_call *call, const struct ng_doc *present, struc
     replay->json = str_make(NULL, 0);
     return present->revision == 0 || present->deleted
                ? NG_OK
-               : replay_keep(left, present->json, present->text);
+               : replay_keep(replay, present->json, present->text);
 }
 
 /* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
 static int replay_recover_own(struct files *files, struct call *call, struct ng_str real,
-                           bool *ret_found)
+                              bool *ret_found)
 {
     struct replay replay = {.call = call};
     struct ng_str space = files_intent_space(call);
@@ -80,7 +81,7 @@ static int replay_row(void *user, const struct ng_doc *row)
     if (record.has_answer && str_equal(record.answer.scope, idem_scope_of(call))) {
         replay->gateway = arena_copy(
             &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
-        replay->rc = replay_keep(left, row->json, row->text);
+        replay->rc = replay_keep(replay, row->json, row->text);
         return 1;
     }
     return 0;
@@ -88,7 +89,7 @@ static int replay_row(void *user, const struct ng_doc *row)
 
 /* The open intents of other gateways for this file. */
 static int replay_query(struct files *files, struct call *call, struct ng_str real,
-                      ng_row_fn *row, void *user)
+                        ng_row_fn *row, void *user)
 {
     struct ng_str *spaces = NULL;
     struct ng_term term = {
@@ -117,7 +118,7 @@ static int replay_query(struct files *files, struct call *call, struct ng_str re
 }
 
 static int replay_find(struct files *files, struct call *call, struct ng_str real,
-                     struct replay *ret)
+                       struct replay *ret)
 {
     *ret = (struct replay){.call = call};
     int rc = replay_query(files, call, real, replay_row, ret);
@@ -177,7 +178,7 @@ static int replay_busy(struct call *call, struct ng_str real)
 
 /* While that gateway lives, it is its business. */
 static int replay_recover_other(struct files *files, struct call *call, struct ng_str real,
-                             bool *ret_found)
+                                bool *ret_found)
 {
     struct replay replay;
     int fd = -1;
@@ -211,7 +212,7 @@ int files_replay_answer(struct call *call, bool *ret_answered)
 }
 
 int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
-                      size_t count, bool *ret_answered)
+                         size_t count, bool *ret_answered)
 {
     int rc = NG_OK;
     bool shared = store_is_shared(files->store);
@@ -232,7 +233,7 @@ int files_replay_recover(struct files *files, struct call *call, const struct ng
 
 /* Is another gateway at this very call? Then it is the other's. */
 static int replay_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
-                          size_t count)
+                            size_t count)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
@@ -246,7 +247,7 @@ static int replay_elsewhere(struct files *files, struct call *call, const struct
 }
 
 int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
-                     size_t count, bool *ret_answered)
+                       size_t count, bool *ret_answered)
 {
     *ret_answered = false;
     if (call->idem == NULL || !store_is_shared(files->store)) {
@@ -257,7 +258,7 @@ int files_replay_check(struct files *files, struct call *call, const struct ng_s
 }
 
 int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
-                   size_t count, int rc)
+                     size_t count, int rc)
 {
     bool answered = false;
     if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {

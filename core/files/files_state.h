@@ -317,7 +317,7 @@ int files_recover_all(struct files *files, struct call *call);
 struct ng_str files_intent_space(struct call *call);
 /* One intent of that space, the file's lock held. Waits for the commit. */
 int files_recover(struct files *files, struct call *call, struct ng_str space,
-                 struct ng_str json, struct ng_str text);
+                  struct ng_str json, struct ng_str text);
 /* Whether another gateway that shares the disk is in the middle of a save of this file.
  * *ret_fd: the file, locked, until the caller closes it; -1: it is not there. */
 bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
@@ -328,15 +328,15 @@ bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_s
 /* Settles what an earlier call with this one's idempotency key left at these files, their locks
  * held. *ret_answered: that call had happened, and its answer is this one's now. */
 int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
-                      size_t count, bool *ret_answered);
+                         size_t count, bool *ret_answered);
 /* With this call's intent committed: does another gateway do the same just now (NG_EBUSY), or
  * has it done so (*ret_answered)? */
 int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
-                     size_t count, bool *ret_answered);
+                       size_t count, bool *ret_answered);
 /* What a change comes to that fails with rc: it may have met what another gateway made of the
  * same call a moment ago, or is about to make. */
 int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
-                   size_t count, int rc);
+                     size_t count, int rc);
 /* The file as it was read - or that there was none, also where a move goes to - is what another
  * gateway left and could not complete yet: that is to be marked with this change's intent, as
  * the file will no longer tell. */

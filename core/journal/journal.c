@@ -7,16 +7,16 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/module/abi_size.h"
-#include "journal_documents.h"
 #include "journal_delivery.h"
+#include "journal_documents.h"
 
 /* How long a call without a limit of its own waits for numbers. */
 #define FLUSH_SETTLE_MS 60000
 
 /* ---- waiting for the delivery ---- */
 
-/* What is not in the feed yet, the delivery cannot deliver: with other gateways about, changes are
- * numbered after they are answered. */
+/* What is not in the feed yet, the delivery cannot deliver: with other gateways about, changes
+ * are numbered after they are answered. */
 static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
 {
     int64_t left_ns =
@@ -57,8 +57,8 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
         } else {
             /* In steps, because a cancellation does not wake. */
             (void)delivery_wait_until(&front->moved, &front->lock,
-                                   clock_monotonic_ns() +
-                                       (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
+                                      clock_monotonic_ns() +
+                                          (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
         }
     }
     pthread_mutex_unlock(&front->lock);

@@ -145,8 +145,8 @@ static struct journal_chunk *journal_chunk_new(struct call *call, struct journal
 /* ---- one after another ---- */
 
 static int journal_append_chunk(struct journal_documents *journal, struct call *call,
-                                 const struct ng_entry *const *entries, size_t count,
-                                 size_t *ret_done)
+                                const struct ng_entry *const *entries, size_t count,
+                                size_t *ret_done)
 {
     struct journal_chunk *chunk = journal_chunk_new(call, NULL);
     if (chunk == NULL) {
@@ -158,7 +158,7 @@ static int journal_append_chunk(struct journal_documents *journal, struct call *
 }
 
 static int journal_append_each(struct journal_documents *journal, struct call *call,
-                                const struct ng_entry *const *entries, size_t count)
+                               const struct ng_entry *const *entries, size_t count)
 {
     int rc = NG_OK;
     int tries = 0;
@@ -227,8 +227,8 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
 /* Up to JOURNAL_TOGETHER changes in one commit, most often. What failed is delivered one after
  * another by the caller: that finds what is there already. */
 static int journal_append_together(struct journal_documents *journal, struct call *call,
-                                    const struct ng_entry *const *entries, size_t count,
-                                    size_t *ret_done)
+                                   const struct ng_entry *const *entries, size_t count,
+                                   size_t *ret_done)
 {
     struct journal_together together = {
         PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};

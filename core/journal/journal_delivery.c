@@ -86,7 +86,7 @@ struct delivery_cursor {
 };
 
 static int delivery_write_cursor(struct ng_call *call, const struct ng_doc *present,
-                              struct ng_draft *next, void *user)
+                                 struct ng_draft *next, void *user)
 {
     const struct delivery_cursor *cursor = user;
     int64_t stored = 0;
@@ -113,7 +113,8 @@ static int delivery_store_cursor(struct journal_front *front, struct call *call,
     *value = (struct delivery_cursor){front, seq};
     struct ng_change change = {
         .size = sizeof(change),
-        .key = journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR)),
+        .key =
+            journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR)),
         .fn = delivery_write_cursor,
         .user = value,
     };
@@ -306,10 +307,11 @@ static void delivery_count_older(struct journal_front *front, uint64_t since, ui
             return;
         }
         call->may_block = true;
-        rc = store_changes(front->store, call, counting.last_seq, DELIVERY_PAGE, delivery_count_event,
-                           &counting);
+        rc = store_changes(front->store, call, counting.last_seq, DELIVERY_PAGE,
+                           delivery_count_event, &counting);
         call_unref(call);
-    } while (rc == NG_OK && counting.events == DELIVERY_PAGE && counting.wanted < DELIVERY_COUNT_MAX);
+    } while (rc == NG_OK && counting.events == DELIVERY_PAGE &&
+             counting.wanted < DELIVERY_COUNT_MAX);
     pthread_mutex_lock(&front->lock);
     front->backlog = counting.wanted + (front->shared ? 0 : front->backlog);
     if (counting.last_wanted > front->wanted) {
@@ -334,8 +336,8 @@ static int delivery_follow(struct journal_front *front, struct call *call)
 }
 
 /* ticket: who waits for everything to be delivered does not wait for another gateway. */
-static int delivery_shared_round(struct journal_front *front, struct call *call, uint64_t ticket,
-                              bool *ret_more)
+static int delivery_shared_round(struct journal_front *front, struct call *call,
+                                 uint64_t ticket, bool *ret_more)
 {
     bool mine = false;
     int rc = journal_lease_take(front, call, &mine);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_delivery.h - the delivery of the journal: one thread that brings events to it, in order, at
- * least once. Its state is part of the front's. */
+/* journal_delivery.h - the delivery of the journal: one thread that brings events to it, in
+ * order, at least once. Its state is part of the front's. */
 #ifndef NOTEGATE_CORE_JOURNAL_DELIVERY_H
 #define NOTEGATE_CORE_JOURNAL_DELIVERY_H
 
@@ -26,12 +26,12 @@ struct journal_front {
     bool running;
 
     pthread_mutex_t lock;
-    pthread_cond_t wake;  /* of the delivery: something is to be done */
-    pthread_cond_t moved; /* of flushers: a round has ended */
-    pthread_cond_t rwlock;  /* of who waits at the gate (journal_rwlock.c) */
+    pthread_cond_t wake;   /* of the delivery: something is to be done */
+    pthread_cond_t moved;  /* of flushers: a round has ended */
+    pthread_cond_t rwlock; /* of who waits at the gate (journal_rwlock.c) */
     /* Under the lock: */
     size_t readers; /* who is within the gate together with others */
-    bool exclusive;    /* one is, or is about to be, with nobody else */
+    bool exclusive; /* one is, or is about to be, with nobody else */
     bool stopping;
     bool degraded;
     struct call *current; /* the delivery's call, to be cancelled by a stop */
@@ -86,7 +86,7 @@ void journal_rwlock_unlock(struct journal_front *front, bool exclusive);
 
 /* journal_merge.c: see restore_over in struct ng_journal. After a flush. */
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
-                         struct ng_str json, struct ng_str base);
+                  struct ng_str json, struct ng_str base);
 
 /* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep
  * knows them wherever the journal is. Declares the collection; notes those of one checkpoint.

@@ -5,9 +5,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
-#include "journal_delivery.h"
 
 /* Largest journal that is put together: of two that are as large as they may be. */
 #define MERGE_MAX ((size_t)2 * 64 * 1024 * 1024)
@@ -40,7 +40,7 @@ static struct ng_str merge_text(const struct ng_value *item, const char *member)
 
 /* What an entry is: of a reference (by_document) its document, else its event. */
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
-                               bool by_document)
+                                bool by_document)
 {
     struct ng_str id = merge_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
@@ -53,7 +53,7 @@ static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
 }
 
 static int merge_names_of(struct call *call, struct arena *tree, const struct ng_value *array,
-                         bool by_document, struct merge_names *ret)
+                          bool by_document, struct merge_names *ret)
 {
     ret->count = 0;
     ret->list = arena_alloc(tree, (array->count + 1) * sizeof(*ret->list));
@@ -146,7 +146,8 @@ static int merge_references(struct merge *merge)
         link = &copy->next;
         moved.count++;
     }
-    rc = rc != NG_OK ? rc : merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
+    rc = rc != NG_OK ? rc
+                     : merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
@@ -171,8 +172,8 @@ static int merge_passed(struct merge *merge)
     const struct ng_value *base = merge_array(merge->base, "days");
     struct merge_names back = {0};
     int64_t since = clock_unix_ms() - MERGE_PASSED_MS;
-    int rc =
-        merge_names_of(merge->call, &merge->tree, merge_array(merge->json, "days"), false, &back);
+    int rc = merge_names_of(merge->call, &merge->tree, merge_array(merge->json, "days"), false,
+                            &back);
     if (rc != NG_OK) {
         return rc;
     }
@@ -214,7 +215,7 @@ static void merge_summary(const struct merge *merge)
 }
 
 static int merge_parse(struct call *call, struct arena *tree, struct ng_str json,
-                      const struct ng_value **ret)
+                       const struct ng_value **ret)
 {
     struct json_error error;
     int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
@@ -230,7 +231,7 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
 }
 
 static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
-                      struct ng_str now)
+                     struct ng_str now)
 {
     int rc = merge_parse(merge->call, &merge->tree, json, &merge->json);
     rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, base, &merge->base);
@@ -259,7 +260,7 @@ static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base
 
 /* `json` with what is new in `now` since `base`, in one step. */
 static int merge_back(struct journal_front *front, struct call *call, struct ng_str space,
-                     struct ng_str json, struct ng_str base, struct ng_str now)
+                      struct ng_str json, struct ng_str base, struct ng_str now)
 {
     struct buf buf;
     struct ng_writer writer;
@@ -314,8 +315,8 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
     feed->count = 0;
     feed->events = 0;
     feed->last_seq = since;
-    int rc =
-        store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, merge_event, feed);
+    int rc = store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, merge_event,
+                           feed);
     rc = rc != NG_OK ? rc : feed->rc;
     if (rc == NG_OK && feed->count > 0) {
         rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->list,
@@ -327,7 +328,7 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
 /* Once more what came since: another gateway may have delivered it between the look and the
  * step. What is there already is passed over. */
 static int merge_deliver_again(struct journal_front *front, struct call *call,
-                              struct ng_str space, struct ng_str base, uint64_t since)
+                               struct ng_str space, struct ng_str base, uint64_t since)
 {
     const struct ng_value *looked = NULL;
     struct merge_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
@@ -356,7 +357,7 @@ static int merge_deliver_again(struct journal_front *front, struct call *call,
 }
 
 static int merge_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
-                        struct ng_str json, struct ng_str base)
+                         struct ng_str json, struct ng_str base)
 {
     struct call *call = call_of(pub);
     struct ng_str now = {NULL, 0};
@@ -370,7 +371,7 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
 }
 
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
-                         struct ng_str json, struct ng_str base)
+                  struct ng_str json, struct ng_str base)
 {
     int rc = journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {

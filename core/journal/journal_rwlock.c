@@ -15,7 +15,7 @@ static int rwlock_wait(struct journal_front *front, struct call *call)
                          "the journal is being restored; try again when that is done");
     }
     (void)delivery_wait_until(&front->rwlock, &front->lock,
-                           now + (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
+                              now + (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
     return NG_OK;
 }
 

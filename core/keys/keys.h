@@ -107,7 +107,7 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,
 struct key *keys_get(struct keys *keys, struct ng_str id);
 /* All of them, oldest first; they and the array live as long as the call. */
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count);
-/* True: they could not be read yet, as the database is away; exist() is not 0 then. NULL:
+/* True: they could not be read yet, as the database is away; keys_active() is not 0 then. NULL:
  * false. Takes no lock. */
 bool keys_not_loaded(const struct keys *keys);
 /* What other gateways changed. On a worker, again and again (shared documents). */

@@ -207,7 +207,8 @@ static void *write_papers(void *user)
     return NULL;
 }
 
-/* While the delivery runs: every change is one reference, and the count comes back to nothing. */
+/* While the delivery runs: every change is one reference, and the count comes back to nothing.
+ */
 static void test_writers_at_once(void **state)
 {
     struct harness *harness = *state;
