@@ -73,7 +73,7 @@ void auth_free(struct auth *auth)
 bool auth_needs_key(const struct auth *auth)
 {
     return auth->mode == AUTH_ON || auth->is_public ||
-           (auth->mode == AUTH_AUTO && keys_exist(auth->gateway->keys) > 0);
+           (auth->mode == AUTH_AUTO && keys_active(auth->gateway->keys) > 0);
 }
 
 int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
@@ -92,7 +92,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         return NG_EINVAL;
     }
     /* A gateway that is only described has no keys to look at. */
-    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
+    if (auth->gateway->keys != NULL && keys_active(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key "
@@ -206,7 +206,7 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
 {
     const char *why = NULL;
     *ret = NULL;
-    if (keys_unread(auth->gateway->keys)) {
+    if (keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
@@ -265,7 +265,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     if (connection->is_socket) {
         return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
     }
-    if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
+    if (auth_needs_key(auth) && keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     if (auth_needs_key(auth)) {

@@ -14,7 +14,7 @@
 static bool is_on(const struct gateway *gateway)
 {
     return log_switched_on(LOG_AUDIT) || (log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
-                                          keys_exist(gateway->keys) > 0);
+                                          keys_active(gateway->keys) > 0);
 }
 
 void audit_note(struct call *call, struct ng_str collection, struct ng_str id,

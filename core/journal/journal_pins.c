@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
 
 #define PINS_COLLECTION "journal_pins"
 /* All pins lie in one space, so that one query finds them: a document's id is SPACE/CHECKPOINT.

@@ -133,11 +133,11 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
     return rc;
 }
 
-/* Refuses, because no other usable key remains. keys_exist() counts `going`, too. */
+/* Refuses, because no other usable key remains. keys_active() counts `going`, too. */
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {
-    *ret_left = keys_exist(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
+    *ret_left = keys_active(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
     return call_fail(call, NG_ECONFLICT, "the key %s of %.*s is the last one", going->id,
                      (int)going->agent.len, going->agent.data);
 }
@@ -151,7 +151,7 @@ static int revoke_one_of_many(struct keys *keys, struct call *call, const struct
     int rc = NG_OK;
     while (gone && count < STAYING_MAX) {
         struct key *other = find_staying(keys, going, tried, count);
-        bool ends_nothing = !key_live(going) && keys_exist(keys) > 1;
+        bool ends_nothing = !key_live(going) && keys_active(keys) > 1;
         if (other == NULL && !atomic_load(&going->revoked) && !ends_nothing) {
             return refuse_last(keys, call, going, ret_left);
         }
