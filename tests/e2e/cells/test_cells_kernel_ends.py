@@ -15,7 +15,7 @@ import pytest
 from cells_support import (RUN_SECONDS, Book, bad_kernel, cells_gateway, guard_of, holder_of, marked, need, need_zmq,
                            write_notebook, write_spec)
 from conftest import binary, environment, eventually
-from test_agent_notebook import SANITIZED, shim
+from preload_support import SANITIZED, shim
 
 
 # ---- how many, how long ----

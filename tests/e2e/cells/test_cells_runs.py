@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from cells_support import RUN_SECONDS, Book, cells_gateway, code, need
+from cells_support import RUN_SECONDS, Book, cells_gateway, need
 from cells_tools_support import Handshake
 from conftest import eventually
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import binary, environment, eventually
 from events_support import EVENTS, events_url, flood, numbers, raw_stream, read_until, stream, write
 from sse_support import Stream
-from test_tls import authority  # noqa: F401 (a fixture)
+from tls_support import authority  # noqa: F401 (a fixture)
 
 MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision"}
 

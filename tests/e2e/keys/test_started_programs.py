@@ -17,7 +17,7 @@ import threading
 import pytest
 from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
 from conftest import LISTENING, STOP_SECONDS, Raw, binary, environment, eventually
-from test_agent_notebook import SANITIZED, shim
+from preload_support import SANITIZED, shim
 
 # In the cell: asks over TCP or the Unix socket, prints the status.
 ASK = '''

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = os.environ.get("NOTEGATE_TEST_BINARY", str(ROOT / "build" / "dev" / "bin" / "notegate"))
 START_TIMEOUT = 120
 CALL_TIMEOUT = 120

@@ -12,7 +12,6 @@ import warnings
 import httpx
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from conftest import binary, environment

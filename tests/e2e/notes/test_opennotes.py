@@ -2,7 +2,6 @@
 """Notebooks of Markdown files that other programs change: what is listed is what is there."""
 
 import contextlib
-import json
 import os
 import pathlib
 import random
@@ -15,7 +14,7 @@ import threading
 import unicodedata
 
 import pytest
-from conftest import Gateway, eventually
+from conftest import SOURCE, SUPPORT, Gateway, eventually
 from markdown_it import MarkdownIt
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -332,7 +331,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
     def test_no_watches_left(start, notes, tmp_path, monkeypatch, watches):
         """Where folders cannot be watched all files are looked at; the log says so once."""
         shim = tmp_path / "failing_watch.so"
-        source = pathlib.Path(__file__).with_name("failing_watch.c")
+        source = SUPPORT / "failing_watch.c"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
         monkeypatch.setenv("LD_PRELOAD", str(shim))
         monkeypatch.setenv("FAILING_WATCH", str(watches))
@@ -352,9 +351,8 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
 
 def trees():
     """Folders of installed packages that hold Markdown, largest first."""
-    source = pathlib.Path(__file__).resolve().parents[2]
-    roots = [pathlib.Path("/usr/share/doc"), pathlib.Path("/usr/lib/node_modules"), source / "build" / "node_modules",
-             source / "tests" / "bench" / "node_modules"]
+    roots = [pathlib.Path("/usr/share/doc"), pathlib.Path("/usr/lib/node_modules"), SOURCE / "build" / "node_modules",
+             SOURCE / "tests" / "bench" / "node_modules"]
     roots += [pathlib.Path(path) for path in site.getsitepackages()]
     found = [root for root in roots if root.is_dir() and next(root.rglob("*.[mM][dD]"), None)]
     return found[-1:] if SANITIZED else found

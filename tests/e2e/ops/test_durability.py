@@ -13,7 +13,7 @@ import threading
 
 import httpx
 import pytest
-from conftest import Gateway, binary, environment, eventually
+from conftest import SUPPORT, Gateway, binary, environment, eventually
 from disk_support import fill, mounted, remount
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
@@ -85,9 +85,8 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
 
     def test_failing_syncs(tmp_path, monkeypatch):
         """Writes are refused while the disk cannot promise them, go on when it can, and none that was promised is lost."""
-        here = os.path.dirname(os.path.abspath(__file__))
         shim, switch, data = tmp_path / "failing_sync.so", tmp_path / "fails", tmp_path / "data"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, os.path.join(here, "failing_sync.c"), "-ldl"], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, SUPPORT / "failing_sync.c", "-ldl"], check=True)
         monkeypatch.setenv("LD_PRELOAD", str(shim))
         monkeypatch.setenv("FAILING_SYNC", str(switch))
         lines = ["first"]

@@ -23,7 +23,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from odd import build_plugin
 from servers import free_port
-from test_tls import Authority
+from tls_support import Authority
 from vendors import LAST_WORDS, Vendors
 
 TIMEOUT = 120

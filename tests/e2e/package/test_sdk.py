@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from conftest import Gateway, binary, environment
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TIMEOUT = 300
 TOO_LONG = "a name that is much too long to be greeted, by anybody"
 TOO_LONG_SENTENCE = f"`name` has {len(TOO_LONG)} bytes, at most 40 are allowed"

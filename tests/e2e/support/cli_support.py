@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).resolve().parents[3]
 BINARY = Path(os.environ.get("NOTEGATE_TEST_BINARY", SOURCE / "build" / "dev" / "bin" / "notegate"))
 BUILD = BINARY.parents[1]
 WAIT_S = 120

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import time
 
 from conftest import SOURCE, eventually
 from servers import free_port

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import SOURCE, binary
+from conftest import SOURCE, SUPPORT, binary
 
 TIMEOUT = 60
 
@@ -23,7 +23,7 @@ def build_plugin(folder, name):
         pytest.skip("cc is not installed")
     module = folder / f"{name}.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", str(SOURCE / "core" / "include"),
-                    "-o", str(module), str(SOURCE / "tests" / "e2e" / f"{name}.c")], check=True, timeout=TIMEOUT)
+                    "-o", str(module), str(SUPPORT / f"{name}.c")], check=True, timeout=TIMEOUT)
     return module
 
 

@@ -5,7 +5,6 @@ nothing acknowledged is lost, whatever many clients do at once and whatever is k
 import asyncio
 import concurrent.futures
 import json
-import os
 import re
 import subprocess
 import threading
@@ -14,8 +13,8 @@ import httpx
 import pytest
 from conftest import Gateway, binary, environment, eventually
 from mcp import Client
+from preload_support import SANITIZED, shim
 
-SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 CLIENTS = 32
 LINES = 20
 KILLS = 3 if SANITIZED else 8
@@ -299,14 +298,6 @@ def test_a_kill_takes_nothing_back(tmp_path):
 
 
 # ---- chance and broken disks ----
-
-
-def shim(monkeypatch, folder, name):
-    """Preloads tests/e2e/NAME.c into the gateways that are started."""
-    built = folder / f"{name}.so"
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", built, source, "-ldl"], check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(built))
 
 
 if not SANITIZED:  # a sanitizer's runtime must come before everything that is preloaded

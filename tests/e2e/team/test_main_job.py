@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 SPACE = "team"
 NOTEBOOK = "journal"
-SAMPLE = SOURCE / "core" / "buf.c"
+SAMPLE = SOURCE / "core" / "base" / "buf.c"
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 ROUNDS = 8 if SANITIZED else 25
 TIMEOUT = 120

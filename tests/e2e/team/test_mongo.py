@@ -13,7 +13,7 @@ import httpx
 import pymongo
 from cli_support import notegate
 from conftest import Gateway, eventually, whole
-from test_tls import Authority
+from tls_support import Authority
 
 AGENTS = 4
 LINES = 12

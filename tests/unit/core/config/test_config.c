@@ -437,7 +437,7 @@ static void test_sample(void **state)
     assert_non_null(file);
     buf_init(&text, 1 << 20);
     buf_init(&uncommented, 1 << 20);
-    /* The modules' keys come last; tests/e2e/test_readme.py has those too. */
+    /* The modules' keys come last; tests/e2e/package/test_readme.py has those too. */
     while (fgets(line, sizeof(line), file) != NULL &&
            strstr(line, "tools and storage") == NULL) {
         bool key = line[0] == '#' && (strncmp(line, "#  ", 3) == 0 || line[1] != ' ');
