@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* files_left.c - a call with an idempotency key that comes again after its answer was lost:
- * what its first try left, here or at another gateway, is settled before the file is looked at.
+/* files_replay.c - a call with an idempotency key that comes again after its answer was lost:
+ * what its first try left, here or at another gateway, is settled before the file is looked
+ * at.
  */
 #include <unistd.h>
 
@@ -11,64 +12,64 @@
 #include "core/store/store.h"
 #include "files_state.h"
 
-struct left {
+struct replay {
     struct call *call;
     struct ng_str json, text;
     struct ng_str gateway; /* whose it is; absent: this one's */
     int rc;
 };
 
-static int left_keep(struct left *left, struct ng_str json, struct ng_str text)
+static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str text)
 {
-    struct arena *arena = &left->call->arena;
-    left->json = arena_copy(arena, json);
-    left->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
-    return left->json.data != NULL && left->text.data != NULL
+    struct arena *arena = &replay->call->arena;
+    replay->json = arena_copy(arena, json);
+    replay->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
+    return replay->json.data != NULL && replay->text.data != NULL
                ? NG_OK
-               : call_fail(left->call, NG_EINTERNAL, "Out of memory while changing a file.");
+               : call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
 /* ---- this gateway's */
 
-static int left_look(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                     void *user)
+static int replay_look(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
 {
-    struct left *left = user;
+    struct replay *replay = user;
     (void)call;
     (void)next;
-    left->json = str_make(NULL, 0);
+    replay->json = str_make(NULL, 0);
     return present->revision == 0 || present->deleted
                ? NG_OK
-               : left_keep(left, present->json, present->text);
+               : replay_keep(replay, present->json, present->text);
 }
 
 /* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
-static int left_settle_own(struct files *files, struct call *call, struct ng_str real,
-                           bool *ret_found)
+static int replay_recover_own(struct files *files, struct call *call, struct ng_str real,
+                              bool *ret_found)
 {
-    struct left left = {.call = call};
+    struct replay replay = {.call = call};
     struct ng_str space = files_intent_space(call);
     struct ng_change look = {
         .size = sizeof(look),
         .key = {ng_str_of(FILES_INTENTS), space, real},
-        .fn = left_look,
-        .user = &left,
+        .fn = replay_look,
+        .user = &replay,
     };
     /* Waits, as the store may look once more in the database. */
     int rc = store_write_wait(files->store, call, &look, 1);
-    if (rc != NG_OK || left.json.data == NULL) {
+    if (rc != NG_OK || replay.json.data == NULL) {
         return rc;
     }
     *ret_found = true;
-    return files_settle(files, call, space, left.json, left.text);
+    return files_recover(files, call, space, replay.json, replay.text);
 }
 
 /* ---- other gateways' */
 
-static int left_row(void *user, const struct ng_doc *row)
+static int replay_row(void *user, const struct ng_doc *row)
 {
-    struct left *left = user;
-    struct call *call = left->call;
+    struct replay *replay = user;
+    struct call *call = replay->call;
     struct file_record record;
     struct ng_str json = arena_copy(&call->arena, row->json);
     size_t prefix = strlen(FILES_INTENT_SPACE_OF);
@@ -78,17 +79,17 @@ static int left_row(void *user, const struct ng_doc *row)
         return 0;
     }
     if (record.has_answer && str_equal(record.answer.scope, idem_scope_of(call))) {
-        left->gateway = arena_copy(
+        replay->gateway = arena_copy(
             &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
-        left->rc = left_keep(left, row->json, row->text);
+        replay->rc = replay_keep(replay, row->json, row->text);
         return 1;
     }
     return 0;
 }
 
 /* The open intents of other gateways for this file. */
-static int left_query(struct files *files, struct call *call, struct ng_str real,
-                      ng_row_fn *row, void *user)
+static int replay_query(struct files *files, struct call *call, struct ng_str real,
+                        ng_row_fn *row, void *user)
 {
     struct ng_str *spaces = NULL;
     struct ng_term term = {
@@ -116,11 +117,11 @@ static int left_query(struct files *files, struct call *call, struct ng_str real
     return store_query(files->store, call, &query, row, user, NULL);
 }
 
-static int left_find(struct files *files, struct call *call, struct ng_str real,
-                     struct left *ret)
+static int replay_find(struct files *files, struct call *call, struct ng_str real,
+                       struct replay *ret)
 {
-    *ret = (struct left){.call = call};
-    int rc = left_query(files, call, real, left_row, ret);
+    *ret = (struct replay){.call = call};
+    int rc = replay_query(files, call, real, replay_row, ret);
     return rc != NG_OK ? rc : ret->rc;
 }
 
@@ -154,7 +155,7 @@ static int building_row(void *user, const struct ng_doc *row)
     return building->count == FILES_MARKS_EACH;
 }
 
-int files_left_built_on(struct files *files, struct call *call, struct file_record *record)
+int files_replay_built_on(struct files *files, struct call *call, struct file_record *record)
 {
     struct building from = {call, record, record->real, record->before, 0};
     struct building to = {call, record, record->to, "", 0};
@@ -162,13 +163,13 @@ int files_left_built_on(struct files *files, struct call *call, struct file_reco
     if (!store_is_shared(files->store)) {
         return NG_OK;
     }
-    int rc = left_query(files, call, record->real, building_row, &from);
+    int rc = replay_query(files, call, record->real, building_row, &from);
     return rc != NG_OK || record->to.len == 0
                ? rc
-               : left_query(files, call, record->to, building_row, &to);
+               : replay_query(files, call, record->to, building_row, &to);
 }
 
-static int left_busy(struct call *call, struct ng_str real)
+static int replay_busy(struct call *call, struct ng_str real)
 {
     return call_fail(call, NG_EBUSY,
                      "Another gateway is at this very change of %.*s. Try again in a moment.",
@@ -176,23 +177,23 @@ static int left_busy(struct call *call, struct ng_str real)
 }
 
 /* While that gateway lives, it is its business. */
-static int left_settle_other(struct files *files, struct call *call, struct ng_str real,
-                             bool *ret_found)
+static int replay_recover_other(struct files *files, struct call *call, struct ng_str real,
+                                bool *ret_found)
 {
-    struct left left;
+    struct replay replay;
     int fd = -1;
-    int rc = left_find(files, call, real, &left);
-    if (rc != NG_OK || left.json.data == NULL) {
+    int rc = replay_find(files, call, real, &replay);
+    if (rc != NG_OK || replay.json.data == NULL) {
         return rc;
     }
-    if (cluster_is_alive(call->gateway->cluster, left.gateway) ||
+    if (cluster_is_alive(call->gateway->cluster, replay.gateway) ||
         files_in_work_elsewhere(files, call, real, &fd)) {
-        rc = left_busy(call, real);
+        rc = replay_busy(call, real);
     } else {
         struct ng_str space = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s",
-                                           (int)left.gateway.len, left.gateway.data);
+                                           (int)replay.gateway.len, replay.gateway.data);
         *ret_found = true;
-        rc = files_settle(files, call, space, left.json, left.text);
+        rc = files_recover(files, call, space, replay.json, replay.text);
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -202,7 +203,7 @@ static int left_settle_other(struct files *files, struct call *call, struct ng_s
 
 /* ---- the call's way */
 
-int files_left_answer(struct call *call, bool *ret_answered)
+int files_replay_answer(struct call *call, bool *ret_answered)
 {
     int rc = idem_adopt(call);
     *ret_answered = rc == NG_OK;
@@ -210,8 +211,8 @@ int files_left_answer(struct call *call, bool *ret_answered)
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 
-int files_left_settle(struct files *files, struct call *call, const struct ng_str *names,
-                      size_t count, bool *ret_answered)
+int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
+                         size_t count, bool *ret_answered)
 {
     int rc = NG_OK;
     bool shared = store_is_shared(files->store);
@@ -219,45 +220,45 @@ int files_left_settle(struct files *files, struct call *call, const struct ng_st
     if (call->idem == NULL) {
         return NG_OK;
     }
-    bool found = !shared; /* there files_left_check() asks once more */
+    bool found = !shared; /* there files_replay_check() asks once more */
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        rc = left_settle_own(files, call, names[i], &found);
+        rc = replay_recover_own(files, call, names[i], &found);
         if (rc == NG_OK && shared) {
-            rc = left_settle_other(files, call, names[i], &found);
+            rc = replay_recover_other(files, call, names[i], &found);
         }
     }
     /* Also where nothing is left: another call may have settled it while this one waited. */
-    return rc != NG_OK || !found ? rc : files_left_answer(call, ret_answered);
+    return rc != NG_OK || !found ? rc : files_replay_answer(call, ret_answered);
 }
 
 /* Is another gateway at this very call? Then it is the other's. */
-static int left_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
-                          size_t count)
+static int replay_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
+                            size_t count)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        struct left left;
-        rc = left_find(files, call, names[i], &left);
-        if (rc == NG_OK && left.json.data != NULL) {
-            rc = left_busy(call, names[i]);
+        struct replay replay;
+        rc = replay_find(files, call, names[i], &replay);
+        if (rc == NG_OK && replay.json.data != NULL) {
+            rc = replay_busy(call, names[i]);
         }
     }
     return rc;
 }
 
-int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
-                     size_t count, bool *ret_answered)
+int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
+                       size_t count, bool *ret_answered)
 {
     *ret_answered = false;
     if (call->idem == NULL || !store_is_shared(files->store)) {
         return NG_OK;
     }
-    int rc = left_elsewhere(files, call, names, count);
-    return rc != NG_OK ? rc : files_left_answer(call, ret_answered);
+    int rc = replay_elsewhere(files, call, names, count);
+    return rc != NG_OK ? rc : files_replay_answer(call, ret_answered);
 }
 
-int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
-                   size_t count, int rc)
+int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
+                     size_t count, int rc)
 {
     bool answered = false;
     if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {
@@ -265,11 +266,11 @@ int files_left_end(struct files *files, struct call *call, const struct ng_str *
     }
     struct result kept = call->work;
     /* What it stumbled over may be what its other try did since it was looked for. */
-    if (left_elsewhere(files, call, names, count) == NG_EBUSY) {
+    if (replay_elsewhere(files, call, names, count) == NG_EBUSY) {
         return NG_EBUSY;
     }
     call->work = kept;
-    if (files_left_answer(call, &answered) != NG_OK || !answered) {
+    if (files_replay_answer(call, &answered) != NG_OK || !answered) {
         call->work = kept;
         return rc;
     }

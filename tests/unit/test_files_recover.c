@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_files_settle.c - what a kill left behind is settled at the next start or edit.
+/* test_files_recover.c - what a kill left behind is settled at the next start or edit.
  */
 #include "test_files_rig.h"
 
@@ -59,7 +59,7 @@ static void leave_temp(struct harness *harness, const char *op, const char *endi
     put(harness, name, text);
 }
 
-static void test_settles_done(void **state)
+static void test_recovers_done(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -74,7 +74,7 @@ static void test_settles_done(void **state)
     has(harness, "f", "before");
 }
 
-static void test_settles_not_done(void **state)
+static void test_recovers_not_done(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -95,7 +95,7 @@ static void test_settles_not_done(void **state)
 }
 
 /* Killed between the exchange and the look at what came out: another program's save. */
-static void test_settles_foreign_save(void **state)
+static void test_recovers_foreign_save(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -109,7 +109,7 @@ static void test_settles_foreign_save(void **state)
 }
 
 /* One try, at which this allocation fails. */
-static int settle_failing(struct harness *harness, const char *name, long allocation)
+static int recover_failing(struct harness *harness, const char *name, long allocation)
 {
     char path[PATH_SIZE];
     struct call *call = harness_new_call(harness);
@@ -121,7 +121,7 @@ static int settle_failing(struct harness *harness, const char *name, long alloca
     int rc = NG_OK;
     if (doc->revision != 0 && !doc->deleted) {
         alloc_fail_after(allocation);
-        rc = files_settle(harness->gateway->files, call, key.space, doc->json, doc->text);
+        rc = files_recover(harness->gateway->files, call, key.space, doc->json, doc->text);
         alloc_fail_after(-1);
     }
     call_unref(call);
@@ -129,7 +129,7 @@ static int settle_failing(struct harness *harness, const char *name, long alloca
 }
 
 /* Where that could not be found out, for want of memory, it is looked at again. */
-static void test_settles_foreign_save_without_memory(void **state)
+static void test_recovers_foreign_save_without_memory(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -137,7 +137,7 @@ static void test_settles_foreign_save_without_memory(void **state)
     put(harness, "f", "after");
     leave_intent(harness, FILE_CHANGE_EDIT, "f", "before", "after", op);
     leave_temp(harness, op, FILES_TEMP_COMPLETE, "saved by another program");
-    while (settle_failing(harness, "f", failed) != NG_OK) {
+    while (recover_failing(harness, "f", failed) != NG_OK) {
         assert_true(++failed < 1000);
     }
     assert_true(failed > 0);
@@ -173,7 +173,7 @@ static void has_temp(struct harness *harness, const char *op, const char *text)
 }
 
 /* Where something newer has its name already, it is kept beside that. */
-static void test_settles_foreign_save_that_is_outdated(void **state)
+static void test_recovers_foreign_save_that_is_outdated(void **state)
 {
     struct harness *harness = *state;
     char edit[17];
@@ -199,7 +199,7 @@ static void test_settles_foreign_save_that_is_outdated(void **state)
     has(harness, "h", "newer");
 }
 
-static void test_settles_someone_else_saved(void **state)
+static void test_recovers_someone_else_saved(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -213,7 +213,7 @@ static void test_settles_someone_else_saved(void **state)
     edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
 }
 
-static void test_settles_create_and_delete(void **state)
+static void test_recovers_create_and_delete(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -262,7 +262,7 @@ static void leave_move(struct harness *harness)
 }
 
 /* Copied to another file system; the old one had not gone yet. */
-static void test_settles_a_move_that_was_a_copy(void **state)
+static void test_recovers_a_move_that_was_a_copy(void **state)
 {
     struct harness *harness = *state;
     put(harness, "f", "text");
@@ -278,7 +278,7 @@ static void test_settles_a_move_that_was_a_copy(void **state)
 
 /* It had moved the file; then f was made again, of the same content. What was told to be there
  * is there, and can be taken back. */
-static void test_settles_a_move_whose_file_was_made_again(void **state)
+static void test_recovers_a_move_whose_file_was_made_again(void **state)
 {
     struct harness *harness = *state;
     char from[PATH_SIZE];
@@ -302,7 +302,7 @@ static void test_settles_a_move_whose_file_was_made_again(void **state)
 }
 
 /* An intent whose completion failed while the gateway ran on: the next edit settles it. */
-static void test_settles_at_the_next_edit(void **state)
+static void test_recovers_at_the_next_edit(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -327,7 +327,7 @@ static void answer_it(struct harness *harness, struct call *call)
 
 /* The answer is there, the intent is, too: another gateway was faster, or the end of the save
  * is only half carried out. Whoever comes by next has another key, or none. */
-static void test_settles_what_was_answered(void **state)
+static void test_recovers_what_was_answered(void **state)
 {
     struct harness *harness = *state;
     char op[17];
@@ -347,7 +347,7 @@ static void test_settles_what_was_answered(void **state)
 
 /* Once another file is there, nothing tells any more that the removal had happened, and its
  * repeat would remove that file. */
-static void test_settles_a_removal_before_a_move_to_its_place(void **state)
+static void test_recovers_a_removal_before_a_move_to_its_place(void **state)
 {
     struct harness *harness = *state;
     char path[PATH_SIZE];
@@ -363,7 +363,7 @@ static void test_settles_a_removal_before_a_move_to_its_place(void **state)
     put(harness, "g", "another");
     (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"", path);
     edit_works(harness, args, "g");
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
     idem_end(repeat);
@@ -374,18 +374,18 @@ static void test_settles_a_removal_before_a_move_to_its_place(void **state)
 
 /* A repeat found no answer when it began, then waited for the file; who had that settled what
  * the first try had left. */
-static void test_settled_by_another_meanwhile(void **state)
+static void test_recoverd_by_another_meanwhile(void **state)
 {
     struct harness *harness = *state;
     char path[PATH_SIZE];
     bool answered = false;
     struct ng_str name = in_root(harness, path, "f");
     struct call *repeat = keyed_call(harness);
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_false(answered);
     answer_it(harness, repeat);
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &name, 1, &answered),
+    assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
     idem_end(repeat);
@@ -395,23 +395,23 @@ static void test_settled_by_another_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_settles_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_not_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_foreign_save, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_foreign_save_without_memory, setup,
+        cmocka_unit_test_setup_teardown(test_recovers_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_not_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_foreign_save, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_foreign_save_without_memory, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(test_settles_foreign_save_that_is_outdated, setup,
+        cmocka_unit_test_setup_teardown(test_recovers_foreign_save_that_is_outdated, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(test_settles_someone_else_saved, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_create_and_delete, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_a_move_that_was_a_copy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_a_move_whose_file_was_made_again, setup,
+        cmocka_unit_test_setup_teardown(test_recovers_someone_else_saved, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_create_and_delete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_a_move_that_was_a_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_a_move_whose_file_was_made_again, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(test_settles_at_the_next_edit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_what_was_answered, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settles_a_removal_before_a_move_to_its_place,
+        cmocka_unit_test_setup_teardown(test_recovers_at_the_next_edit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_what_was_answered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_a_removal_before_a_move_to_its_place,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(test_settled_by_another_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recoverd_by_another_meanwhile, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

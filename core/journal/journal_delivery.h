@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_relay.h - the relay of the journal: one thread that brings events to it, in order, at
- * least once. Its state is part of the front's. */
-#ifndef NOTEGATE_CORE_JOURNAL_RELAY_H
-#define NOTEGATE_CORE_JOURNAL_RELAY_H
+/* journal_delivery.h - the delivery of the journal: one thread that brings events to it, in
+ * order, at least once. Its state is part of the front's. */
+#ifndef NOTEGATE_CORE_JOURNAL_DELIVERY_H
+#define NOTEGATE_CORE_JOURNAL_DELIVERY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "journal.h"
 
 /* How long a wait lasts before it looks again at what does not wake it. */
-#define RELAY_WAIT_FIRST_MS 100
+#define DELIVERY_WAIT_FIRST_MS 100
 
 struct journal_front {
     struct gateway *gateway;
@@ -26,15 +26,15 @@ struct journal_front {
     bool running;
 
     pthread_mutex_t lock;
-    pthread_cond_t wake;  /* of the relay: something is to be done */
-    pthread_cond_t moved; /* of flushers: a round has ended */
-    pthread_cond_t gate;  /* of who waits at the gate (journal_gate.c) */
+    pthread_cond_t wake;   /* of the delivery: something is to be done */
+    pthread_cond_t moved;  /* of flushers: a round has ended */
+    pthread_cond_t rwlock; /* of who waits at the gate (journal_rwlock.c) */
     /* Under the lock: */
-    size_t within; /* who is within the gate together with others */
-    bool alone;    /* one is, or is about to be, with nobody else */
+    size_t readers; /* who is within the gate together with others */
+    bool exclusive; /* one is, or is about to be, with nobody else */
     bool stopping;
     bool degraded;
-    struct call *current; /* the relay's call, to be cancelled by a stop */
+    struct call *current; /* the delivery's call, to be cancelled by a stop */
     uint64_t failures;    /* rounds that failed, ever */
     uint64_t flush_asked; /* tickets of flushers */
     uint64_t flush_tried; /* ... a round was begun for */
@@ -52,8 +52,8 @@ struct journal_front {
     atomic_llong keep_ms; /* journal.keep; 0: for good */
     atomic_llong kept_ms; /* when what was older went last */
     bool poll;            /* shared: this gateway has committed something for the journal */
-    bool asleep;          /* the relay has nothing to do: an event wakes it */
-    /* Of the relay's thread: */
+    bool asleep;          /* the delivery has nothing to do: an event wakes it */
+    /* Of the delivery's thread: */
     int64_t poll_ms; /* shared: the wait until the next look */
     char **spaces;   /* those that are noted, sorted */
     size_t space_count;
@@ -66,27 +66,27 @@ struct journal_front {
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine);
 
 /* Up to where all events were delivered, by whichever gateway, as documents say. */
-int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret);
-/* Where the last delivery ended. Before relay_start. */
-int relay_load_cursor(struct journal_front *front, struct call *call);
+int delivery_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret);
+/* Where the last delivery ended. Before delivery_start. */
+int delivery_load_cursor(struct journal_front *front, struct call *call);
 /* Watches the store and starts the thread. */
-int relay_start(struct journal_front *front, struct call *call);
+int delivery_start(struct journal_front *front, struct call *call);
 /* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
  * condition is signalled. */
-bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
 
 /*
- * journal_gate.c: who writes entries or a summary passes the gate with others; a dump, a
+ * journal_rwlock.c: who writes entries or a summary passes the gate with others; a dump, a
  * restore passes it alone, as nothing may come between its look and its step. Nobody holds a
  * lock meanwhile: who waits does so no longer than its call lasts, and not over a stop. NG_OK,
  * NG_ETIMEOUT, NG_ECANCELLED; after NG_OK the same is to leave.
  */
-int journal_gate_enter(struct journal_front *front, struct call *call, bool alone);
-void journal_gate_leave(struct journal_front *front, bool alone);
+int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive);
+void journal_rwlock_unlock(struct journal_front *front, bool exclusive);
 
-/* journal_over.c: see restore_over in struct ng_journal. After a flush. */
-int journal_restore_over(struct journal_front *front, struct ng_call *call, struct ng_str space,
-                         struct ng_str json, struct ng_str base);
+/* journal_merge.c: see restore_over in struct ng_journal. After a flush. */
+int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
+                  struct ng_str json, struct ng_str base);
 
 /* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep
  * knows them wherever the journal is. Declares the collection; notes those of one checkpoint.
@@ -99,7 +99,7 @@ int journal_pins_delete(struct journal_front *front, struct call *call, struct n
                         struct ng_str id);
 
 /* journal_keep.c: the spaces that there are entries of, and what is too old of them. Declares
- * the collection; notes the spaces of entries (the relay's thread); frees. */
+ * the collection; notes the spaces of entries (the delivery's thread); frees. */
 int journal_keep_declare(struct journal_front *front, struct call *call);
 int journal_keep_note(struct journal_front *front, struct call *call,
                       const struct ng_entry *const *entries, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_gate.c - a journal that hangs: whom it holds up, and whom it must not. */
+/* test_journal_rwlock.c - a journal that hangs: whom it holds up, and whom it must not. */
 #include "journal_contract.h"
 
 #include <pthread.h>
@@ -222,7 +222,7 @@ static void *dump(void *user)
 
 /* ---- tests ---- */
 
-/* Each agent waits for its own answer alone: not for another's, nor for the relay's. */
+/* Each agent waits for its own answer alone: not for another's, nor for the delivery's. */
 static void test_nobody_queues(void **state)
 {
     struct bench *bench = *state;

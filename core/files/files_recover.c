@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_settle.c - what an unfinished save left: the file's hash tells whether it happened;
+/* files_recover.c - what an unfinished save left: the file's hash tells whether it happened;
  * then its completion is written, else its intent is dropped. Temporary files go either way. */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include "core/cluster/cluster.h"
 #include "files_state.h"
 
-#define SETTLE_PAGE 256
+#define RECOVER_PAGE 256
 
 /* An intent's file and the two names a save may have left beside it. */
-struct scene {
+struct recovery {
     struct call *call;
     const struct file_record *record;
     struct file_place place;
@@ -25,8 +25,9 @@ struct scene {
     char temp[FILES_HASH_SIZE];
 };
 
-static int scene_open(struct files *files, struct call *call, const struct file_record *record,
-                      struct ng_str path, struct scene *ret)
+static int recovery_open(struct files *files, struct call *call,
+                         const struct file_record *record, struct ng_str path,
+                         struct recovery *ret)
 {
     ret->call = call;
     ret->record = record;
@@ -51,71 +52,73 @@ static int scene_open(struct files *files, struct call *call, const struct file_
 
 /* Another program's save that the killed one had just taken out. Where no file was, none was
  * taken out. */
-static bool is_foreign(const struct scene *scene)
+static bool is_foreign(const struct recovery *recovery)
 {
-    const struct file_record *record = scene->record;
-    return scene->temp[0] != '\0' && record->before[0] != '\0' &&
-           strcmp(scene->temp, record->before) != 0 && strcmp(scene->temp, record->after) != 0;
+    const struct file_record *record = recovery->record;
+    return recovery->temp[0] != '\0' && record->before[0] != '\0' &&
+           strcmp(recovery->temp, record->before) != 0 &&
+           strcmp(recovery->temp, record->after) != 0;
 }
 
-static void scene_keep(struct scene *scene)
+static void recovery_keep(struct recovery *recovery)
 {
     log_write(NG_LOG_WARNING, "files",
               "a save of %s that was cut short could not be undone; what another program saved "
               "is kept beside it as %s",
-              scene->place.real.data, scene->complete.data);
-    scene->temp[0] = '\0'; /* so that it stays */
+              recovery->place.real.data, recovery->complete.data);
+    recovery->temp[0] = '\0'; /* so that it stays */
 }
 
-static void scene_give_back(struct scene *scene)
+static void recovery_give_back(struct recovery *recovery)
 {
-    const struct file_place *place = &scene->place;
-    if (renameat2(place->dir, scene->complete.data, place->dir, place->name.data,
+    const struct file_place *place = &recovery->place;
+    if (renameat2(place->dir, recovery->complete.data, place->dir, place->name.data,
                   place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
-        scene_keep(scene);
+        recovery_keep(recovery);
     }
 }
 
 /* rc: where it could not be found out what happened, everything stays for the next try. */
-static void scene_close(struct scene *scene, int rc)
+static void recovery_close(struct recovery *recovery, int rc)
 {
-    if (rc == NG_OK && scene->place.dir >= 0 && scene->complete.data != NULL &&
-        scene->place.roots != NULL && scene->temp[0] != '\0') {
-        (void)unlinkat(scene->place.dir, scene->complete.data, 0);
+    if (rc == NG_OK && recovery->place.dir >= 0 && recovery->complete.data != NULL &&
+        recovery->place.roots != NULL && recovery->temp[0] != '\0') {
+        (void)unlinkat(recovery->place.dir, recovery->complete.data, 0);
     }
-    if (scene->place.roots != NULL && scene->place.dir >= 0) {
-        (void)files_sync_folder(scene->place.dir, -1);
+    if (recovery->place.roots != NULL && recovery->place.dir >= 0) {
+        (void)files_sync_folder(recovery->place.dir, -1);
     }
-    files_place_done(&scene->place);
+    files_place_done(&recovery->place);
 }
 
 /* Did the save happen? */
-static int settle_one_place(struct files *files, struct call *call,
-                            const struct file_record *record, bool *ret_done)
+static int recover_one_place(struct files *files, struct call *call,
+                             const struct file_record *record, bool *ret_done)
 {
-    struct scene scene;
-    int rc = scene_open(files, call, record, record->real, &scene);
+    struct recovery recovery;
+    int rc = recovery_open(files, call, record, record->real, &recovery);
     if (rc == NG_OK) {
         bool removes =
             record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
-        *ret_done = removes ? !scene.place.exists
-                            : scene.now[0] != '\0' && strcmp(scene.now, record->after) == 0;
-        if (!is_foreign(&scene)) {
+        *ret_done = removes
+                        ? !recovery.place.exists
+                        : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
         } else if (*ret_done && !record->happened) {
-            scene_give_back(&scene);
+            recovery_give_back(&recovery);
             *ret_done = false;
         } else {
             *ret_done = record->happened;
-            scene_keep(&scene); /* there is something newer */
+            recovery_keep(&recovery); /* there is something newer */
         }
     }
-    scene_close(&scene, rc);
+    recovery_close(&recovery, rc);
     return rc;
 }
 
 /* Is the old file of a move still there, and not one that was made since? */
-static bool is_moved_file(const struct scene *from)
+static bool is_moved_file(const struct recovery *from)
 {
     struct stat st;
     char mark[FILES_MARK_SIZE];
@@ -127,22 +130,22 @@ static bool is_moved_file(const struct scene *from)
     return strcmp(mark, from->record->mark) == 0;
 }
 
-static int settle_move(struct files *files, struct call *call, struct file_record *record,
-                       bool *ret_done)
+static int recover_move(struct files *files, struct call *call, struct file_record *record,
+                        bool *ret_done)
 {
-    struct scene from = {.place = {.dir = -1}};
-    struct scene to = {.place = {.dir = -1}};
-    int rc = scene_open(files, call, record, record->real, &from);
+    struct recovery from = {.place = {.dir = -1}};
+    struct recovery to = {.place = {.dir = -1}};
+    int rc = recovery_open(files, call, record, record->real, &from);
     if (rc == NG_OK) {
-        rc = scene_open(files, call, record, record->to, &to);
+        rc = recovery_open(files, call, record, record->to, &to);
     }
     if (rc == NG_OK) {
         *ret_done = to.now[0] != '\0' && strcmp(to.now, record->after) == 0;
         if (is_foreign(&from) && !from.place.exists) {
-            scene_give_back(&from); /* a newer file was being removed: it stays */
+            recovery_give_back(&from); /* a newer file was being removed: it stays */
             *ret_done = false;
         } else if (is_foreign(&from)) {
-            scene_keep(&from);
+            recovery_keep(&from);
         }
         if (*ret_done && is_moved_file(&from)) {
             /* Copied to another file system, the old one not yet gone. */
@@ -151,16 +154,17 @@ static int settle_move(struct files *files, struct call *call, struct file_recor
             record->replaced = from.place.exists;
         }
     }
-    scene_close(&from, rc);
-    scene_close(&to, rc);
+    recovery_close(&from, rc);
+    recovery_close(&to, rc);
     return rc;
 }
 
 /* The answer is what a repeat of the killed call gets. Where it is kept already (by another
  * gateway, or by a batch that is carried out only in part yet) the rest is still to be made:
  * each change looks for itself whether it was. */
-static int settle_write(struct files *files, struct call *call, const struct ng_change *changes,
-                        size_t count, const struct ng_answer *answer)
+static int recover_write(struct files *files, struct call *call,
+                         const struct ng_change *changes, size_t count,
+                         const struct ng_answer *answer)
 {
     struct result before = call->work;
     int rc = store_write_answered_wait(files->store, call, changes, count, answer);
@@ -185,8 +189,8 @@ static void hide_other_end(struct call *call, const struct file_record *record, 
                     "now; the gateway's log says why. Try again in a moment.");
 }
 
-int files_settle(struct files *files, struct call *call, struct ng_str space,
-                 struct ng_str json, struct ng_str text)
+int files_recover(struct files *files, struct call *call, struct ng_str space,
+                  struct ng_str json, struct ng_str text)
 {
     struct file_record record;
     struct ng_change changes[FILES_CHANGES_MAX];
@@ -196,16 +200,16 @@ int files_settle(struct files *files, struct call *call, struct ng_str space,
         return rc;
     }
     record.intents = space;
-    rc = record.to.len > 0 ? settle_move(files, call, &record, &done)
-                           : settle_one_place(files, call, &record, &done);
+    rc = record.to.len > 0 ? recover_move(files, call, &record, &done)
+                           : recover_one_place(files, call, &record, &done);
     if (rc != NG_OK) {
         hide_other_end(call, &record, rc);
         return rc;
     }
     size_t count =
         done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
-    rc = settle_write(files, call, changes, count,
-                      done && record.has_answer ? &record.answer : NULL);
+    rc = recover_write(files, call, changes, count,
+                       done && record.has_answer ? &record.answer : NULL);
     if (rc == NG_OK) {
         log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
                   (int)record.real.len, record.real.data,
@@ -261,12 +265,12 @@ bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_s
     return busy;
 }
 
-static void settle_listed(struct files *files, struct call *call, struct ng_str space,
-                          const struct intent *intent)
+static void recover_listed(struct files *files, struct call *call, struct ng_str space,
+                           const struct intent *intent)
 {
     int fd = -1;
     if (!files_try_lock(files, intent->id)) {
-        atomic_store(&files->unsettled, true); /* in work, or left by what is in work */
+        atomic_store(&files->unrecovered, true); /* in work, or left by what is in work */
         return;
     }
     if (!files_in_work_elsewhere(files, call, intent->id, &fd)) {
@@ -275,7 +279,7 @@ static void settle_listed(struct files *files, struct call *call, struct ng_str 
         /* Calls may run meanwhile: the save may have ended since it was listed. */
         int rc = store_get(files->store, call, &key, 0, &doc);
         if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
-            rc = files_settle(files, call, space, doc->json, doc->text);
+            rc = files_recover(files, call, space, doc->json, doc->text);
         }
         if (rc == NG_EOUTSIDE) {
             /* Of a root that is gone, or of a plugin's folder that is not added yet. */
@@ -284,7 +288,7 @@ static void settle_listed(struct files *files, struct call *call, struct ng_str 
                       (int)intent->id.len, intent->id.data);
             call_reset_result(call);
         } else if (rc != NG_OK) {
-            atomic_store(&files->unsettled, true);
+            atomic_store(&files->unrecovered, true);
             log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
                       (int)intent->id.len, intent->id.data, (int)call->work.message.len,
                       call->work.message.data);
@@ -309,7 +313,7 @@ struct ng_str files_intent_space(struct call *call)
     return arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)id.len, id.data);
 }
 
-int files_settle_all(struct files *files, struct call *call)
+int files_recover_all(struct files *files, struct call *call)
 {
     struct collecting collecting = {.call = call};
     collecting.last = &collecting.first;
@@ -322,7 +326,7 @@ int files_settle_all(struct files *files, struct call *call)
             .collection = ng_str_of(FILES_INTENTS),
             .space = space,
             .offset = before,
-            .limit = SETTLE_PAGE,
+            .limit = RECOVER_PAGE,
         };
         uint64_t total = 0;
         int rc = store_query(files->store, call, &query, collect, &collecting, &total);
@@ -331,23 +335,23 @@ int files_settle_all(struct files *files, struct call *call)
                                : call_fail(call, NG_EINTERNAL,
                                            "Out of memory while settling unfinished saves.");
         }
-    } while (collecting.count - before == SETTLE_PAGE);
+    } while (collecting.count - before == RECOVER_PAGE);
     for (const struct intent *intent = collecting.first; intent != NULL;
          intent = intent->next) {
-        settle_listed(files, call, space, intent);
+        recover_listed(files, call, space, intent);
     }
     return NG_OK;
 }
 
-int files_settle_rest(struct files *files, struct call *call)
+int files_recover_rest(struct files *files, struct call *call)
 {
-    if (files == NULL || !atomic_load(&files->unsettled)) {
+    if (files == NULL || !atomic_load(&files->unrecovered)) {
         return NG_OK;
     }
-    atomic_store(&files->unsettled, false);
-    int rc = files_settle_all(files, call);
+    atomic_store(&files->unrecovered, false);
+    int rc = files_recover_all(files, call);
     if (rc != NG_OK) {
-        atomic_store(&files->unsettled, true);
+        atomic_store(&files->unrecovered, true);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_over.c - restoring a journal over what came after a look at it: what was there
+/* test_journal_merge.c - restoring a journal over what came after a look at it: what was there
  * then goes back, what is new stays. */
 #include "journal_contract.h"
 

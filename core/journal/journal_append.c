@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_deliver.c - entries on their way into the journal kept in documents: some of one
+/* journal_append.c - entries on their way into the journal kept in documents: some of one
  * space make a change, and all changes of a delivery go into one commit. */
 #include "journal_documents.h"
 
@@ -144,9 +144,9 @@ static struct journal_chunk *journal_chunk_new(struct call *call, struct journal
 
 /* ---- one after another ---- */
 
-static int journal_deliver_chunk(struct journal_documents *journal, struct call *call,
-                                 const struct ng_entry *const *entries, size_t count,
-                                 size_t *ret_done)
+static int journal_append_chunk(struct journal_documents *journal, struct call *call,
+                                const struct ng_entry *const *entries, size_t count,
+                                size_t *ret_done)
 {
     struct journal_chunk *chunk = journal_chunk_new(call, NULL);
     if (chunk == NULL) {
@@ -157,8 +157,8 @@ static int journal_deliver_chunk(struct journal_documents *journal, struct call 
                        : store_write_wait(journal->store, call, chunk->changes, chunk->count);
 }
 
-static int journal_deliver_each(struct journal_documents *journal, struct call *call,
-                                const struct ng_entry *const *entries, size_t count)
+static int journal_append_each(struct journal_documents *journal, struct call *call,
+                               const struct ng_entry *const *entries, size_t count)
 {
     int rc = NG_OK;
     int tries = 0;
@@ -166,7 +166,7 @@ static int journal_deliver_each(struct journal_documents *journal, struct call *
         size_t done = 0;
         rc = atomic_load(&call->cancelled)
                  ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
-                 : journal_deliver_chunk(journal, call, entries + at, count - at, &done);
+                 : journal_append_chunk(journal, call, entries + at, count - at, &done);
         at += rc == NG_OK ? done : 0;
         if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
             call_reset_result(call);
@@ -226,9 +226,9 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
 
 /* Up to JOURNAL_TOGETHER changes in one commit, most often. What failed is delivered one after
  * another by the caller: that finds what is there already. */
-static int journal_deliver_together(struct journal_documents *journal, struct call *call,
-                                    const struct ng_entry *const *entries, size_t count,
-                                    size_t *ret_done)
+static int journal_append_together(struct journal_documents *journal, struct call *call,
+                                   const struct ng_entry *const *entries, size_t count,
+                                   size_t *ret_done)
 {
     struct journal_together together = {
         PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
@@ -284,7 +284,7 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
         size_t done = 0;
         rc = atomic_load(&call->cancelled)
                  ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
-                 : journal_deliver_together(journal, call, entries + at, count - at, &done);
+                 : journal_append_together(journal, call, entries + at, count - at, &done);
         at += rc == NG_OK ? done : 0;
     }
     if (rc != NG_OK && rc != NG_ECANCELLED) {
@@ -292,7 +292,7 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
         rc = NG_OK;
     }
     if (rc == NG_OK && at < count) {
-        rc = journal_deliver_each(journal, call, entries + at, count - at);
+        rc = journal_append_each(journal, call, entries + at, count - at);
     }
     return rc;
 }

@@ -1,63 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* json_writer.c - JSON out: of parsed values, and piece by piece with commas and misuse looked
- * after. */
+/* json_writer.c - JSON out, piece by piece: commas and misuse are looked after. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/str.h"
-#include "json.h"
+#include "json_writer.h"
+#include "str.h"
 
 #define NUMBER_TEXT_MAX 40
-
-static void print_container(struct buf *buf, const struct ng_value *value)
-{
-    bool is_object = value->type == NG_TYPE_OBJECT;
-    buf_add_char(buf, is_object ? '{' : '[');
-    for (const struct ng_value *child = value->first; child != NULL && buf->rc == NG_OK;
-         child = child->next) {
-        if (child != value->first) {
-            buf_add_char(buf, ',');
-        }
-        if (is_object) {
-            buf_add_json(buf, child->key);
-            buf_add_char(buf, ':');
-        }
-        json_print(buf, child);
-    }
-    buf_add_char(buf, is_object ? '}' : ']');
-}
-
-int json_print(struct buf *buf, const struct ng_value *value)
-{
-    switch (value == NULL ? NG_TYPE_NULL : value->type) {
-    case NG_TYPE_FALSE:
-        buf_add_c(buf, "false");
-        break;
-    case NG_TYPE_TRUE:
-        buf_add_c(buf, "true");
-        break;
-    case NG_TYPE_NUMBER:
-        buf_add_str(buf, value->text);
-        break;
-    case NG_TYPE_STRING:
-        buf_add_json(buf, value->text);
-        break;
-    case NG_TYPE_ARRAY:
-    case NG_TYPE_OBJECT:
-        if (value->printed) {
-            buf_add_str(buf, value->text);
-        } else {
-            print_container(buf, value);
-        }
-        break;
-    default:
-        buf_add_c(buf, "null");
-        break;
-    }
-    return buf->rc;
-}
 
 void json_writer_init(struct ng_writer *writer, struct buf *buf)
 {
@@ -75,13 +26,13 @@ static bool writer_misused(struct ng_writer *writer, const char *how)
 }
 
 /* Before a value: is one due, and does a comma come first? */
-static bool writer_begin(struct ng_writer *writer)
+bool json_value_begin(struct ng_writer *writer)
 {
     if (writer->buf->rc != NG_OK) {
         return false;
     }
     if (writer->depth == 0) {
-        return writer->complete ? writer_misused(writer, "a value after the whole") : true;
+        return !writer->complete || writer_misused(writer, "a value after the whole");
     }
     unsigned top = writer->depth - 1;
     if (writer->name_due) {
@@ -98,7 +49,7 @@ static bool writer_begin(struct ng_writer *writer)
     return true;
 }
 
-static void writer_ended(struct ng_writer *writer)
+void json_value_end(struct ng_writer *writer)
 {
     if (writer->depth == 0) {
         writer->complete = true;
@@ -107,14 +58,14 @@ static void writer_ended(struct ng_writer *writer)
 
 static void writer_open(struct ng_writer *writer, bool is_array)
 {
-    if (!writer_begin(writer)) {
+    if (!json_value_begin(writer)) {
         return;
     }
     if (writer->depth >= JSON_WRITER_DEPTH) {
         writer_misused(writer, "objects and arrays nested too deeply");
         return;
     }
-    buf_add_char(writer->buf, is_array ? '[' : '{');
+    buf_add_char(writer->buf, "{["[is_array]);
     writer->is_array[writer->depth] = is_array;
     writer->has_items[writer->depth] = false;
     writer->depth++;
@@ -136,13 +87,16 @@ void json_end(struct ng_writer *writer)
         return;
     }
     if (writer->depth == 0 || writer->name_due) {
-        writer_misused(writer, writer->name_due ? "an end after a name without a value"
-                                                : "an end without a beginning");
+        const char *how = "an end without a beginning";
+        if (writer->name_due) {
+            how = "an end after a name without a value";
+        }
+        writer_misused(writer, how);
         return;
     }
     writer->depth--;
-    buf_add_char(writer->buf, writer->is_array[writer->depth] ? ']' : '}');
-    writer_ended(writer);
+    buf_add_char(writer->buf, "}]"[writer->is_array[writer->depth]]);
+    json_value_end(writer);
 }
 
 void json_name_str(struct ng_writer *writer, struct ng_str name)
@@ -151,8 +105,11 @@ void json_name_str(struct ng_writer *writer, struct ng_str name)
         return;
     }
     if (writer->depth == 0 || writer->name_due || writer->is_array[writer->depth - 1]) {
-        writer_misused(writer, writer->name_due ? "two names without a value between them"
-                                                : "a name outside of an object");
+        const char *how = "a name outside of an object";
+        if (writer->name_due) {
+            how = "two names without a value between them";
+        }
+        writer_misused(writer, how);
         return;
     }
     if (writer->has_items[writer->depth - 1]) {
@@ -171,9 +128,9 @@ void json_name(struct ng_writer *writer, const char *name)
 
 void json_string(struct ng_writer *writer, struct ng_str text)
 {
-    if (writer_begin(writer)) {
+    if (json_value_begin(writer)) {
         buf_add_json(writer->buf, text);
-        writer_ended(writer);
+        json_value_end(writer);
     }
 }
 
@@ -184,9 +141,9 @@ void json_cstring(struct ng_writer *writer, const char *text)
 
 void json_raw(struct ng_writer *writer, struct ng_str json)
 {
-    if (writer_begin(writer)) {
+    if (json_value_begin(writer)) {
         buf_add_str(writer->buf, json);
-        writer_ended(writer);
+        json_value_end(writer);
     }
 }
 
@@ -216,7 +173,7 @@ static int print_thousandths(double number, char text[NUMBER_TEXT_MAX])
     while (text[len - 1] == '0') {
         len--;
     }
-    return text[len - 1] == '.' ? len - 1 : len;
+    return len - (text[len - 1] == '.');
 }
 
 void json_number(struct ng_writer *writer, double number)
@@ -244,18 +201,11 @@ void json_number(struct ng_writer *writer, double number)
 
 void json_bool(struct ng_writer *writer, bool value)
 {
-    json_raw(writer, ng_str_of(value ? "true" : "false"));
+    static const char *const words[] = {"false", "true"};
+    json_raw(writer, ng_str_of(words[value]));
 }
 
 void json_null(struct ng_writer *writer)
 {
     json_raw(writer, ng_str_of("null"));
-}
-
-void json_copy(struct ng_writer *writer, const struct ng_value *value)
-{
-    if (writer_begin(writer)) {
-        json_print(writer->buf, value);
-        writer_ended(writer);
-    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_relay.c - reads the change feed from a stored cursor and delivers what is for the
+/* journal_delivery.c - reads the change feed from a stored cursor and delivers what is for the
  * journal; waits and tries again where the journal is away. */
-#include "journal_relay.h"
+#include "journal_delivery.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,25 +14,25 @@
 #include "journal_entry.h"
 
 /* Events read from the feed at a time. */
-#define RELAY_PAGE NG_DELIVERY_MAX
-/* Waiting after a failure is doubled from RELAY_WAIT_FIRST_MS to this. */
-#define RELAY_WAIT_LAST_MS 30000
+#define DELIVERY_PAGE NG_DELIVERY_MAX
+/* Waiting after a failure is doubled from DELIVERY_WAIT_FIRST_MS to this. */
+#define DELIVERY_WAIT_LAST_MS 30000
 /* How often a feed is looked at that other gateways write to, and a journal on a server:
  * doubled from the first to the last while nothing comes. */
-#define RELAY_POLL_FIRST_MS 50
-#define RELAY_POLL_LAST_MS 2000
+#define DELIVERY_POLL_FIRST_MS 50
+#define DELIVERY_POLL_LAST_MS 2000
 /* From the beginning of one round to that of the next at least, while events come steadily:
  * what came meanwhile is delivered, and committed, in one. */
-#define RELAY_PACE_MS 20
+#define DELIVERY_PACE_MS 20
 /* Events that are counted at most to say how many wait. */
-#define RELAY_COUNT_MAX 100000
+#define DELIVERY_COUNT_MAX 100000
 /* Events that the stored cursor may lag behind where none of them is for the journal. */
-#define RELAY_LAG_MAX 4096
+#define DELIVERY_LAG_MAX 4096
 /* One delivery's time. */
-#define RELAY_TIMEOUT_MS 60000
-#define RELAY_CURSOR "cursor"
+#define DELIVERY_TIMEOUT_MS 60000
+#define DELIVERY_CURSOR "cursor"
 /* The cursor is the gateway's, not a space's: it lies beside the pointers of the shared one. */
-#define RELAY_SPACE "shared"
+#define DELIVERY_SPACE "shared"
 
 /* ---- what the store tells ---- */
 
@@ -42,7 +42,7 @@ static bool journal_wants(struct journal_front *front, struct ng_str collection)
     return found != NULL && (found->flags & NG_COLLECTION_REFERENCED) != 0;
 }
 
-/* On the committing thread: counts, and wakes the relay only for what concerns it. */
+/* On the committing thread: counts, and wakes the delivery only for what concerns it. */
 static void journal_watch(void *user, const struct ng_event *events, size_t count)
 {
     struct journal_front *front = user;
@@ -55,14 +55,14 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     }
     for (size_t i = 0; i < count && !front->shared; i++) {
         front->seen = events[i].seq > front->seen ? events[i].seq : front->seen;
-        /* The relay may have been quicker. */
+        /* The delivery may have been quicker. */
         if (events[i].seq > front->cursor && journal_wants(front, events[i].key.collection)) {
             front->wanted = events[i].seq;
             front->backlog++;
             wake = true;
         }
     }
-    wake = wake || (!front->shared && front->seen - front->stored > RELAY_LAG_MAX);
+    wake = wake || (!front->shared && front->seen - front->stored > DELIVERY_LAG_MAX);
     if (wake && front->asleep) {
         pthread_cond_signal(&front->wake);
     }
@@ -80,15 +80,15 @@ static bool cursor_is_of(const struct journal_front *front, const struct ng_valu
            str_is(journal->text, front->inner->name);
 }
 
-struct relay_cursor {
+struct delivery_cursor {
     const struct journal_front *front;
     uint64_t seq;
 };
 
-static int relay_write_cursor(struct ng_call *call, const struct ng_doc *present,
-                              struct ng_draft *next, void *user)
+static int delivery_write_cursor(struct ng_call *call, const struct ng_doc *present,
+                                 struct ng_draft *next, void *user)
 {
-    const struct relay_cursor *cursor = user;
+    const struct delivery_cursor *cursor = user;
     int64_t stored = 0;
     (void)json_integer(json_get(present->body, "seq"), &stored);
     if (stored >= 0 && (uint64_t)stored >= cursor->seq &&
@@ -104,17 +104,18 @@ static int relay_write_cursor(struct ng_call *call, const struct ng_doc *present
     return store_draft_json(next, json);
 }
 
-static int relay_store_cursor(struct journal_front *front, struct call *call, uint64_t seq)
+static int delivery_store_cursor(struct journal_front *front, struct call *call, uint64_t seq)
 {
-    struct relay_cursor *value = arena_alloc(&call->arena, sizeof(*value));
+    struct delivery_cursor *value = arena_alloc(&call->arena, sizeof(*value));
     if (value == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    *value = (struct relay_cursor){front, seq};
+    *value = (struct delivery_cursor){front, seq};
     struct ng_change change = {
         .size = sizeof(change),
-        .key = journal_key(JOURNAL_STATE, ng_str_of(RELAY_SPACE), ng_str_of(RELAY_CURSOR)),
-        .fn = relay_write_cursor,
+        .key =
+            journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR)),
+        .fn = delivery_write_cursor,
         .user = value,
     };
     int rc = store_write_wait(front->store, call, &change, 1);
@@ -126,10 +127,10 @@ static int relay_store_cursor(struct journal_front *front, struct call *call, ui
     return rc;
 }
 
-int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret)
+int delivery_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret)
 {
     struct ng_key key =
-        journal_key(JOURNAL_STATE, ng_str_of(RELAY_SPACE), ng_str_of(RELAY_CURSOR));
+        journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR));
     const struct ng_doc *doc = NULL;
     int64_t seq = 0;
     int rc = store_get(front->store, call, &key, 0, &doc);
@@ -140,10 +141,10 @@ int relay_stored_cursor(struct journal_front *front, struct call *call, uint64_t
     return rc;
 }
 
-int relay_load_cursor(struct journal_front *front, struct call *call)
+int delivery_load_cursor(struct journal_front *front, struct call *call)
 {
     uint64_t seq = 0;
-    int rc = relay_stored_cursor(front, call, &seq);
+    int rc = delivery_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
         /* What was passed over since is not read again. */
@@ -155,22 +156,22 @@ int relay_load_cursor(struct journal_front *front, struct call *call)
     return rc;
 }
 
-/* ---- a round of the relay ---- */
+/* ---- a round of the delivery ---- */
 
-struct relay_page {
+struct delivery_page {
     struct journal_front *front;
     struct call *call;
-    struct ng_entry entries[RELAY_PAGE];
-    const struct ng_entry *list[RELAY_PAGE]; /* of them */
+    struct ng_entry entries[DELIVERY_PAGE];
+    const struct ng_entry *list[DELIVERY_PAGE]; /* of them */
     size_t count;
     size_t events;
     uint64_t last_seq;
     int rc;
 };
 
-static int relay_event(void *user, const struct ng_event *event)
+static int delivery_event(void *user, const struct ng_event *event)
 {
-    struct relay_page *page = user;
+    struct delivery_page *page = user;
     if (journal_wants(page->front, event->key.collection)) {
         page->rc =
             journal_entry_of_event(&page->call->arena, event, &page->entries[page->count]);
@@ -182,13 +183,13 @@ static int relay_event(void *user, const struct ng_event *event)
     }
     page->events++;
     page->last_seq = event->seq;
-    return page->events == RELAY_PAGE;
+    return page->events == DELIVERY_PAGE;
 }
 
 /* An entry that the journal refuses for what it is would hold up all behind it: it is left out,
  * and the log says so. */
-static int relay_deliver_singly(struct journal_front *front, struct call *call,
-                                const struct relay_page *page)
+static int delivery_send_singly(struct journal_front *front, struct call *call,
+                                const struct delivery_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         const struct ng_entry *entry = &page->entries[i];
@@ -207,10 +208,10 @@ static int relay_deliver_singly(struct journal_front *front, struct call *call,
     return NG_OK;
 }
 
-static int relay_deliver(struct journal_front *front, struct call *call,
-                         const struct relay_page *page)
+static int delivery_send(struct journal_front *front, struct call *call,
+                         const struct delivery_page *page)
 {
-    int rc = journal_gate_enter(front, call, false);
+    int rc = journal_rwlock_lock(front, call, false);
     if (rc != NG_OK) {
         return rc;
     }
@@ -219,13 +220,13 @@ static int relay_deliver(struct journal_front *front, struct call *call,
         rc = front->inner->deliver(front->db, &call->pub, page->list, page->count);
     }
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
-        rc = relay_deliver_singly(front, call, page);
+        rc = delivery_send_singly(front, call, page);
     }
-    journal_gate_leave(front, false);
+    journal_rwlock_unlock(front, false);
     return rc;
 }
 
-static void relay_moved(struct journal_front *front, const struct relay_page *page)
+static void delivery_moved(struct journal_front *front, const struct delivery_page *page)
 {
     pthread_mutex_lock(&front->lock);
     for (size_t i = 0; i < page->count; i++) {
@@ -241,9 +242,9 @@ static void relay_moved(struct journal_front *front, const struct relay_page *pa
 }
 
 /* Delivers one page of the feed. *ret_more: there may be more. */
-static int relay_round(struct journal_front *front, struct call *call, bool *ret_more)
+static int delivery_round(struct journal_front *front, struct call *call, bool *ret_more)
 {
-    struct relay_page *page = arena_zalloc(&call->arena, sizeof(*page));
+    struct delivery_page *page = arena_zalloc(&call->arena, sizeof(*page));
     if (page == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
@@ -253,36 +254,36 @@ static int relay_round(struct journal_front *front, struct call *call, bool *ret
     uint64_t since = front->cursor;
     uint64_t stored = front->stored;
     pthread_mutex_unlock(&front->lock);
-    int rc = store_changes(front->store, call, since, RELAY_PAGE, relay_event, page);
+    int rc = store_changes(front->store, call, since, DELIVERY_PAGE, delivery_event, page);
     rc = rc != NG_OK ? rc : page->rc;
     if (rc == NG_OK && page->count > 0) {
-        rc = relay_deliver(front, call, page);
+        rc = delivery_send(front, call, page);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    *ret_more = page->events == RELAY_PAGE;
+    *ret_more = page->events == DELIVERY_PAGE;
     if (page->events == 0) {
         /* Nobody may have to write to learn that the journal is away, or back. */
         return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
     }
-    relay_moved(front, page);
+    delivery_moved(front, page);
     /* A cursor that is not stored means a repeated delivery after a restart, no more. */
-    bool due = page->count > 0 || page->last_seq - stored > RELAY_LAG_MAX;
-    return due ? relay_store_cursor(front, call, page->last_seq) : NG_OK;
+    bool due = page->count > 0 || page->last_seq - stored > DELIVERY_LAG_MAX;
+    return due ? delivery_store_cursor(front, call, page->last_seq) : NG_OK;
 }
 
 /* Events that were there before the watch are part of the backlog from the start. */
-struct relay_counting {
+struct delivery_counting {
     struct journal_front *front;
     uint64_t until, last_seq, last_wanted;
     int64_t wanted;
     uint32_t events;
 };
 
-static int relay_count_event(void *user, const struct ng_event *event)
+static int delivery_count_event(void *user, const struct ng_event *event)
 {
-    struct relay_counting *counting = user;
+    struct delivery_counting *counting = user;
     if (event->seq > counting->until) {
         return 1;
     }
@@ -295,9 +296,9 @@ static int relay_count_event(void *user, const struct ng_event *event)
     return 0;
 }
 
-static void relay_count_older(struct journal_front *front, uint64_t since, uint64_t until)
+static void delivery_count_older(struct journal_front *front, uint64_t since, uint64_t until)
 {
-    struct relay_counting counting = {.front = front, .until = until, .last_seq = since};
+    struct delivery_counting counting = {.front = front, .until = until, .last_seq = since};
     int rc = NG_OK;
     do {
         struct call *call = call_new(front->gateway);
@@ -306,10 +307,11 @@ static void relay_count_older(struct journal_front *front, uint64_t since, uint6
             return;
         }
         call->may_block = true;
-        rc = store_changes(front->store, call, counting.last_seq, RELAY_PAGE, relay_count_event,
-                           &counting);
+        rc = store_changes(front->store, call, counting.last_seq, DELIVERY_PAGE,
+                           delivery_count_event, &counting);
         call_unref(call);
-    } while (rc == NG_OK && counting.events == RELAY_PAGE && counting.wanted < RELAY_COUNT_MAX);
+    } while (rc == NG_OK && counting.events == DELIVERY_PAGE &&
+             counting.wanted < DELIVERY_COUNT_MAX);
     pthread_mutex_lock(&front->lock);
     front->backlog = counting.wanted + (front->shared ? 0 : front->backlog);
     if (counting.last_wanted > front->wanted) {
@@ -321,21 +323,21 @@ static void relay_count_older(struct journal_front *front, uint64_t since, uint6
 /* ---- with other gateways ---- */
 
 /* Another gateway delivers: how far it is, and whether it could. */
-static int relay_follow(struct journal_front *front, struct call *call)
+static int delivery_follow(struct journal_front *front, struct call *call)
 {
-    int rc = relay_load_cursor(front, call);
+    int rc = delivery_load_cursor(front, call);
     if (rc != NG_OK) {
         return rc;
     }
-    relay_count_older(front, front->cursor, UINT64_MAX);
+    delivery_count_older(front, front->cursor, UINT64_MAX);
     bool waits = journal_backlog(front) > 0;
     return waits && front->inner->health != NULL ? front->inner->health(front->db, &call->pub)
                                                  : NG_OK;
 }
 
 /* ticket: who waits for everything to be delivered does not wait for another gateway. */
-static int relay_shared_round(struct journal_front *front, struct call *call, uint64_t ticket,
-                              bool *ret_more)
+static int delivery_shared_round(struct journal_front *front, struct call *call,
+                                 uint64_t ticket, bool *ret_more)
 {
     bool mine = false;
     int rc = journal_lease_take(front, call, &mine);
@@ -347,21 +349,21 @@ static int relay_shared_round(struct journal_front *front, struct call *call, ui
     }
     front->follows = !mine && !asked;
     if (front->follows) {
-        return relay_follow(front, call);
+        return delivery_follow(front, call);
     }
     /* Also the owner: another gateway that was asked to may have delivered, and a restore may
      * have taken that back since. */
-    rc = relay_load_cursor(front, call);
-    rc = rc == NG_OK ? relay_round(front, call, ret_more) : rc;
+    rc = delivery_load_cursor(front, call);
+    rc = rc == NG_OK ? delivery_round(front, call, ret_more) : rc;
     if (rc != NG_OK) {
-        relay_count_older(front, front->cursor, UINT64_MAX);
+        delivery_count_older(front, front->cursor, UINT64_MAX);
     }
     return rc;
 }
 
-/* ---- the relay's thread ---- */
+/* ---- the delivery's thread ---- */
 
-static void relay_failed(struct journal_front *front, const struct call *call, int rc)
+static void delivery_failed(struct journal_front *front, const struct call *call, int rc)
 {
     pthread_mutex_lock(&front->lock);
     /* A stop cancels the round under way: no news. */
@@ -378,7 +380,7 @@ static void relay_failed(struct journal_front *front, const struct call *call, i
     }
 }
 
-static void relay_succeeded(struct journal_front *front, bool more, uint64_t ticket)
+static void delivery_succeeded(struct journal_front *front, bool more, uint64_t ticket)
 {
     pthread_mutex_lock(&front->lock);
     bool tell = front->degraded;
@@ -397,138 +399,138 @@ static void relay_succeeded(struct journal_front *front, bool more, uint64_t tic
 }
 
 /* One round in a call of its own, so that its memory does not add up. */
-static int relay_step(struct journal_front *front, bool *ret_more)
+static int delivery_step(struct journal_front *front, bool *ret_more)
 {
     struct call *call = call_new(front->gateway);
     *ret_more = false;
     if (call == NULL) {
-        relay_failed(front, NULL, NG_EINTERNAL);
+        delivery_failed(front, NULL, NG_EINTERNAL);
         return NG_EINTERNAL;
     }
     call->may_block = true;
-    call->deadline_ns = clock_monotonic_ns() + (int64_t)RELAY_TIMEOUT_MS * 1000000;
+    call->deadline_ns = clock_monotonic_ns() + (int64_t)DELIVERY_TIMEOUT_MS * 1000000;
     pthread_mutex_lock(&front->lock);
     front->current = call;
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
     pthread_mutex_unlock(&front->lock);
-    int rc = front->shared ? relay_shared_round(front, call, ticket, ret_more)
-                           : relay_round(front, call, ret_more);
+    int rc = front->shared ? delivery_shared_round(front, call, ticket, ret_more)
+                           : delivery_round(front, call, ret_more);
     pthread_mutex_lock(&front->lock);
     front->current = NULL;
     pthread_mutex_unlock(&front->lock);
     if (rc != NG_OK) {
-        relay_failed(front, call, rc);
+        delivery_failed(front, call, rc);
     } else {
-        relay_succeeded(front, *ret_more, ticket);
+        delivery_succeeded(front, *ret_more, ticket);
     }
     call_unref(call);
     return rc;
 }
 
-static bool relay_flush_due(const struct journal_front *front)
+static bool delivery_flush_due(const struct journal_front *front)
 {
     return front->flush_asked > front->flush_tried;
 }
 
 /* As far as this gateway knows, nothing is to be done. */
-static bool relay_idle(const struct journal_front *front)
+static bool delivery_idle(const struct journal_front *front)
 {
     if (front->shared) {
-        return !front->poll && !relay_flush_due(front);
+        return !front->poll && !delivery_flush_due(front);
     }
-    return front->wanted <= front->cursor && front->seen - front->stored <= RELAY_LAG_MAX &&
-           !relay_flush_due(front);
+    return front->wanted <= front->cursor && front->seen - front->stored <= DELIVERY_LAG_MAX &&
+           !delivery_flush_due(front);
 }
 
 /* With the lock held: until CLOCK_MONOTONIC reaches `until_ns`, or sooner. */
-bool relay_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
+bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
 {
     struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
     return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
 }
 
 /* With the lock held: new events do not shorten the wait after a failure, a flush does. */
-static void relay_back_off(struct journal_front *front, int64_t wait_ms)
+static void delivery_back_off(struct journal_front *front, int64_t wait_ms)
 {
     int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
-    while (!front->stopping && !relay_flush_due(front) &&
-           relay_wait_until(&front->wake, &front->lock, until)) {
+    while (!front->stopping && !delivery_flush_due(front) &&
+           delivery_wait_until(&front->wake, &front->lock, until)) {
     }
 }
 
 /* With the lock held: until it is time for a round, which a flush asks for at once. */
-static void relay_pace(struct journal_front *front, int64_t begun_ns)
+static void delivery_pace(struct journal_front *front, int64_t begun_ns)
 {
-    int64_t until = begun_ns + (int64_t)RELAY_PACE_MS * 1000000;
-    while (!front->stopping && !relay_flush_due(front) &&
-           relay_wait_until(&front->wake, &front->lock, until)) {
+    int64_t until = begun_ns + (int64_t)DELIVERY_PACE_MS * 1000000;
+    while (!front->stopping && !delivery_flush_due(front) &&
+           delivery_wait_until(&front->wake, &front->lock, until)) {
     }
 }
 
 /* With the lock held. */
-static void relay_sleep(struct journal_front *front)
+static void delivery_sleep(struct journal_front *front)
 {
     int64_t until = clock_monotonic_ns() + front->poll_ms * 1000000;
     front->poll_ms =
-        front->poll_ms * 2 > RELAY_POLL_LAST_MS ? RELAY_POLL_LAST_MS : front->poll_ms * 2;
+        front->poll_ms * 2 > DELIVERY_POLL_LAST_MS ? DELIVERY_POLL_LAST_MS : front->poll_ms * 2;
     front->asleep = true;
-    while (!front->stopping && relay_idle(front)) {
+    while (!front->stopping && delivery_idle(front)) {
         if (!front->shared && !front->remote) {
             pthread_cond_wait(&front->wake, &front->lock);
-        } else if (!relay_wait_until(&front->wake, &front->lock, until)) {
+        } else if (!delivery_wait_until(&front->wake, &front->lock, until)) {
             break;
         }
     }
     front->asleep = false;
 }
 
-static void *relay_run(void *user)
+static void *delivery_run(void *user)
 {
     struct journal_front *front = user;
-    int64_t wait_ms = RELAY_WAIT_FIRST_MS;
+    int64_t wait_ms = DELIVERY_WAIT_FIRST_MS;
     pthread_mutex_lock(&front->lock);
     uint64_t since = front->cursor;
     uint64_t until = front->opened;
     pthread_mutex_unlock(&front->lock);
     if (until > since && !front->shared) {
-        relay_count_older(front, since, until);
+        delivery_count_older(front, since, until);
     }
     pthread_mutex_lock(&front->lock);
     front->counted = true;
-    front->poll_ms = RELAY_POLL_FIRST_MS;
+    front->poll_ms = DELIVERY_POLL_FIRST_MS;
     while (!front->stopping) {
         bool more = false;
         if (front->poll) {
-            front->poll_ms = RELAY_POLL_FIRST_MS;
+            front->poll_ms = DELIVERY_POLL_FIRST_MS;
         }
         front->poll = false;
         int64_t begun_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&front->lock);
-        int rc = relay_step(front, &more);
+        int rc = delivery_step(front, &more);
         pthread_mutex_lock(&front->lock);
         if (rc != NG_OK) {
-            relay_back_off(front, wait_ms);
-            wait_ms = wait_ms * 2 > RELAY_WAIT_LAST_MS ? RELAY_WAIT_LAST_MS : wait_ms * 2;
+            delivery_back_off(front, wait_ms);
+            wait_ms = wait_ms * 2 > DELIVERY_WAIT_LAST_MS ? DELIVERY_WAIT_LAST_MS : wait_ms * 2;
             continue;
         }
-        wait_ms = RELAY_WAIT_FIRST_MS;
+        wait_ms = DELIVERY_WAIT_FIRST_MS;
         if (!more) {
-            relay_sleep(front);
-            relay_pace(front, begun_ns);
+            delivery_sleep(front);
+            delivery_pace(front, begun_ns);
         }
     }
     pthread_mutex_unlock(&front->lock);
     return NULL;
 }
 
-int relay_start(struct journal_front *front, struct call *call)
+int delivery_start(struct journal_front *front, struct call *call)
 {
     int rc = store_watch(front->store, journal_watch, front);
     if (rc != NG_OK) {
         return call_fail(call, rc, "the store takes no further watcher");
     }
-    if (pthread_create(&front->thread, NULL, relay_run, front) != 0) {
+    if (pthread_create(&front->thread, NULL, delivery_run, front) != 0) {
         front->stopping = true;
         return call_fail(call, NG_EINTERNAL, "no thread could be started for the journal");
     }
