@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* show.c - outputs as text and images. */
-#include "show.h"
+/* render.c - outputs as text and images. */
+#include "render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +52,12 @@ static size_t character_length(struct ng_str text, size_t at)
 }
 
 /* A line that is written over: where each of its characters stands in the text. */
-struct line {
+struct terminal_line {
     struct nb_text places; /* of struct nb_span */
     size_t count, cursor;
 };
 
-static void put(struct line *line, struct nb_span character)
+static void put_character(struct terminal_line *line, struct nb_span character)
 {
     if (line->cursor == line->count) {
         nb_add(&line->places, (const char *)&character, sizeof(character));
@@ -69,7 +69,8 @@ static void put(struct line *line, struct nb_span character)
     line->cursor += line->places.failed ? 0 : 1;
 }
 
-static void write_line(struct nb_text *out, struct ng_str text, const struct line *line)
+static void write_line(struct nb_text *out, struct ng_str text,
+                       const struct terminal_line *line)
 {
     for (size_t i = 0; i < line->count; i++) {
         struct nb_span character;
@@ -83,7 +84,7 @@ static void write_line(struct nb_text *out, struct ng_str text, const struct lin
  * one back. */
 static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
 {
-    struct line line = {.count = 0};
+    struct terminal_line line = {.count = 0};
     while (at < text.len && text.data[at] != '\n' && !line.places.failed) {
         char c = text.data[at];
         if (c == '\x1b') {
@@ -100,7 +101,7 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
                 write_line(out, text, &line);
                 line.count = line.cursor = line.places.len = 0;
             }
-            put(&line, (struct nb_span){at, len});
+            put_character(&line, (struct nb_span){at, len});
         }
         at += len;
     }
@@ -120,7 +121,7 @@ static size_t plain_length(struct ng_str text, size_t at)
     return end - at;
 }
 
-void show_clean(struct nb_text *out, struct ng_str text)
+void render_clean(struct nb_text *out, struct ng_str text)
 {
     for (size_t at = 0; at < text.len && !out->failed;) {
         size_t len = plain_length(text, at);
@@ -135,7 +136,7 @@ void show_clean(struct nb_text *out, struct ng_str text)
 
 /* ---- cutting ---- */
 
-size_t show_characters(struct ng_str text)
+size_t render_characters(struct ng_str text)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -144,7 +145,7 @@ size_t show_characters(struct ng_str text)
     return count;
 }
 
-size_t show_prefix(struct ng_str text, size_t count)
+size_t render_prefix(struct ng_str text, size_t count)
 {
     size_t at = 0;
     while (at < text.len && count > 0) {
@@ -162,7 +163,7 @@ static size_t boundary(struct ng_str text, size_t at)
     return at;
 }
 
-void show_cut(struct nb_text *out, struct ng_str text, size_t max)
+void render_cut(struct nb_text *out, struct ng_str text, size_t max)
 {
     if (text.len <= max) {
         nb_add_str(out, text);
@@ -176,13 +177,13 @@ void show_cut(struct nb_text *out, struct ng_str text, size_t max)
     (void)snprintf(note, sizeof(note),
                    "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu "
                    "reads on ...]\n",
-                   show_characters(gone), show_characters(text), show_characters(first));
+                   render_characters(gone), render_characters(text), render_characters(first));
     nb_add_str(out, first);
     nb_add_word(out, note);
     nb_add(out, text.data + tail, text.len - tail);
 }
 
-void show_fence(struct nb_text *out, struct ng_str text)
+void render_fence(struct nb_text *out, struct ng_str text)
 {
     size_t longest = 2;
     size_t run = 0;
@@ -197,7 +198,7 @@ void show_fence(struct nb_text *out, struct ng_str text)
 
 /* ---- outputs ---- */
 
-static void add_piece(struct show *show, struct ng_str text)
+static void add_piece(struct rendered *rendered, struct ng_str text)
 {
     /* One blank line between two outputs, none at the end. */
     while (text.len > 0 && text.data[text.len - 1] == '\n') {
@@ -206,36 +207,36 @@ static void add_piece(struct show *show, struct ng_str text)
     if (text.len == 0) {
         return;
     }
-    nb_add_word(&show->text, show->text.len > 0 ? "\n\n" : "");
-    nb_add_str(&show->text, text);
+    nb_add_word(&rendered->text, rendered->text.len > 0 ? "\n\n" : "");
+    nb_add_str(&rendered->text, text);
 }
 
-static void add_cleaned(struct show *show, const char *prefix, struct ng_str text)
+static void add_cleaned(struct rendered *rendered, const char *prefix, struct ng_str text)
 {
     struct nb_text clean = {0};
     nb_add_word(&clean, prefix);
-    show_clean(&clean, text);
-    show->failed = show->failed || clean.failed;
-    add_piece(show, nb_text_str(&clean));
+    render_clean(&clean, text);
+    rendered->failed = rendered->failed || clean.failed;
+    add_piece(rendered, nb_text_str(&clean));
     nb_text_done(&clean);
 }
 
-static void show_stream(struct show *show, struct ng_str json, struct nb_span output)
+static void render_stream(struct rendered *rendered, struct ng_str json, struct nb_span output)
 {
     struct nb_text text = {0};
     bool error = nb_is_word(json, nb_member(json, output, "name"), "stderr");
     (void)nb_decode_lines(&text, json, nb_member(json, output, "text"));
-    show->failed = show->failed || text.failed;
+    rendered->failed = rendered->failed || text.failed;
     if (text.len > 0) {
-        add_cleaned(show, error ? "[stderr] " : "", nb_text_str(&text));
+        add_cleaned(rendered, error ? "[stderr] " : "", nb_text_str(&text));
     }
     nb_text_done(&text);
 }
 
-static void show_error(struct show *show, struct ng_str json, struct nb_span output)
+static void render_error(struct rendered *rendered, struct ng_str json, struct nb_span output)
 {
     struct nb_text text = {0};
-    show->has_error = true;
+    rendered->has_error = true;
     (void)nb_decode_lines(&text, json, nb_member(json, output, "ename"));
     size_t named = text.len;
     nb_add_word(&text, named > 0 ? ": " : "");
@@ -250,8 +251,8 @@ static void show_error(struct show *show, struct ng_str json, struct nb_span out
         nb_add_word(&text, "\n");
         (void)nb_decode_lines(&text, json, line);
     }
-    show->failed = show->failed || text.failed;
-    add_cleaned(show, "", nb_text_str(&text));
+    rendered->failed = rendered->failed || text.failed;
+    add_cleaned(rendered, "", nb_text_str(&text));
     nb_text_done(&text);
 }
 
@@ -296,7 +297,7 @@ static bool decode_base64(struct nb_text *out, struct ng_str text)
     return out->len > 0;
 }
 
-static bool show_image(struct show *show, struct ng_str json, struct nb_span bundle)
+static bool render_image(struct rendered *rendered, struct ng_str json, struct nb_span bundle)
 {
     static const char *const kinds[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
     for (size_t i = 0; i < NG_COUNT(kinds); i++) {
@@ -307,25 +308,25 @@ static bool show_image(struct show *show, struct ng_str json, struct nb_span bun
             continue;
         }
         bool good = decode_base64(&bytes, nb_text_str(&text));
-        show->failed = show->failed || text.failed || bytes.failed;
+        rendered->failed = rendered->failed || text.failed || bytes.failed;
         nb_text_done(&text);
-        if (!good || show->image_count == SHOW_IMAGES_MAX) {
-            add_piece(show, ng_str_of(good ? "[one more image, not shown]"
-                                           : "[Image data unavailable]"));
+        if (!good || rendered->image_count == RENDER_IMAGES_MAX) {
+            add_piece(rendered, ng_str_of(good ? "[one more image, not shown]"
+                                               : "[Image data unavailable]"));
             nb_text_done(&bytes);
             return true;
         }
-        struct show_image *image = &show->images[show->image_count++];
+        struct rendered_image *image = &rendered->images[rendered->image_count++];
         (void)snprintf(image->mime, sizeof(image->mime), "%s", kinds[i]);
         image->bytes = bytes;
-        show->failed = show->failed || bytes.failed;
+        rendered->failed = rendered->failed || bytes.failed;
         return true;
     }
     return false;
 }
 
 /* "<IPython.core.display.Markdown object>" says only that there is one. */
-static bool says_nothing(struct ng_str json, struct nb_span value)
+static bool is_object_repr(struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
     static const char end[] = " object>";
@@ -338,7 +339,8 @@ static bool says_nothing(struct ng_str json, struct nb_span value)
 }
 
 /* The best of the texts; JSON and what nobody knows as it stands. */
-static void show_text(struct show *show, struct ng_str json, struct nb_span bundle, bool html)
+static void render_text(struct rendered *rendered, struct ng_str json, struct nb_span bundle,
+                        bool html)
 {
     /* The plain text of a drawing says only that there is one. */
     static const char *const plain_first[] = {"image/svg+xml", "text/plain",
@@ -350,7 +352,7 @@ static void show_text(struct show *show, struct ng_str json, struct nb_span bund
     static const char *const html_first[] = {"text/html",     "text/markdown",
                                              "text/plain",    "text/latex",
                                              "image/svg+xml", "application/javascript"};
-    bool object = says_nothing(json, nb_member(json, bundle, "text/plain"));
+    bool object = is_object_repr(json, nb_member(json, bundle, "text/plain"));
     const char *const *kinds = html ? html_first : object ? object_first : plain_first;
     size_t count = kinds == object_first ? NG_COUNT(object_first) : NG_COUNT(plain_first);
     for (size_t i = 0; i < count; i++) {
@@ -362,8 +364,8 @@ static void show_text(struct show *show, struct ng_str json, struct nb_span bund
             (void)nb_decode_lines(&text, json, value);
         }
         if (text.len > 0) {
-            show->failed = show->failed || text.failed;
-            add_cleaned(show, "", nb_text_str(&text));
+            rendered->failed = rendered->failed || text.failed;
+            add_cleaned(rendered, "", nb_text_str(&text));
             nb_text_done(&text);
             return;
         }
@@ -380,56 +382,57 @@ static void show_text(struct show *show, struct ng_str json, struct nb_span bund
         if (!nb_decode_lines(&text, json, value)) {
             nb_add_str(&text, nb_bytes(json, value));
         }
-        show->failed = show->failed || text.failed;
-        add_cleaned(show, "", nb_text_str(&text));
+        rendered->failed = rendered->failed || text.failed;
+        add_cleaned(rendered, "", nb_text_str(&text));
         nb_text_done(&text);
     }
 }
 
-static void show_display(struct show *show, struct ng_str json, struct nb_span output,
-                         bool html)
+static void render_display(struct rendered *rendered, struct ng_str json, struct nb_span output,
+                           bool html)
 {
     struct nb_span bundle = nb_member(json, output, "data");
     bool wants_html = html && nb_member(json, bundle, "text/html").len > 0;
     if (bundle.len == 0 || json.data[bundle.at] != '{') {
         return;
     }
-    if (wants_html || !show_image(show, json, bundle)) {
-        show_text(show, json, bundle, html);
+    if (wants_html || !render_image(rendered, json, bundle)) {
+        render_text(rendered, json, bundle, html);
     }
 }
 
-void show_outputs(struct show *show, struct ng_str json, struct nb_span outputs, bool html)
+void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_span outputs,
+                    bool html)
 {
     struct nb_walk walk = nb_walk_into(json, outputs);
     struct nb_span output;
     while (outputs.len > 0 && nb_walk_element(&walk, &output)) {
         struct nb_span type = nb_member(json, output, "output_type");
-        show->outputs++;
+        rendered->outputs++;
         if (nb_is_word(json, type, "stream")) {
-            show_stream(show, json, output);
+            render_stream(rendered, json, output);
         } else if (nb_is_word(json, type, "error")) {
-            show_error(show, json, output);
+            render_error(rendered, json, output);
         } else if (nb_is_word(json, type, "display_data") ||
                    nb_is_word(json, type, "execute_result")) {
-            show_display(show, json, output, html);
+            render_display(rendered, json, output, html);
         } else {
             struct nb_text note = {0};
             nb_add_word(&note, "[output of the unknown type ");
             nb_add_str(&note, type.len > 0 ? nb_bytes(json, type) : ng_str_of("null"));
             nb_add_word(&note, "]");
-            add_piece(show, nb_text_str(&note));
+            add_piece(rendered, nb_text_str(&note));
             nb_text_done(&note);
         }
     }
-    show->failed = show->failed || show->text.failed;
+    rendered->failed = rendered->failed || rendered->text.failed;
 }
 
-void show_done(struct show *show)
+void render_done(struct rendered *rendered)
 {
-    nb_text_done(&show->text);
-    for (size_t i = 0; i < show->image_count; i++) {
-        nb_text_done(&show->images[i].bytes);
+    nb_text_done(&rendered->text);
+    for (size_t i = 0; i < rendered->image_count; i++) {
+        nb_text_done(&rendered->images[i].bytes);
     }
-    memset(show, 0, sizeof(*show));
+    memset(rendered, 0, sizeof(*rendered));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holding.c - starts the process that holds the kernels, and talks with it. */
-#include "holding.h"
+/* supervisor_client.c - starts the process that holds the kernels, and talks with it. */
+#include "supervisor_client.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -31,11 +31,11 @@ static bool program_path(char path[PATH_MAX])
     }
     const char *slash = strrchr(info.dli_fname, '/');
     int folder = slash == NULL ? 0 : (int)(slash - info.dli_fname) + 1;
-    int len = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, HOLDER_PROGRAM);
+    int len = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, SUPERVISOR_PROGRAM);
     return len > 0 && len < PATH_MAX;
 }
 
-bool holding_is_others(const char *path)
+bool supervisor_is_untrusted(const char *path)
 {
     struct stat info;
     struct stat module;
@@ -51,56 +51,58 @@ bool holding_is_others(const char *path)
     return !ours || ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky);
 }
 
-void holding_init(struct holding *holding, const char *folder)
+void supervisor_init(struct supervisor_client *client, const char *folder)
 {
     struct stat info;
-    holding->socket = -1;
-    holding->place[0] = '\0';
+    client->socket = -1;
+    client->data_dir_id[0] = '\0';
     /* By number: one folder may have several names, and several one, in containers. */
     if (stat(folder, &info) == 0) {
-        (void)snprintf(holding->place, sizeof(holding->place), "%llx-%llu",
+        (void)snprintf(client->data_dir_id, sizeof(client->data_dir_id), "%llx-%llu",
                        (unsigned long long)info.st_dev, (unsigned long long)info.st_ino);
     }
 }
 
-static void owner_of(const struct holding *holding, char owner[HOLDER_OWNER_MAX])
+static void format_owner(const struct supervisor_client *client,
+                         char owner[SUPERVISOR_OWNER_MAX])
 {
-    (void)snprintf(owner, HOLDER_OWNER_MAX, "%s/%ld", holding->place, (long)getpid());
+    (void)snprintf(owner, SUPERVISOR_OWNER_MAX, "%s/%ld", client->data_dir_id, (long)getpid());
 }
 
 static int spawn(const char *path, int socket, char *owner, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
-    char name[] = HOLDER_PROGRAM;
-    char *words[] = {name, owner, NULL};
+    char name[] = SUPERVISOR_PROGRAM;
+    char *strings[] = {name, owner, NULL};
     int rc = posix_spawn_file_actions_init(&actions);
     if (rc != 0) {
         return rc;
     }
     /* Standard output is the protocol's where the gateway speaks MCP over it. */
-    rc = posix_spawn_file_actions_adddup2(&actions, socket, HOLDER_FD);
+    rc = posix_spawn_file_actions_adddup2(&actions, socket, SUPERVISOR_FD);
     rc = rc != 0 ? rc
                  : posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
     rc =
         rc != 0 ? rc : posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&actions, HOLDER_FD + 1);
-    rc = rc != 0 ? rc : posix_spawn(ret_pid, path, &actions, NULL, words, environ);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_FD + 1);
+    rc = rc != 0 ? rc : posix_spawn(ret_pid, path, &actions, NULL, strings, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     return rc;
 }
 
-bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
+bool supervisor_open(struct supervisor_client *client, char path[PATH_MAX], int *ret_error)
 {
     int ends[2];
-    int size = 2 * HOLDER_PACKET_MAX;
-    char owner[HOLDER_OWNER_MAX];
-    holding->socket = -1;
+    int size = 2 * SUPERVISOR_PACKET_MAX;
+    char owner[SUPERVISOR_OWNER_MAX];
+    client->socket = -1;
     *ret_error = ENOENT;
     if (!program_path(path)) {
-        (void)snprintf(path, PATH_MAX, "%s", HOLDER_PROGRAM);
+        (void)snprintf(path, PATH_MAX, "%s", SUPERVISOR_PROGRAM);
         return false;
     }
-    if (holding_is_others(path)) { /* its folder was looked at when the module was loaded */
+    if (supervisor_is_untrusted(
+            path)) { /* its folder was looked at when the module was loaded */
         *ret_error = EPERM;
         return false;
     }
@@ -109,14 +111,14 @@ bool holding_open(struct holding *holding, char path[PATH_MAX], int *ret_error)
         return false;
     }
     (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-    owner_of(holding, owner);
-    *ret_error = spawn(path, ends[1], owner, &holding->pid);
+    format_owner(client, owner);
+    *ret_error = spawn(path, ends[1], owner, &client->pid);
     (void)close(ends[1]);
     if (*ret_error != 0) {
         (void)close(ends[0]);
         return false;
     }
-    holding->socket = ends[0];
+    client->socket = ends[0];
     return true;
 }
 
@@ -126,33 +128,33 @@ static void wait_for(pid_t pid)
     }
 }
 
-void holding_close(struct holding *holding)
+void supervisor_close(struct supervisor_client *client)
 {
-    if (holding->socket >= 0) {
-        (void)close(holding->socket);
-        holding->socket = -1;
-        wait_for(holding->pid);
+    if (client->socket >= 0) {
+        (void)close(client->socket);
+        client->socket = -1;
+        wait_for(client->pid);
     }
 }
 
-void holding_leave(struct holding *holding)
+void supervisor_detach(struct supervisor_client *client)
 {
-    if (holding->socket >= 0 && holding->leaving_count < HOLDING_LEAVING_MAX) {
-        (void)close(holding->socket);
-        holding->socket = -1;
-        holding->leaving[holding->leaving_count++] = holding->pid;
+    if (client->socket >= 0 && client->detached_count < SUPERVISOR_DETACHED_MAX) {
+        (void)close(client->socket);
+        client->socket = -1;
+        client->detached[client->detached_count++] = client->pid;
     }
 }
 
-bool holding_is_leaving(struct holding *holding)
+bool supervisor_is_detaching(struct supervisor_client *client)
 {
     size_t left = 0;
-    for (size_t i = 0; i < holding->leaving_count; i++) {
-        if (waitpid(holding->leaving[i], NULL, WNOHANG) == 0) {
-            holding->leaving[left++] = holding->leaving[i];
+    for (size_t i = 0; i < client->detached_count; i++) {
+        if (waitpid(client->detached[i], NULL, WNOHANG) == 0) {
+            client->detached[left++] = client->detached[i];
         }
     }
-    holding->leaving_count = left;
+    client->detached_count = left;
     return left > 0;
 }
 
@@ -209,35 +211,35 @@ static void sweep(const char *mark)
     }
 }
 
-void holding_sweep(const struct holding *holding)
+void supervisor_sweep(const struct supervisor_client *client)
 {
-    char owner[HOLDER_OWNER_MAX];
-    char mark[HOLDER_OWNER_MAX + sizeof(HOLDER_MARK "=.")];
-    owner_of(holding, owner);
-    (void)snprintf(mark, sizeof(mark), HOLDER_MARK "=%s.", owner);
+    char owner[SUPERVISOR_OWNER_MAX];
+    char mark[SUPERVISOR_OWNER_MAX + sizeof(SUPERVISOR_MARK "=.")];
+    format_owner(client, owner);
+    (void)snprintf(mark, sizeof(mark), SUPERVISOR_MARK "=%s.", owner);
     sweep(mark);
 }
 
-void holding_sweep_old(const struct holding *holding)
+void supervisor_sweep_stale(const struct supervisor_client *client)
 {
-    char mark[HOLDER_OWNER_MAX + sizeof(HOLDER_MARK "=/")];
-    if (holding->place[0] != '\0') {
-        (void)snprintf(mark, sizeof(mark), HOLDER_MARK "=%s/", holding->place);
+    char mark[SUPERVISOR_OWNER_MAX + sizeof(SUPERVISOR_MARK "=/")];
+    if (client->data_dir_id[0] != '\0') {
+        (void)snprintf(mark, sizeof(mark), SUPERVISOR_MARK "=%s/", client->data_dir_id);
         sweep(mark);
     }
 }
 
 /* ---- orders and news ---- */
 
-static bool send_packet(struct holding *holding, const struct nb_text *packet)
+static bool send_packet(struct supervisor_client *client, const struct nb_text *packet)
 {
     ssize_t sent;
-    if (packet->failed || packet->len > HOLDER_PACKET_MAX || holding->socket < 0) {
+    if (packet->failed || packet->len > SUPERVISOR_PACKET_MAX || client->socket < 0) {
         return false;
     }
     do {
         /* It reads at once; one that is stopped must not stop the gateway. */
-        sent = send(holding->socket, packet->data, packet->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = send(client->socket, packet->data, packet->len, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     return sent == (ssize_t)packet->len;
 }
@@ -251,49 +253,49 @@ static uint32_t add_list(struct nb_text *packet, char *const *list)
     return count;
 }
 
-bool holding_start(struct holding *holding, uint32_t id, const char *folder,
-                   char *const *command, char *const *variables)
+bool supervisor_start(struct supervisor_client *client, uint32_t id, const char *folder,
+                      char *const *command, char *const *variables)
 {
-    struct holder_order order = {.kind = HOLDER_START, .id = id};
+    struct supervisor_request request = {.kind = SUPERVISOR_START, .id = id};
     struct nb_text packet = {0};
-    nb_add(&packet, (const char *)&order, sizeof(order));
+    nb_add(&packet, (const char *)&request, sizeof(request));
     nb_add(&packet, folder, strlen(folder) + 1);
-    order.argc = add_list(&packet, command);
-    order.envc = add_list(&packet, variables);
+    request.argc = add_list(&packet, command);
+    request.envc = add_list(&packet, variables);
     if (!packet.failed) {
-        memcpy(packet.data, &order, sizeof(order));
+        memcpy(packet.data, &request, sizeof(request));
     }
-    bool sent = send_packet(holding, &packet);
+    bool sent = send_packet(client, &packet);
     nb_text_done(&packet);
     return sent;
 }
 
-bool holding_signal(struct holding *holding, uint32_t id, int signal)
+bool supervisor_signal(struct supervisor_client *client, uint32_t id, int signal)
 {
-    struct holder_order order = {.kind = HOLDER_SIGNAL, .id = id, .signal = signal};
+    struct supervisor_request request = {.kind = SUPERVISOR_SIGNAL, .id = id, .signal = signal};
     struct nb_text packet = {0};
-    nb_add(&packet, (const char *)&order, sizeof(order));
-    bool sent = send_packet(holding, &packet);
+    nb_add(&packet, (const char *)&request, sizeof(request));
+    bool sent = send_packet(client, &packet);
     nb_text_done(&packet);
     return sent;
 }
 
-int holding_news(struct holding *holding, char buffer[HOLDER_PACKET_MAX],
-                 struct holding_news *ret)
+int supervisor_receive(struct supervisor_client *client, char buffer[SUPERVISOR_PACKET_MAX],
+                       struct supervisor_event *ret)
 {
-    struct holder_news news;
-    ssize_t got = recv(holding->socket, buffer, HOLDER_PACKET_MAX, MSG_DONTWAIT);
+    struct supervisor_event_head event;
+    ssize_t got = recv(client->socket, buffer, SUPERVISOR_PACKET_MAX, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
     }
-    if (got < (ssize_t)sizeof(news)) {
+    if (got < (ssize_t)sizeof(event)) {
         return -1;
     }
-    memcpy(&news, buffer, sizeof(news));
-    ret->kind = (enum holder_news_kind)news.kind;
-    ret->id = news.id;
-    ret->value = news.value;
-    ret->tail.data = buffer + sizeof(news);
-    ret->tail.len = (size_t)got - sizeof(news);
+    memcpy(&event, buffer, sizeof(event));
+    ret->kind = (enum supervisor_event_kind)event.kind;
+    ret->id = event.id;
+    ret->value = event.value;
+    ret->tail.data = buffer + sizeof(event);
+    ret->tail.len = (size_t)got - sizeof(event);
     return 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_show.c - outputs as an agent sees them: what a terminal would leave, cuts, fences,
- * images. */
+/* test_cells_render.c - outputs as an agent sees them: what a terminal would leave, cuts,
+ * fences, images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notebook/show.h"
+#include "notebook/render.h"
 
 static void text_is(struct nb_text *text, const char *want)
 {
@@ -26,7 +26,7 @@ static void cleans(const char *raw, const char *want)
 {
     struct nb_text out = {0};
     nb_add_word(&out, "> "); /* what stands before it is not written over */
-    show_clean(&out, ng_str_of(raw));
+    render_clean(&out, ng_str_of(raw));
     assert_memory_equal(out.data, "> ", 2);
     memmove(out.data, out.data + 2, out.len - 2);
     out.len -= 2;
@@ -71,7 +71,7 @@ static void test_clean_long(void **state)
     for (int i = 0; i < WIDTH; i++) {
         nb_add_word(&raw, "x");
     }
-    show_clean(&out, nb_text_str(&raw));
+    render_clean(&out, nb_text_str(&raw));
     assert_int_equal(out.len, WIDTH);
     assert_null(memchr(out.data, 0xc3, out.len));
     nb_text_done(&raw);
@@ -89,7 +89,7 @@ static void test_clean_wide(void **state)
         nb_add(&raw, i % width == 0 ? "|" : "x", 1);
     }
     nb_add_word(&raw, "\rend\n\x1b[0mnext");
-    show_clean(&out, nb_text_str(&raw));
+    render_clean(&out, nb_text_str(&raw));
     assert_int_equal(out.len, 3 * width + strlen("end\nnext"));
     assert_memory_equal(out.data, raw.data, 3 * width);
     assert_memory_equal(out.data + 3 * width, "end\nnext", 8);
@@ -101,42 +101,42 @@ static void test_cut(void **state)
 {
     (void)state;
     struct nb_text out = {0};
-    show_cut(&out, ng_str_of("short"), 5);
+    render_cut(&out, ng_str_of("short"), 5);
     text_is(&out, "short");
-    show_cut(&out, ng_str_of("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"), 6);
+    render_cut(&out, ng_str_of("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"), 6);
     text_is(&out,
             "\xc3\xa9\n[... 3 of 6 characters left out; getCellOutputs with offset 1 reads "
             "on ...]\n\xc3\xa9\xc3\xa9");
-    assert_int_equal(show_characters(ng_str_of("a\xc3\xa9\xf0\x9f\x98\x80")), 3);
-    assert_int_equal(show_prefix(ng_str_of("a\xc3\xa9\xf0\x9f\x98\x80"), 2), 3);
-    assert_int_equal(show_prefix(ng_str_of("a"), 9), 1);
+    assert_int_equal(render_characters(ng_str_of("a\xc3\xa9\xf0\x9f\x98\x80")), 3);
+    assert_int_equal(render_prefix(ng_str_of("a\xc3\xa9\xf0\x9f\x98\x80"), 2), 3);
+    assert_int_equal(render_prefix(ng_str_of("a"), 9), 1);
 }
 
 static void test_fence(void **state)
 {
     (void)state;
     struct nb_text out = {0};
-    show_fence(&out, ng_str_of("no `code` here"));
+    render_fence(&out, ng_str_of("no `code` here"));
     text_is(&out, "```");
-    show_fence(&out, ng_str_of("``` ````\n```"));
+    render_fence(&out, ng_str_of("``` ````\n```"));
     text_is(&out, "`````");
-    show_fence(&out, ng_str_of("``````````````````````````````````````````````````"));
+    render_fence(&out, ng_str_of("``````````````````````````````````````````````````"));
     assert_int_equal(out.len, 51);
     nb_text_done(&out);
 }
 
 static void shows(const char *outputs, bool html, const char *want, size_t images)
 {
-    struct show *show = calloc(1, sizeof(*show));
-    assert_non_null(show);
+    struct rendered *rendered = calloc(1, sizeof(*rendered));
+    assert_non_null(rendered);
     struct nb_span whole = {0, strlen(outputs)};
-    show_outputs(show, ng_str_of(outputs), whole, html);
-    assert_false(show->failed);
-    assert_int_equal(show->image_count, images);
-    nb_add(&show->text, "", 1);
-    assert_string_equal(show->text.data, want);
-    show_done(show);
-    free(show);
+    render_outputs(rendered, ng_str_of(outputs), whole, html);
+    assert_false(rendered->failed);
+    assert_int_equal(rendered->image_count, images);
+    nb_add(&rendered->text, "", 1);
+    assert_string_equal(rendered->text.data, want);
+    render_done(rendered);
+    free(rendered);
 }
 
 #define DISPLAY(data) "[{\"output_type\":\"display_data\",\"metadata\":{},\"data\":" data "}]"

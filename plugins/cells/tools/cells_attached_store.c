@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached_doc.c - what an agent has attached, as a document: read, changed by functions
- * from the present one to the next, so that of two gateways neither overwrites the other. */
+/* cells_attached_store.c - what an agent has attached, as a document: read, changed by
+ * functions from the present one to the next, so that of two gateways neither overwrites the
+ * other. */
 #include "cells_attached.h"
 
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *d
 
 /* ---- reading ---- */
 
-struct loading {
+struct load_state {
     struct ng_call *call;
     struct cells_attachments *all;
     int rc;
@@ -128,12 +129,12 @@ struct loading {
 
 static int load_row(void *user, const struct ng_doc *row)
 {
-    struct loading *loading = user;
-    struct cells_owner *owner = owner_of(loading->call, row, row->key.id, &loading->rc);
+    struct load_state *load = user;
+    struct cells_owner *owner = owner_of(load->call, row, row->key.id, &load->rc);
     if (owner != NULL) {
-        (void)cells_attachments_put(loading->all, owner);
+        (void)cells_attachments_put(load->all, owner);
     }
-    return loading->rc != NG_OK;
+    return load->rc != NG_OK;
 }
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
@@ -143,7 +144,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
         return cells_no_memory(call);
     }
     (void)pthread_mutex_init(&all->lock, NULL);
-    struct loading loading = {call, all, NG_OK};
+    struct load_state load = {call, all, NG_OK};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(CELLS_ATTACHED),
@@ -154,8 +155,8 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     uint64_t total = 0;
     int rc = NG_OK;
     do {
-        rc = call->host->query(call, &query, load_row, &loading, &total);
-        rc = rc != NG_OK ? rc : loading.rc;
+        rc = call->host->query(call, &query, load_row, &load, &total);
+        rc = rc != NG_OK ? rc : load.rc;
         query.offset += ATTACHED_PAGE;
     } while (rc == NG_OK && query.offset < total);
     /* A gateway starts while its database is away: what is missing is read when it is used. */
@@ -191,19 +192,19 @@ int cells_attachments_refresh(struct cells *self, struct ng_call *call)
     return refresh(self, call, cells_owner_key(call));
 }
 
-void cells_see_selection(struct cells *self, struct ng_call *call)
+void cells_refresh_selection(struct cells *self, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {
         (void)cells_attachments_refresh(self, call); /* else what was known last is told */
     }
 }
 
-int cells_attachments_look(struct ng_call *call, void *user)
+int cells_attachments_poll(struct ng_call *call, void *user)
 {
     struct cells *self = user;
     int rc = NG_OK;
-    char *key = cells_attachments_asked(self->attachments);
-    for (; key != NULL; key = cells_attachments_asked(self->attachments)) {
+    char *key = cells_attachments_next_poll(self->attachments);
+    for (; key != NULL; key = cells_attachments_next_poll(self->attachments)) {
         rc = refresh(self, call, ng_str_of(key));
         free(key);
     }
@@ -212,7 +213,7 @@ int cells_attachments_look(struct ng_call *call, void *user)
 
 /* ---- changing ---- */
 
-struct changing {
+struct owner_change {
     struct ng_str key;
     cells_attached_fn *fn;
     void *user;
@@ -221,13 +222,13 @@ struct changing {
 static int change_owner(struct ng_call *call, const struct ng_doc *present,
                         struct ng_draft *next, void *user)
 {
-    const struct changing *changing = user;
+    const struct owner_change *change = user;
     int rc = NG_OK;
-    struct cells_owner *owner = owner_of(call, present, changing->key, &rc);
+    struct cells_owner *owner = owner_of(call, present, change->key, &rc);
     if (owner == NULL) {
         return rc;
     }
-    rc = changing->fn(call, owner, changing->user);
+    rc = change->fn(call, owner, change->user);
     struct ng_str json = rc == NG_OK ? owner_json(call, owner) : (struct ng_str){NULL, 0};
     bool there = present->revision > 0 && !present->deleted;
     if (rc == NG_OK && json.data == NULL) {
@@ -246,14 +247,14 @@ static int change_owner(struct ng_call *call, const struct ng_doc *present,
 int cells_attached_change(struct cells *self, struct ng_call *call, cells_attached_fn *fn,
                           void *user)
 {
-    struct changing changing = {cells_owner_key(call), fn, user};
+    struct owner_change owner_change = {cells_owner_key(call), fn, user};
     struct ng_change change = {
         .size = sizeof(change),
-        .key = key_of(changing.key),
+        .key = key_of(owner_change.key),
         .fn = change_owner,
-        .user = &changing,
+        .user = &owner_change,
     };
-    if (changing.key.data == NULL) {
+    if (owner_change.key.data == NULL) {
         return cells_no_memory(call);
     }
     int rc = call->host->change_wait(call, &change, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_turn.c - what a cell holds when its turn comes: people and other agents edit while a
+/* cells_source.c - what a cell holds when its turn comes: people and other agents edit while a
  * run waits and while the cells before it run. */
 #include "cells_run.h"
 
@@ -24,7 +24,7 @@ size_t cells_run_find(const struct nb *nb, const char *handle, struct ng_str sou
     }
     index = SIZE_MAX;
     for (size_t i = 0; i < nb->cell_count; i++) {
-        if (nb->cells[i].type != NB_CODE || nb->cells[i].id_good ||
+        if (nb->cells[i].type != NB_CODE || nb->cells[i].id_unique ||
             !cells_has_source(nb, i, source)) {
             continue;
         }
@@ -40,7 +40,7 @@ size_t cells_run_find(const struct nb *nb, const char *handle, struct ng_str sou
 
 /* What is read while the kernels go on: their thread waits for it, so that nothing else of the
  * run is at work but its end. */
-enum { TURN_NONE = 0, TURN_READS = 1, TURN_OVER = 2 };
+enum { REFRESH_IDLE = 0, REFRESH_READING = 1, REFRESH_RUN_OVER = 2 };
 
 static int take_chunk(void *user, struct ng_str bytes)
 {
@@ -67,10 +67,10 @@ static bool read_file(struct ng_call *call, struct cells_run *run, struct nb_tex
 /* What the file has of the cell whose turn it is: true, and its source in *ret where that is
  * another one, or *ret_gone. Else it is as it was known, or cannot be read: that is told when
  * the outputs are saved. */
-static bool look(struct ng_call *call, struct cells_run *run, struct nb_text *ret,
-                 bool *ret_gone)
+static bool compare_with_file(struct ng_call *call, struct cells_run *run, struct nb_text *ret,
+                              bool *ret_gone)
 {
-    const struct run_cell *cell = &run->run->cells[run->turn_cell];
+    const struct run_cell *cell = &run->run->cells[run->refresh_cell];
     struct ng_str source = nb_text_str(&cell->source);
     struct nb_text bytes = {0};
     struct nb nb;
@@ -92,38 +92,38 @@ static bool look(struct ng_call *call, struct cells_run *run, struct nb_text *re
     return changed;
 }
 
-static int read_turn(struct ng_call *call, void *user)
+static int refresh_source(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
     struct nb_text source = {0};
     bool gone = false;
-    bool changed = look(call, run, &source, &gone);
+    bool changed = compare_with_file(call, run, &source, &gone);
     struct kernels *kernels = run->self->kernels;
     uint64_t number = run->run->number;
-    size_t cell = run->turn_cell;
-    if (atomic_exchange(&run->turning, TURN_NONE) == TURN_OVER) {
+    size_t cell = run->refresh_cell;
+    if (atomic_exchange(&run->refresh_state, REFRESH_IDLE) == REFRESH_RUN_OVER) {
         nb_text_done(&source);
         return cells_run_over(call, run);
     }
     /* From here on the run may end, and be gone. */
-    kernels_give_source(kernels, number, cell, changed ? &source : NULL, gone);
+    kernels_set_source(kernels, number, cell, changed ? &source : NULL, gone);
     return NG_PENDING;
 }
 
-bool cells_run_turn(void *user, size_t cell)
+bool cells_run_refresh(void *user, size_t cell)
 {
     struct cells_run *run = user;
-    int none = TURN_NONE;
-    if (!atomic_compare_exchange_strong(&run->turning, &none, TURN_READS)) {
+    int none = REFRESH_IDLE;
+    if (!atomic_compare_exchange_strong(&run->refresh_state, &none, REFRESH_READING)) {
         return false; /* that of the cell before is still being read */
     }
-    run->turn_cell = cell;
-    (void)run->call->host->continue_on_worker(run->call, read_turn, run);
+    run->refresh_cell = cell;
+    (void)run->call->host->continue_on_worker(run->call, refresh_source, run);
     return true;
 }
 
-bool cells_run_turns(struct cells_run *run)
+bool cells_run_is_refreshing(struct cells_run *run)
 {
-    int reads = TURN_READS;
-    return atomic_compare_exchange_strong(&run->turning, &reads, TURN_OVER);
+    int reads = REFRESH_READING;
+    return atomic_compare_exchange_strong(&run->refresh_state, &reads, REFRESH_RUN_OVER);
 }

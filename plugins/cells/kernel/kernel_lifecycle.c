@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_life.c - one kernel from its beginning to its end: ready, restarting, ending, dead. */
+/* kernel_lifecycle.c - one kernel from its beginning to its end: ready, restarting, ending,
+ * dead. */
 #include "kernel_state.h"
-#include "notebook/show.h"
+#include "notebook/render.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,21 +11,21 @@
 #include <sys/wait.h>
 
 /* A kernel that begins is asked this often whether it is there. */
-#define LIFE_ASK_MS 250
+#define INFO_REQUEST_MS 250
 /* Some kernels have no channel for questions: it is not waited for longer than this. */
-#define LIFE_STDIN_MS 3000
+#define STDIN_WAIT_MS 3000
 /* What a process sent before it ended is on its way a little longer than the news of its end:
  * until nothing more has come for a while, but not for ever. */
-#define LIFE_QUIET_MS 100
-#define LIFE_LAST_WORDS_MS 5000
-#define LIFE_HOW_MAX (KERNEL_WHY_MAX - 200)
+#define DRAIN_QUIET_MS 100
+#define DRAIN_MAX_MS 5000
+#define EXIT_REASON_MAX (KERNEL_WHY_MAX - 200)
 
 void kernel_free(struct kernel *kernel)
 {
     kernel_disconnect(kernel);
     kernelspec_done(&kernel->spec);
     nb_text_done(&kernel->execution.error);
-    kernel_forget_after(kernel);
+    kernel_drop_late(kernel);
     free(kernel->notebook);
     free(kernel->folder);
     free(kernel->places);
@@ -60,7 +61,7 @@ void kernel_shut_down(struct kernel *kernel, enum kernel_state state)
 
 /* ---- the end of its process ---- */
 
-static void how_it_ended(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
+static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
 {
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     const char *name = signal == 0 ? NULL : sigabbrev_np(signal);
@@ -68,20 +69,20 @@ static void how_it_ended(int status, struct ng_str tail, char why[KERNEL_WHY_MAX
                                       name == NULL ? "?" : name)
                            : snprintf(why, KERNEL_WHY_MAX, "exit code %d", WEXITSTATUS(status));
     struct nb_text clean = {0};
-    show_clean(&clean, tail);
+    render_clean(&clean, tail);
     struct ng_str said = nb_text_str(&clean);
     while (said.len > 0 &&
            (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' ')) {
         said.len--;
     }
-    size_t room = (size_t)LIFE_HOW_MAX - (size_t)used - 64;
+    size_t room = (size_t)EXIT_REASON_MAX - (size_t)used - 64;
     size_t skip = said.len > room ? said.len - room : 0;
     while (skip < said.len && ((unsigned char)said.data[skip] & 0xc0) == 0x80) {
         skip++;
     }
     if (said.len > skip && !clean.failed) {
-        (void)snprintf(why + used, (size_t)(LIFE_HOW_MAX - used), "; the last it wrote: %.*s",
-                       (int)(said.len - skip), said.data + skip);
+        (void)snprintf(why + used, (size_t)(EXIT_REASON_MAX - used),
+                       "; the last it wrote: %.*s", (int)(said.len - skip), said.data + skip);
     }
     nb_text_done(&clean);
 }
@@ -92,7 +93,7 @@ static void launch(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
     kernel->pid = 0;
-    kernel_forget_after(kernel);
+    kernel_drop_late(kernel);
     kernels_unlock(kernel->kernels);
     bool good = kernel_launch(kernel, why);
     kernels_lock(kernel->kernels);
@@ -106,7 +107,7 @@ static void launch(struct kernel *kernel)
 void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
 {
     char why[KERNEL_WHY_MAX];
-    how_it_ended(status, tail, kernel->how);
+    describe_exit(status, tail, kernel->exit_reason);
     switch (kernel->state) {
     case KERNEL_STARTING:
         if (kernel->starts < KERNEL_STARTS_MAX) {
@@ -114,7 +115,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
             return;
         }
         (void)snprintf(why, sizeof(why), "The kernel `%s` ended before it was ready: %.800s",
-                       kernel->spec.name, kernel->how);
+                       kernel->spec.name, kernel->exit_reason);
         kernel_fail_start(kernel, why);
         break;
     case KERNEL_RESTARTING:
@@ -128,7 +129,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
         kernels_remember_lost(kernel->kernels, kernel->notebook);
         kernel->state = KERNEL_DYING;
         kernel->ending_ms = kernel_now_ms();
-        kernel->heard_ms = kernel->ending_ms;
+        kernel->output_ms = kernel->ending_ms;
         break;
     case KERNEL_ENDING:
     case KERNEL_NEW:
@@ -141,7 +142,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
 }
 
 /* All that the dead process sent has been taken. */
-static void bury(struct kernel *kernel)
+static void finish_dying(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
     struct execution *execution = &kernel->execution;
@@ -153,20 +154,20 @@ static void bury(struct kernel *kernel)
         }
         kernel_cell_over(kernel, CELL_OK);
     }
-    (void)snprintf(why, sizeof(why), "the kernel ended: %.900s", kernel->how);
+    (void)snprintf(why, sizeof(why), "the kernel ended: %.900s", kernel->exit_reason);
     kernel_fail_runs(kernel, RUN_KERNEL_DIED, why);
 }
 
 /* ---- what is due ---- */
 
-static void look_starting(struct kernel *kernel, int64_t now)
+static void advance_starting(struct kernel *kernel, int64_t now)
 {
     const struct kernels_options *options = &kernel->kernels->options;
     bool answers = kernel->info_replied && kernel->iopub_seen;
-    if (answers && kernel->answered_ms == 0) {
-        kernel->answered_ms = now;
+    if (answers && kernel->ready_ms == 0) {
+        kernel->ready_ms = now;
     }
-    if (answers && (kernel_may_ask(kernel) || now - kernel->answered_ms >= LIFE_STDIN_MS)) {
+    if (answers && (kernel_has_stdin(kernel) || now - kernel->ready_ms >= STDIN_WAIT_MS)) {
         kernel->state = KERNEL_READY;
         kernel->starts = 0;
         kernel->used_ms = now;
@@ -178,16 +179,16 @@ static void look_starting(struct kernel *kernel, int64_t now)
         (void)snprintf(why, sizeof(why),
                        "The kernel `%s` did not get ready within %lld s (cells.start_timeout).",
                        kernel->spec.name, (long long)(options->start_timeout_ms / 1000));
-        (void)holding_signal(&kernel->kernels->holding, kernel->id, SIGKILL);
+        (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, SIGKILL);
         kernel_fail_start(kernel, why);
-    } else if (kernel->pid != 0 && now - kernel->asked_ms >= LIFE_ASK_MS) {
-        kernel->asked_ms = now;
+    } else if (kernel->pid != 0 && now - kernel->info_request_ms >= INFO_REQUEST_MS) {
+        kernel->info_request_ms = now;
         (void)kernel_send(kernel, CHANNEL_SHELL, "kernel_info_request", ng_str_of("{}"), NULL);
     }
 }
 
 /* Half of its time to end as asked, half after SIGTERM, then it is killed. */
-static void look_ending(struct kernel *kernel, int64_t now)
+static void advance_ending(struct kernel *kernel, int64_t now)
 {
     int64_t since = now - kernel->ending_ms;
     int due = since >= KERNEL_SHUTDOWN_MS       ? SIGKILL
@@ -195,7 +196,7 @@ static void look_ending(struct kernel *kernel, int64_t now)
                                                 : 0;
     if (due != kernel->end_signal) {
         kernel->end_signal = due;
-        (void)holding_signal(&kernel->kernels->holding, kernel->id, due);
+        (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, due);
     }
 }
 
@@ -207,26 +208,26 @@ static void restart(struct kernel *kernel)
     if (run != NULL) {
         (void)snprintf(run->why, sizeof(run->why), "the kernel was restarted");
         kernel_cell_over(kernel, CELL_INTERRUPTED);
-    } else if (kernel_is_between(kernel) && kernel->first->at > 0) {
+    } else if (kernel_is_between_cells(kernel) && kernel->first->at > 0) {
         kernel_end_run(kernel, RUN_ABORTED, "The kernel was restarted");
-    } else if (kernel_is_between(kernel)) {
+    } else if (kernel_is_between_cells(kernel)) {
         kernel->first->state = RUN_QUEUED; /* it has not used this kernel yet */
     }
     kernel->execution.active = false;
 }
 
-static void look_at_restart(struct kernel *kernel)
+static void apply_restart(struct kernel *kernel)
 {
-    if (!kernel->asked_restart) {
+    if (!kernel->restart_requested) {
         return;
     }
     if (kernel->state == KERNEL_READY || kernel->state == KERNEL_STARTING) {
         restart(kernel);
     }
-    kernel->asked_restart = false; /* else it begins anew as it is */
+    kernel->restart_requested = false; /* else it begins anew as it is */
 }
 
-static void look_idle(struct kernel *kernel, int64_t now)
+static void end_if_idle(struct kernel *kernel, int64_t now)
 {
     const struct kernels_options *options = &kernel->kernels->options;
     bool idle =
@@ -237,41 +238,41 @@ static void look_idle(struct kernel *kernel, int64_t now)
     }
 }
 
-void kernel_look(struct kernel *kernel)
+void kernel_advance(struct kernel *kernel)
 {
-    look_at_restart(kernel);
+    apply_restart(kernel);
     if (kernel->state == KERNEL_NEW) {
         launch(kernel);
     }
     int64_t now = kernel_now_ms();
     switch (kernel->state) {
     case KERNEL_STARTING:
-        look_starting(kernel, now);
+        advance_starting(kernel, now);
         break;
     case KERNEL_ENDING:
-        if (kernel->asked_end) {
-            kernel->asked_end = false;
+        if (kernel->end_requested) {
+            kernel->end_requested = false;
             kernel_shut_down(kernel, KERNEL_ENDING);
         }
-        look_ending(kernel, now);
+        advance_ending(kernel, now);
         break;
     case KERNEL_RESTARTING:
-        look_ending(kernel, now);
+        advance_ending(kernel, now);
         break;
     case KERNEL_DYING:
-        if (kernel_may_ask(kernel)) {
+        if (kernel_has_stdin(kernel)) {
             /* The thread of libzmq has not come to see that the process is gone: nor has it
              * read, then, what that one sent last. */
-            kernel->heard_ms = now;
+            kernel->output_ms = now;
         }
-        if (now - kernel->heard_ms >= LIFE_QUIET_MS ||
-            now - kernel->ending_ms >= LIFE_LAST_WORDS_MS) {
-            bury(kernel);
+        if (now - kernel->output_ms >= DRAIN_QUIET_MS ||
+            now - kernel->ending_ms >= DRAIN_MAX_MS) {
+            finish_dying(kernel);
         }
         break;
     default:
         break;
     }
-    kernel_work(kernel);
-    look_idle(kernel, now);
+    kernel_advance_runs(kernel);
+    end_if_idle(kernel, now);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_talk.c - messages to and from one kernel. */
+/* kernel_messages.c - messages to and from one kernel. */
 #include "kernel_state.h"
 
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Messages of one channel that are taken before others have their turn. */
-#define RECEIVE_TURN 500
+#define RECEIVE_BATCH 500
 
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
                  struct ng_str content, char ret_id[WIRE_ID_SIZE])
@@ -34,7 +34,7 @@ bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char 
     return good;
 }
 
-bool kernel_may_ask(struct kernel *kernel)
+bool kernel_has_stdin(struct kernel *kernel)
 {
     zmq_pollitem_t item = {.socket = kernel->sockets[CHANNEL_STDIN], .events = ZMQ_POLLOUT};
     return kernel->kernels->zmq.poll(&item, 1, 0) == 1;
@@ -80,7 +80,7 @@ static void take_payloads(struct kernel *kernel, struct ng_str content)
         struct nb_span source = nb_member(content, payload, "source");
         struct nb_span keep = nb_member(content, payload, "keepkernel");
         if (nb_is_word(content, source, "ask_exit")) {
-            execution->quits = keep.len == 0 || content.data[keep.at] != 't';
+            execution->exits = keep.len == 0 || content.data[keep.at] != 't';
         } else if (nb_is_word(content, source, "page")) {
             struct nb_span data = nb_member(content, payload, "data");
             (void)nb_decode_lines(&cell->page, content, nb_member(content, data, "text/plain"));
@@ -146,8 +146,8 @@ static void take_stdin(struct kernel *kernel, const struct wire_message *message
     }
 }
 
-static void take(struct kernel *kernel, enum kernel_channel channel,
-                 const struct wire_message *message)
+static void take_string(struct kernel *kernel, enum kernel_channel channel,
+                        const struct wire_message *message)
 {
     switch (channel) {
     case CHANNEL_SHELL:
@@ -192,9 +192,9 @@ static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
         count++;
     }
     struct wire_message message;
-    kernel->heard_ms = count > 0 ? kernel_now_ms() : kernel->heard_ms;
+    kernel->output_ms = count > 0 ? kernel_now_ms() : kernel->output_ms;
     if (count > 0 && fits && wire_parse(frames, count, &kernel->key, &message)) {
-        take(kernel, channel, &message);
+        take_string(kernel, channel, &message);
     }
     for (size_t i = 0; i < count; i++) {
         (void)zmq->msg_close(&parts[i]);
@@ -209,11 +209,11 @@ bool kernel_receive(struct kernel *kernel)
                                                 CHANNEL_SHELL};
     bool more = false;
     for (size_t i = 0; i < NG_COUNT(order) && kernel->sockets[order[i]] != NULL; i++) {
-        int turn = 0;
-        while (turn < RECEIVE_TURN && receive_one(kernel, order[i])) {
-            turn++;
+        int batch = 0;
+        while (batch < RECEIVE_BATCH && receive_one(kernel, order[i])) {
+            batch++;
         }
-        more = more || turn == RECEIVE_TURN;
+        more = more || batch == RECEIVE_BATCH;
     }
     return more;
 }
@@ -231,6 +231,6 @@ void kernel_interrupt(struct kernel *kernel)
     if (wants_message(&kernel->spec)) {
         (void)kernel_send(kernel, CHANNEL_CONTROL, "interrupt_request", ng_str_of("{}"), NULL);
     } else {
-        (void)holding_signal(&kernel->kernels->holding, kernel->id, SIGINT);
+        (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, SIGINT);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_ask.c - what is told of the kernels. */
+/* kernel_query.c - what is told of the kernels. */
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -31,9 +31,9 @@ void run_free(struct run *run)
     for (size_t i = 0; i < run->cell_count; i++) {
         run_cell_done(&run->cells[i]);
     }
-    if (run->after != NULL) {
-        run_cell_done(run->after);
-        free(run->after);
+    if (run->late != NULL) {
+        run_cell_done(run->late);
+        free(run->late);
     }
     run_patches_done(&run->patches);
     free(run->cells);
@@ -72,7 +72,7 @@ bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *
     return false;
 }
 
-static const char *state_word(const struct kernel *kernel)
+static const char *state_name(const struct kernel *kernel)
 {
     switch (kernel->state) {
     case KERNEL_NEW:
@@ -81,7 +81,7 @@ static const char *state_word(const struct kernel *kernel)
     case KERNEL_RESTARTING:
         return "restarting";
     case KERNEL_READY:
-        return kernel->execution.active || kernel_is_between(kernel) ? "busy" : "idle";
+        return kernel->execution.active || kernel_is_between_cells(kernel) ? "busy" : "idle";
     case KERNEL_ENDING:
     case KERNEL_DYING:
     case KERNEL_GONE:
@@ -90,7 +90,7 @@ static const char *state_word(const struct kernel *kernel)
     return "ending";
 }
 
-static void tell(const struct kernel *kernel, struct kernel_info *ret)
+static void fill_info(const struct kernel *kernel, struct kernel_info *ret)
 {
     memset(ret, 0, sizeof(*ret));
     (void)snprintf(ret->notebook, sizeof(ret->notebook), "%s", kernel->notebook);
@@ -98,7 +98,7 @@ static void tell(const struct kernel *kernel, struct kernel_info *ret)
     (void)snprintf(ret->display_name, sizeof(ret->display_name), "%s",
                    kernel->spec.display_name);
     (void)snprintf(ret->language, sizeof(ret->language), "%s", kernel->spec.language);
-    ret->state = state_word(kernel);
+    ret->state = state_name(kernel);
     ret->pid = kernel->pid;
     ret->queued = kernel->queued;
     ret->idle_ms = kernel->used_ms == 0 || kernel->execution.active
@@ -111,7 +111,7 @@ bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_i
     kernels_lock(kernels);
     const struct kernel *kernel = kernels_find(kernels, notebook);
     if (kernel != NULL) {
-        tell(kernel, ret);
+        fill_info(kernel, ret);
     }
     kernels_unlock(kernels);
     return kernel != NULL;
@@ -126,7 +126,7 @@ size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max
             continue;
         }
         if (count < max) {
-            tell(kernel, &ret[count]);
+            fill_info(kernel, &ret[count]);
         }
         count++;
     }

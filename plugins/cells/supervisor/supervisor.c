@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - the process that holds all kernels of one gateway: starts them, tells how they
+ * supervisor.c - the process that holds all kernels of one gateway: starts them, tells how they
  * end, and takes them and whatever they started with it when the gateway is gone, however it
  * went.
  *
@@ -11,7 +11,7 @@
  * killed, all that it held comes to the guard, which ends it. Where the guard is killed, the
  * holder ends all and itself.
  */
-#include "orders.h"
+#include "supervisor_protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORDS_MAX 1024
+#define STRINGS_MAX 1024
 #define MARK_SIZE 64
 
 struct kernel {
@@ -35,13 +35,13 @@ struct kernel {
     pid_t pid;  /* 0: the place is free */
     int output; /* the end of its pipe that is read; -1: none */
     size_t tail_len;
-    char tail[HOLDER_TAIL_MAX];
+    char tail[SUPERVISOR_TAIL_MAX];
 };
 
-struct holder {
+struct supervisor {
     pid_t self, guard;
     const char *owner; /* of all marks */
-    struct kernel kernels[HOLDER_KERNELS_MAX];
+    struct kernel kernels[SUPERVISOR_KERNELS_MAX];
     int signals;
     bool ending;
 };
@@ -50,40 +50,40 @@ extern char **environ;
 
 /* ---- telling ---- */
 
-static void tell(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)
+static void send_event(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)
 {
-    char packet[sizeof(struct holder_news) + HOLDER_TAIL_MAX];
-    struct holder_news news = {kind, id, value,
-                               kernel == NULL ? 0 : (uint32_t)kernel->tail_len};
-    memcpy(packet, &news, sizeof(news));
+    char packet[sizeof(struct supervisor_event_head) + SUPERVISOR_TAIL_MAX];
+    struct supervisor_event_head event = {kind, id, value,
+                                          kernel == NULL ? 0 : (uint32_t)kernel->tail_len};
+    memcpy(packet, &event, sizeof(event));
     if (kernel != NULL) {
-        memcpy(packet + sizeof(news), kernel->tail, kernel->tail_len);
+        memcpy(packet + sizeof(event), kernel->tail, kernel->tail_len);
     }
     ssize_t sent;
     do {
-        sent = send(HOLDER_FD, packet, sizeof(news) + news.tail, MSG_NOSIGNAL);
+        sent = send(SUPERVISOR_FD, packet, sizeof(event) + event.tail, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
 }
 
 /* ---- starting ---- */
 
 /* The words of an order, in place. false: it does not hold what it says. */
-static bool read_words(char *at, const char *end, uint32_t count, char **words)
+static bool read_strings(char *at, const char *end, uint32_t count, char **strings)
 {
     for (uint32_t i = 0; i < count; i++) {
         char *stop = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
         if (stop == NULL) {
             return false;
         }
-        words[i] = at;
+        strings[i] = at;
         at = stop + 1;
     }
-    words[count] = NULL;
+    strings[count] = NULL;
     return true;
 }
 
 /* What is the gateway's own business is not the kernel's. */
-static bool is_private(const char *variable)
+static bool is_gateway_only(const char *variable)
 {
     static const char *const names[] = {"NOTEGATE_",
                                         "MONGODB_URL=", "REDIS_URL=", "PYTHONEXECUTABLE="};
@@ -97,18 +97,18 @@ static bool is_private(const char *variable)
 
 static void set_environment(char **variables, const char *owner, uint32_t id)
 {
-    char mark[HOLDER_OWNER_MAX + MARK_SIZE];
+    char mark[SUPERVISOR_OWNER_MAX + MARK_SIZE];
     char parent[MARK_SIZE];
     size_t kept = 0;
     for (size_t i = 0; environ[i] != NULL; i++) {
-        if (!is_private(environ[i])) {
+        if (!is_gateway_only(environ[i])) {
             environ[kept++] = environ[i];
         }
     }
     environ[kept] = NULL;
     (void)snprintf(mark, sizeof(mark), "%s.%u", owner, (unsigned)id);
     (void)snprintf(parent, sizeof(parent), "%ld", (long)getppid());
-    (void)setenv(HOLDER_MARK, mark, 1);
+    (void)setenv(SUPERVISOR_MARK, mark, 1);
     (void)setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1", 0); /* else each ipykernel warns */
     (void)setenv("JPY_PARENT_PID", parent, 1); /* ipykernel ends when that one has */
     for (size_t i = 0; variables[i] != NULL; i++) {
@@ -117,8 +117,8 @@ static void set_environment(char **variables, const char *owner, uint32_t id)
 }
 
 /* In the child; does not return. */
-static void run_kernel(const struct holder *holder, char **words, char **variables, uint32_t id,
-                       const int pipes[2])
+static void run_kernel(const struct supervisor *supervisor, char **strings, char **variables,
+                       uint32_t id, const int pipes[2])
 {
     sigset_t none;
     (void)sigemptyset(&none);
@@ -128,18 +128,18 @@ static void run_kernel(const struct holder *holder, char **words, char **variabl
         (void)signal(i, SIG_DFL);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != holder->self) {
+    if (getppid() != supervisor->self) {
         _exit(127); /* it was gone before it could be told */
     }
     (void)setsid();
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(pipes[0], STDOUT_FILENO) >= 0 &&
-        dup2(pipes[0], STDERR_FILENO) >= 0 && chdir(words[0]) == 0) {
-        (void)close_range(HOLDER_FD, (unsigned)pipes[1] - 1, 0);
+        dup2(pipes[0], STDERR_FILENO) >= 0 && chdir(strings[0]) == 0) {
+        (void)close_range(SUPERVISOR_FD, (unsigned)pipes[1] - 1, 0);
         (void)close_range((unsigned)pipes[1] + 1, ~0U, 0);
-        set_environment(variables, holder->owner, id);
+        set_environment(variables, supervisor->owner, id);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)execv(words[1], words + 1);
+        (void)execv(strings[1], strings + 1);
     }
     int error = errno;
     (void)!write(pipes[1], &error, sizeof(error));
@@ -157,40 +157,40 @@ static int exec_error(int report)
     return got == (ssize_t)sizeof(error) ? error : 0;
 }
 
-static struct kernel *free_place(struct holder *holder)
+static struct kernel *free_slot(struct supervisor *supervisor)
 {
-    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
-        if (holder->kernels[i].pid == 0) {
-            return &holder->kernels[i];
+    for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
+        if (supervisor->kernels[i].pid == 0) {
+            return &supervisor->kernels[i];
         }
     }
     return NULL;
 }
 
-static void start(struct holder *holder, uint32_t id, char **words, char **variables)
+static void start(struct supervisor *supervisor, uint32_t id, char **strings, char **variables)
 {
-    struct kernel *kernel = free_place(holder);
+    struct kernel *kernel = free_slot(supervisor);
     int output[2];
     int report[2];
     if (kernel == NULL) {
-        tell(HOLDER_FAILED, id, EAGAIN, NULL);
+        send_event(SUPERVISOR_FAILED, id, EAGAIN, NULL);
         return;
     }
     if (pipe2(output, O_CLOEXEC) != 0) {
-        tell(HOLDER_FAILED, id, errno, NULL);
+        send_event(SUPERVISOR_FAILED, id, errno, NULL);
         return;
     }
     if (pipe2(report, O_CLOEXEC) != 0) {
         int error = errno;
         (void)close(output[0]);
         (void)close(output[1]);
-        tell(HOLDER_FAILED, id, error, NULL);
+        send_event(SUPERVISOR_FAILED, id, error, NULL);
         return;
     }
     const int pipes[2] = {output[1], report[1]};
     pid_t pid = fork();
     if (pid == 0) {
-        run_kernel(holder, words, variables, id, pipes);
+        run_kernel(supervisor, strings, variables, id, pipes);
     }
     int error = pid < 0 ? errno : 0;
     (void)close(output[1]);
@@ -201,7 +201,7 @@ static void start(struct holder *holder, uint32_t id, char **words, char **varia
     (void)close(report[0]);
     if (error != 0) {
         (void)close(output[0]);
-        tell(HOLDER_FAILED, id, error, NULL);
+        send_event(SUPERVISOR_FAILED, id, error, NULL);
         return; /* a child that could not run is reaped as a stranger */
     }
     (void)fcntl(output[0], F_SETFL, O_NONBLOCK);
@@ -209,20 +209,21 @@ static void start(struct holder *holder, uint32_t id, char **words, char **varia
     kernel->pid = pid;
     kernel->output = output[0];
     kernel->tail_len = 0;
-    tell(HOLDER_STARTED, id, (int)pid, NULL);
+    send_event(SUPERVISOR_STARTED, id, (int)pid, NULL);
 }
 
 /* ---- what they write ---- */
 
 static void keep_tail(struct kernel *kernel, const char *data, size_t len)
 {
-    if (len >= HOLDER_TAIL_MAX) {
-        data += len - HOLDER_TAIL_MAX;
-        len = HOLDER_TAIL_MAX;
+    if (len >= SUPERVISOR_TAIL_MAX) {
+        data += len - SUPERVISOR_TAIL_MAX;
+        len = SUPERVISOR_TAIL_MAX;
         kernel->tail_len = 0;
     }
-    size_t over =
-        kernel->tail_len + len > HOLDER_TAIL_MAX ? kernel->tail_len + len - HOLDER_TAIL_MAX : 0;
+    size_t over = kernel->tail_len + len > SUPERVISOR_TAIL_MAX
+                      ? kernel->tail_len + len - SUPERVISOR_TAIL_MAX
+                      : 0;
     memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
     kernel->tail_len -= over;
     memcpy(kernel->tail + kernel->tail_len, data, len);
@@ -249,30 +250,30 @@ static void read_output(struct kernel *kernel)
 
 /* ---- their end ---- */
 
-static struct kernel *by_pid(struct holder *holder, pid_t pid)
+static struct kernel *find_by_pid(struct supervisor *supervisor, pid_t pid)
 {
-    for (size_t i = 0; pid > 0 && i < HOLDER_KERNELS_MAX; i++) {
-        if (holder->kernels[i].pid == pid) {
-            return &holder->kernels[i];
+    for (size_t i = 0; pid > 0 && i < SUPERVISOR_KERNELS_MAX; i++) {
+        if (supervisor->kernels[i].pid == pid) {
+            return &supervisor->kernels[i];
         }
     }
     return NULL;
 }
 
-static struct kernel *by_id(struct holder *holder, uint32_t id)
+static struct kernel *find_by_id(struct supervisor *supervisor, uint32_t id)
 {
-    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
-        if (holder->kernels[i].pid != 0 && holder->kernels[i].id == id) {
-            return &holder->kernels[i];
+    for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
+        if (supervisor->kernels[i].pid != 0 && supervisor->kernels[i].id == id) {
+            return &supervisor->kernels[i];
         }
     }
     return NULL;
 }
 
 /* The kernel whose mark the process carries; false: none. */
-static bool mark_of(pid_t pid, uint32_t *ret_id)
+static bool read_mark(pid_t pid, uint32_t *ret_id)
 {
-    static const char name[] = HOLDER_MARK "=";
+    static const char name[] = SUPERVISOR_MARK "=";
     static char text[1 << 20];
     char path[MARK_SIZE];
     (void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
@@ -299,7 +300,7 @@ static bool mark_of(pid_t pid, uint32_t *ret_id)
 
 /* Children that came to us because their parents ended: those of kernels that are gone go too;
  * `all`: whatever is there. */
-static void kill_left(struct holder *holder, bool all)
+static void kill_orphans(struct supervisor *supervisor, bool all)
 {
     char path[MARK_SIZE];
     char text[65536];
@@ -319,14 +320,14 @@ static void kill_left(struct holder *holder, bool all)
             break;
         }
         at = end;
-        if (all ||
-            (by_pid(holder, pid) == NULL && mark_of(pid, &id) && by_id(holder, id) == NULL)) {
+        if (all || (find_by_pid(supervisor, pid) == NULL && read_mark(pid, &id) &&
+                    find_by_id(supervisor, id) == NULL)) {
             (void)kill(pid, SIGKILL);
         }
     }
 }
 
-static void ended(struct holder *holder, struct kernel *kernel, int status)
+static void kernel_exited(struct supervisor *supervisor, struct kernel *kernel, int status)
 {
     if (kernel->output >= 0) {
         read_output(kernel);
@@ -338,103 +339,104 @@ static void ended(struct holder *holder, struct kernel *kernel, int status)
     (void)kill(-kernel->pid, SIGKILL);
     uint32_t id = kernel->id;
     kernel->pid = 0;
-    kill_left(holder, false);
-    tell(HOLDER_ENDED, id, status, kernel);
+    kill_orphans(supervisor, false);
+    send_event(SUPERVISOR_EXITED, id, status, kernel);
 }
 
-static void reap(struct holder *holder)
+static void reap(struct supervisor *supervisor)
 {
     struct signalfd_siginfo info;
     int status = 0;
     pid_t pid;
-    bool strangers = false;
-    while (read(holder->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+    bool orphans = false;
+    while (read(supervisor->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         /* Its socket and its guard say when to end: a signal to all of a group is the
          * gateway's business, which may have calls to finish. */
     }
-    holder->ending = holder->ending || getppid() != holder->guard;
+    supervisor->ending = supervisor->ending || getppid() != supervisor->guard;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        struct kernel *kernel = by_pid(holder, pid);
+        struct kernel *kernel = find_by_pid(supervisor, pid);
         if (kernel != NULL) {
-            ended(holder, kernel, status);
+            kernel_exited(supervisor, kernel, status);
         } else {
-            strangers = true;
+            orphans = true;
         }
     }
-    if (strangers) {
-        kill_left(holder, false); /* it may have left children of its own */
+    if (orphans) {
+        kill_orphans(supervisor, false); /* it may have left children of its own */
     }
 }
 
 /* The gateway is gone: so is all that it started. */
-static void end_all(struct holder *holder)
+static void end_all(struct supervisor *supervisor)
 {
-    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
-        if (holder->kernels[i].pid != 0) {
-            (void)kill(-holder->kernels[i].pid, SIGKILL);
+    for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
+        if (supervisor->kernels[i].pid != 0) {
+            (void)kill(-supervisor->kernels[i].pid, SIGKILL);
         }
     }
     do {
-        kill_left(holder, true);
+        kill_orphans(supervisor, true);
     } while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
 }
 
 /* ---- orders ---- */
 
-static void obey(struct holder *holder)
+static void handle_request(struct supervisor *supervisor)
 {
-    static char packet[HOLDER_PACKET_MAX];
-    static char *words[WORDS_MAX + 2];
-    static char *variables[WORDS_MAX + 1];
-    struct holder_order order;
-    ssize_t got = recv(HOLDER_FD, packet, sizeof(packet), MSG_DONTWAIT);
+    static char packet[SUPERVISOR_PACKET_MAX];
+    static char *strings[STRINGS_MAX + 2];
+    static char *variables[STRINGS_MAX + 1];
+    struct supervisor_request request;
+    ssize_t got = recv(SUPERVISOR_FD, packet, sizeof(packet), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
-    if (got < (ssize_t)sizeof(order)) {
-        holder->ending = true;
+    if (got < (ssize_t)sizeof(request)) {
+        supervisor->ending = true;
         return;
     }
-    memcpy(&order, packet, sizeof(order));
-    if (order.kind == HOLDER_SIGNAL) {
-        struct kernel *kernel = by_id(holder, order.id);
+    memcpy(&request, packet, sizeof(request));
+    if (request.kind == SUPERVISOR_SIGNAL) {
+        struct kernel *kernel = find_by_id(supervisor, request.id);
         if (kernel != NULL) {
-            (void)kill(-kernel->pid, order.signal);
+            (void)kill(-kernel->pid, request.signal);
         }
         return;
     }
-    char *at = packet + sizeof(order);
+    char *at = packet + sizeof(request);
     const char *end = packet + got;
-    bool good = order.kind == HOLDER_START && order.argc > 0 && order.argc <= WORDS_MAX &&
-                order.envc <= WORDS_MAX && read_words(at, end, order.argc + 1, words);
+    bool good = request.kind == SUPERVISOR_START && request.argc > 0 &&
+                request.argc <= STRINGS_MAX && request.envc <= STRINGS_MAX &&
+                read_strings(at, end, request.argc + 1, strings);
     if (good) {
-        at = words[order.argc] + strlen(words[order.argc]) + 1;
-        good = read_words(at, end, order.envc, variables);
+        at = strings[request.argc] + strlen(strings[request.argc]) + 1;
+        good = read_strings(at, end, request.envc, variables);
     }
     if (good) {
-        start(holder, order.id, words, variables);
+        start(supervisor, request.id, strings, variables);
     } else {
-        tell(HOLDER_FAILED, order.id, EINVAL, NULL);
+        send_event(SUPERVISOR_FAILED, request.id, EINVAL, NULL);
     }
 }
 
 /* The guard's whole life: the holder is waited for, and what it leaves is ended. */
-static int stand_guard(struct holder *holder, pid_t pid)
+static int run_guard(struct supervisor *supervisor, pid_t pid)
 {
-    pid_t ended;
-    (void)close(HOLDER_FD); /* it is the holder's alone, so that its end is seen */
+    pid_t kernel_exited;
+    (void)close(SUPERVISOR_FD); /* it is the holder's alone, so that its end is seen */
     do {
-        ended = waitpid(-1, NULL, 0);
-    } while (ended != pid && (ended > 0 || errno == EINTR));
-    end_all(holder);
+        kernel_exited = waitpid(-1, NULL, 0);
+    } while (kernel_exited != pid && (kernel_exited > 0 || errno == EINTR));
+    end_all(supervisor);
     return 0;
 }
 
-static bool holder_open(struct holder *holder)
+static bool supervisor_setup(struct supervisor *supervisor)
 {
     sigset_t signals;
-    for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
-        holder->kernels[i].output = -1;
+    for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
+        supervisor->kernels[i].output = -1;
     }
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGCHLD);
@@ -445,46 +447,46 @@ static bool holder_open(struct holder *holder)
         return false;
     }
     (void)setsid(); /* what a terminal sends to the gateway is not meant for kernels */
-    (void)fcntl(HOLDER_FD, F_SETFD, FD_CLOEXEC);
-    (void)prctl(PR_SET_NAME, HOLDER_PROGRAM);
-    holder->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    return holder->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    (void)fcntl(SUPERVISOR_FD, F_SETFD, FD_CLOEXEC);
+    (void)prctl(PR_SET_NAME, SUPERVISOR_PROGRAM);
+    supervisor->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return supervisor->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
 /* In the child of the guard. */
-static void begin_holding(struct holder *holder, pid_t guard)
+static void begin_supervising(struct supervisor *supervisor, pid_t guard)
 {
-    holder->self = getpid();
-    holder->guard = guard;
+    supervisor->self = getpid();
+    supervisor->guard = guard;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* is not inherited */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* only wakes it */
-    holder->ending = getppid() != guard;
+    supervisor->ending = getppid() != guard;
 }
 
 int main(int argc, char **argv)
 {
-    static struct holder holder;
-    static struct pollfd polls[HOLDER_KERNELS_MAX + 2];
+    static struct supervisor supervisor;
+    static struct pollfd polls[SUPERVISOR_KERNELS_MAX + 2];
     pid_t guard = getpid();
-    if (argc != 2 || strlen(argv[1]) > HOLDER_OWNER_MAX || !holder_open(&holder)) {
+    if (argc != 2 || strlen(argv[1]) > SUPERVISOR_OWNER_MAX || !supervisor_setup(&supervisor)) {
         return 1;
     }
-    holder.owner = argv[1];
+    supervisor.owner = argv[1];
     pid_t pid = fork();
     if (pid != 0) {
-        return pid < 0 ? 1 : stand_guard(&holder, pid);
+        return pid < 0 ? 1 : run_guard(&supervisor, pid);
     }
-    begin_holding(&holder, guard);
-    while (!holder.ending) {
-        struct kernel *reading[HOLDER_KERNELS_MAX];
+    begin_supervising(&supervisor, guard);
+    while (!supervisor.ending) {
+        struct kernel *reading[SUPERVISOR_KERNELS_MAX];
         nfds_t count = 2;
-        polls[0] = (struct pollfd){.fd = HOLDER_FD, .events = POLLIN};
-        polls[1] = (struct pollfd){.fd = holder.signals, .events = POLLIN};
-        for (size_t i = 0; i < HOLDER_KERNELS_MAX; i++) {
-            if (holder.kernels[i].pid != 0 && holder.kernels[i].output >= 0) {
-                reading[count - 2] = &holder.kernels[i];
+        polls[0] = (struct pollfd){.fd = SUPERVISOR_FD, .events = POLLIN};
+        polls[1] = (struct pollfd){.fd = supervisor.signals, .events = POLLIN};
+        for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
+            if (supervisor.kernels[i].pid != 0 && supervisor.kernels[i].output >= 0) {
+                reading[count - 2] = &supervisor.kernels[i];
                 polls[count++] =
-                    (struct pollfd){.fd = holder.kernels[i].output, .events = POLLIN};
+                    (struct pollfd){.fd = supervisor.kernels[i].output, .events = POLLIN};
             }
         }
         if (poll(polls, count, -1) < 0 && errno != EINTR) {
@@ -496,12 +498,12 @@ int main(int argc, char **argv)
             }
         }
         if (polls[1].revents != 0) {
-            reap(&holder);
+            reap(&supervisor);
         }
         if (polls[0].revents != 0) {
-            obey(&holder);
+            handle_request(&supervisor);
         }
     }
-    end_all(&holder);
+    end_all(&supervisor);
     return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_work.c - the runs of one kernel: a cell after the other, a run after the other. */
+/* kernel_runs.c - the runs of one kernel: a cell after the other, a run after the other. */
 #include "kernel_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct run_cell *cell_now(struct run *run)
+static struct run_cell *current_cell(struct run *run)
 {
     return &run->cells[run->at];
 }
@@ -19,12 +19,12 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->first = run->next;
     kernel->queued--;
     kernel->used_ms = kernel_now_ms();
-    kernel->earlier.run = NULL;
+    kernel->previous.run = NULL;
     if (run->state == RUN_RUNNING && run->cell_count > 0) {
-        kernel->asked_interrupt = false; /* it was meant for this one */
-        kernel_give_after(kernel, run);
-        if (kernel->earlier.id[0] != '\0') {
-            kernel_await_more(kernel, kernel->earlier.id, &run->cells[kernel->earlier.at]);
+        kernel->interrupt_requested = false; /* it was meant for this one */
+        kernel_give_late(kernel, run);
+        if (kernel->previous.id[0] != '\0') {
+            kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
         }
     }
     if (kernel->execution.run == run) {
@@ -50,7 +50,7 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
 {
     struct execution *execution = &kernel->execution;
     if (execution->run != NULL) {
-        struct run_cell *cell = cell_now(execution->run);
+        struct run_cell *cell = current_cell(execution->run);
         cell->state = fault == RUN_KERNEL_DIED ? CELL_DIED : CELL_INTERRUPTED;
         cell->ended_ms = kernel_time_ms();
     }
@@ -61,7 +61,7 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
     }
 }
 
-bool kernel_is_between(const struct kernel *kernel)
+bool kernel_is_between_cells(const struct kernel *kernel)
 {
     const struct run *run = kernel->first;
     return !kernel->execution.active && run != NULL && run->state == RUN_RUNNING &&
@@ -73,12 +73,12 @@ static bool stops_run(const struct run_cell *cell, enum cell_state state)
     return state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
 }
 
-static void tell_progress(struct run *run, double done, const char *text)
+static void report_progress(struct run *run, double done, const char *text)
 {
-    run->told = done > run->told ? done : run->told;
-    run->told_ms = kernel_now_ms();
+    run->reported = done > run->reported ? done : run->reported;
+    run->reported_ms = kernel_now_ms();
     if (run->progress != NULL) {
-        run->progress(run->user, run->told, run->cell_count, text);
+        run->progress(run->user, run->reported, run->cell_count, text);
     }
 }
 
@@ -88,22 +88,22 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     struct run *run = execution->run;
     execution->active = state == CELL_STUCK;
     kernel->used_ms = kernel_now_ms();
-    kernel->earlier.run = NULL;
+    kernel->previous.run = NULL;
     if (run == NULL) {
         return;
     }
-    struct run_cell *cell = cell_now(run);
+    struct run_cell *cell = current_cell(run);
     cell->state = state;
     cell->ended_ms = kernel_time_ms();
     kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
     if (execution->id[0] != '\0') { /* it was not empty */
-        memcpy(kernel->earlier.id, execution->id, sizeof(execution->id));
-        kernel->earlier.at = run->at;
+        memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
+        kernel->previous.at = run->at;
     }
     run->at++;
-    tell_progress(run, (double)run->at, NULL);
+    report_progress(run, (double)run->at, NULL);
     if (stop || run->at == run->cell_count) {
         bool by_time = state == CELL_TIMED_OUT ||
                        (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
@@ -116,7 +116,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
                        state == CELL_NOT_RUN ? "The kernel aborted a cell without running it."
                                              : NULL);
     } else {
-        kernel->earlier.run = run;
+        kernel->previous.run = run;
     }
 }
 
@@ -148,20 +148,21 @@ static bool send_code(struct kernel *kernel, struct ng_str source)
 /* Is the source there with which the cell is to be run? */
 static bool has_source(struct run *run, int64_t now)
 {
-    struct run_cell *cell = cell_now(run);
+    struct run_cell *cell = current_cell(run);
     if (!cell->asked) {
         cell->asked = true;
         cell->asked_ms = now;
-        cell->answered = run->turn == NULL || !run->turn(run->user, run->at);
+        cell->answered =
+            run->request_source == NULL || !run->request_source(run->user, run->at);
     }
     return cell->answered || now - cell->asked_ms >= KERNEL_SOURCE_MS;
 }
 
-static void pass_over(struct kernel *kernel, struct run *run)
+static void skip_cell(struct kernel *kernel, struct run *run)
 {
-    cell_now(run)->state = CELL_NOT_RUN;
+    current_cell(run)->state = CELL_NOT_RUN;
     run->at++;
-    tell_progress(run, (double)run->at, NULL);
+    report_progress(run, (double)run->at, NULL);
     if (run->at == run->cell_count) {
         kernel_end_run(kernel, RUN_FINE, NULL);
     }
@@ -170,7 +171,7 @@ static void pass_over(struct kernel *kernel, struct run *run)
 static void begin_cell(struct kernel *kernel, struct run *run)
 {
     struct execution *execution = &kernel->execution;
-    struct run_cell *cell = cell_now(run);
+    struct run_cell *cell = current_cell(run);
     nb_text_done(&execution->error);
     memset(execution, 0, sizeof(*execution));
     outputs_done(&cell->outputs);
@@ -200,7 +201,7 @@ static void begin_run(struct kernel *kernel, struct run *run)
     if (run->cell_count == 0) {
         return; /* only waits for the kernel */
     }
-    kernel->earlier.id[0] = '\0';
+    kernel->previous.id[0] = '\0';
     kernel_give_patches(kernel, run);
     run->new_kernel = kernel->fresh;
     run->state_lost = kernel->fresh && kernel->lost;
@@ -220,8 +221,8 @@ static void finish_cell(struct kernel *kernel)
         kernel_cell_over(kernel, CELL_OK); /* it was given up before */
         return;
     }
-    struct run_cell *cell = cell_now(run);
-    if (execution->failed && !execution->error_told) { /* some kernels say it only here */
+    struct run_cell *cell = current_cell(run);
+    if (execution->failed && !execution->error_on_iopub) { /* some kernels say it only here */
         outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
     }
     enum cell_state state = run->stopping        ? run->stop_state
@@ -241,12 +242,12 @@ static bool is_quiet(const struct execution *execution, int64_t now)
         return true;
     }
     int64_t since =
-        execution->heard_ms > execution->done_ms ? execution->heard_ms : execution->done_ms;
+        execution->output_ms > execution->done_ms ? execution->output_ms : execution->done_ms;
     return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
 }
 
 /* The kernel was interrupted in what it does around the code, and so never replies. */
-static bool is_cut_off(const struct execution *execution, int64_t now)
+static bool has_lost_reply(const struct execution *execution, int64_t now)
 {
     return !execution->replied && execution->idle && execution->interrupted_ms != 0 &&
            execution->idle_ms >= execution->interrupted_ms &&
@@ -254,20 +255,20 @@ static bool is_cut_off(const struct execution *execution, int64_t now)
 }
 
 /* Reply and idle have come, in either order. */
-static void look_at_execution(struct kernel *kernel, int64_t now)
+static void advance_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
-    int64_t last = execution->heard_ms > execution->replied_ms ? execution->heard_ms
-                                                               : execution->replied_ms;
+    int64_t last = execution->output_ms > execution->replied_ms ? execution->output_ms
+                                                                : execution->replied_ms;
     /* What comes on is before it: a flood is still being read long after the reply. */
     bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
-    if (!over && !is_cut_off(execution, now)) {
+    if (!over && !has_lost_reply(execution, now)) {
         return;
     }
     if (execution->done_ms == 0) {
         execution->done_ms = now;
     }
-    if (execution->quits && now - execution->done_ms < KERNEL_QUIT_MS) {
+    if (execution->exits && now - execution->done_ms < KERNEL_QUIT_MS) {
         return; /* its end is on the way, and comes before the next cell */
     }
     if (is_quiet(execution, now)) {
@@ -275,29 +276,30 @@ static void look_at_execution(struct kernel *kernel, int64_t now)
     }
 }
 
-static void stop_run(struct kernel *kernel, struct run *run, enum cell_state state, int64_t now)
+static void interrupt_run(struct kernel *kernel, struct run *run, enum cell_state state,
+                          int64_t now)
 {
     run->stopping = true;
     run->stop_state = state;
     run->interrupted_ms = now;
-    run->told_to_stop = kernel->execution.begun;
-    if (run->told_to_stop) {
+    run->interrupt_sent = kernel->execution.begun;
+    if (run->interrupt_sent) {
         kernel_interrupt(kernel);
     }
 }
 
 /* What a tool asked for. A cell that has just ended is not what is meant: the next one of the
  * run is. */
-static void look_at_wishes(struct kernel *kernel, int64_t now)
+static void apply_interrupt(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (!kernel->asked_interrupt || (run != NULL && kernel->execution.replied) ||
-        kernel_is_between(kernel)) {
+    if (!kernel->interrupt_requested || (run != NULL && kernel->execution.replied) ||
+        kernel_is_between_cells(kernel)) {
         return;
     }
-    kernel->asked_interrupt = false;
+    kernel->interrupt_requested = false;
     if (run != NULL && !run->stopping) {
-        stop_run(kernel, run, CELL_INTERRUPTED, now);
+        interrupt_run(kernel, run, CELL_INTERRUPTED, now);
     } else if (kernel->execution.active) {
         kernel_interrupt(kernel); /* not one that is idle: some end of a signal then */
     }
@@ -305,14 +307,14 @@ static void look_at_wishes(struct kernel *kernel, int64_t now)
 
 /* Clients give up on calls that say nothing. A part of the way to the end of the cell each
  * time: it grows, and never gets there. */
-static void look_at_progress(const struct kernel *kernel, struct run *run, int64_t now)
+static void report_if_due(const struct kernel *kernel, struct run *run, int64_t now)
 {
     char text[NB_ID_MAX + 96];
-    if (run->progress == NULL || now - run->told_ms < KERNEL_PROGRESS_MS) {
+    if (run->progress == NULL || now - run->reported_ms < KERNEL_PROGRESS_MS) {
         return;
     }
     if (run->state == RUN_RUNNING) {
-        const struct run_cell *cell = cell_now(run);
+        const struct run_cell *cell = current_cell(run);
         (void)snprintf(text, sizeof(text), "Cell %s is running (%lld s)", cell->handle,
                        (long long)((kernel_time_ms() - cell->started_ms) / 1000));
     } else {
@@ -321,18 +323,18 @@ static void look_at_progress(const struct kernel *kernel, struct run *run, int64
                                                      : "Starting the kernel");
     }
     double most = (double)run->at + 0.9;
-    tell_progress(run, run->told + (most - run->told) / 8, text);
+    report_progress(run, run->reported + (most - run->reported) / 8, text);
 }
 
-static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
+static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
 {
     if (kernel->execution.run != run) {
         return;
     }
     if (run->stopping) {
-        if (!run->told_to_stop &&
+        if (!run->interrupt_sent &&
             (kernel->execution.begun || now - run->interrupted_ms >= KERNEL_BEGIN_MS)) {
-            run->told_to_stop = true;
+            run->interrupt_sent = true;
             kernel_interrupt(kernel);
         }
         if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
@@ -341,14 +343,14 @@ static void look_at_run(struct kernel *kernel, struct run *run, int64_t now)
     } else if (kernel->execution.replied) {
         return; /* it is over, only its output is still being read */
     } else if (now >= run->deadline_ms) {
-        stop_run(kernel, run, CELL_TIMED_OUT, now);
+        interrupt_run(kernel, run, CELL_TIMED_OUT, now);
     } else if (run->cancelled != NULL && run->cancelled(run->user)) {
-        stop_run(kernel, run, CELL_INTERRUPTED, now);
+        interrupt_run(kernel, run, CELL_INTERRUPTED, now);
     }
 }
 
 /* Runs that wait and are not wanted any more, or whose time is over before they began. */
-static void drop_waiting(struct kernel *kernel, int64_t now)
+static void drop_expired(struct kernel *kernel, int64_t now)
 {
     struct run **at = &kernel->first;
     while (*at != NULL) {
@@ -367,7 +369,7 @@ static void drop_waiting(struct kernel *kernel, int64_t now)
                                      : "Its time was over before the kernel was free.");
             at = &kernel->first;
         } else {
-            look_at_progress(kernel, run, now);
+            report_if_due(kernel, run, now);
             at = &run->next;
         }
     }
@@ -379,11 +381,11 @@ static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
     bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
     bool late = now >= run->deadline_ms;
     bool begun = run->at > 0 || run->cells[0].asked;
-    if (!begun || !(kernel->asked_interrupt || cancelled || late)) {
+    if (!begun || !(kernel->interrupt_requested || cancelled || late)) {
         return true;
     }
     char why[KERNEL_WHY_MAX];
-    bool stopped = cancelled || kernel->asked_interrupt;
+    bool stopped = cancelled || kernel->interrupt_requested;
     (void)snprintf(why, sizeof(why), "%s before cell %.100s began",
                    stopped ? "The run was interrupted" : "Its time was over (timeout)",
                    run->cells[run->at].handle);
@@ -395,19 +397,19 @@ static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
     return false;
 }
 
-void kernel_work(struct kernel *kernel)
+void kernel_advance_runs(struct kernel *kernel)
 {
     int64_t now = kernel_now_ms();
-    drop_waiting(kernel, now);
+    drop_expired(kernel, now);
     if (kernel->state != KERNEL_READY) {
         return;
     }
-    look_at_wishes(kernel, now);
+    apply_interrupt(kernel, now);
     if (kernel->execution.active) {
-        look_at_execution(kernel, now);
+        advance_execution(kernel, now);
     }
     if (kernel->execution.active && kernel->first != NULL) {
-        look_at_run(kernel, kernel->first, now);
+        enforce_limits(kernel, kernel->first, now);
     }
     while (!kernel->execution.active && kernel->first != NULL &&
            kernel->state == KERNEL_READY) {
@@ -419,8 +421,8 @@ void kernel_work(struct kernel *kernel)
             continue;
         } else if (!has_source(kernel->first, now)) {
             break;
-        } else if (cell_now(kernel->first)->gone) {
-            pass_over(kernel, kernel->first);
+        } else if (current_cell(kernel->first)->gone) {
+            skip_cell(kernel, kernel->first);
         } else {
             begin_cell(kernel, kernel->first);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_text.c - strings of JSON to text and back. */
+/* nb_string.c - strings of JSON to text and back. */
 #include "nb.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_book.c - the notebook a call is about, and the handles of its cells. */
+/* notebook_file.c - the notebook a call is about, and the handles of its cells. */
 #include "cells.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 /* Another program may be in the middle of writing: a file that is cut short is read again. */
 #define READS_MAX 5
 /* Cells with the same id that an error names. */
-#define HOLDERS_TOLD 10
+#define DUPLICATES_LISTED 10
 #define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
 
 int cells_no_memory(struct ng_call *call)
@@ -111,7 +111,7 @@ static bool looks_half_written(enum nb_fault fault)
     return fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8;
 }
 
-bool cells_reads_again(enum nb_fault fault, unsigned *reads)
+bool cells_should_reread(enum nb_fault fault, unsigned *reads)
 {
     return looks_half_written(fault) && ++*reads < READS_MAX;
 }
@@ -131,11 +131,11 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
     if (fault == NB_FINE) {
         return NG_OK;
     }
-    return cells_reads_again(fault, reads) ? NG_EWOULDBLOCK
-                                           : fail_malformed(call, file, &error);
+    return cells_should_reread(fault, reads) ? NG_EWOULDBLOCK
+                                             : fail_malformed(call, file, &error);
 }
 
-int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
+int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret)
 {
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
@@ -151,7 +151,7 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
         if (fault == NB_FINE) {
             return NG_OK;
         }
-        if (!cells_reads_again(fault, &reads)) {
+        if (!cells_should_reread(fault, &reads)) {
             return fail_malformed(call, &ret->file, &error);
         }
         const struct timespec again = {0, READ_AGAIN_NS};
@@ -159,15 +159,15 @@ int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret)
     }
 }
 
-void cells_close(struct cells_book *book)
+void cells_close(struct notebook_file *notebook)
 {
-    nb_done(&book->nb);
+    nb_done(&notebook->nb);
 }
 
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX])
 {
     const struct nb_cell *cell = &nb->cells[index];
-    if (cell->id_good) {
+    if (cell->id_unique) {
         (void)snprintf(handle, CELLS_HANDLE_MAX, "%.*s", (int)cell->id.len - 2,
                        nb->bytes.data + cell->id.at + 1);
     } else {
@@ -188,7 +188,7 @@ size_t cells_find(const struct nb *nb, struct ng_str handle)
     }
     for (size_t i = 0; i < nb->cell_count; i++) {
         const struct nb_cell *cell = &nb->cells[i];
-        if (cell->id_good && cell->id.len == handle.len + 2 &&
+        if (cell->id_unique && cell->id.len == handle.len + 2 &&
             memcmp(nb->bytes.data + cell->id.at + 1, handle.data, handle.len) == 0) {
             return i;
         }
@@ -204,17 +204,17 @@ const char *cells_type(enum nb_type type)
                                  : "unknown";
 }
 
-static bool is_holder(const struct nb *nb, size_t index, struct ng_str name)
+static bool has_id(const struct nb *nb, size_t index, struct ng_str name)
 {
     const struct nb_cell *cell = &nb->cells[index];
-    return cell->id_doubled && cell->id.len == name.len + 2 &&
+    return cell->id_duplicate && cell->id.len == name.len + 2 &&
            memcmp(nb->bytes.data + cell->id.at + 1, name.data, name.len) == 0;
 }
 
-static bool is_doubled(const struct nb *nb, struct ng_str name)
+static bool is_duplicate(const struct nb *nb, struct ng_str name)
 {
     for (size_t i = 0; i < nb->cell_count; i++) {
-        if (is_holder(nb, i, name)) {
+        if (has_id(nb, i, name)) {
             return true;
         }
     }
@@ -222,34 +222,34 @@ static bool is_doubled(const struct nb *nb, struct ng_str name)
 }
 
 /* "index:1, index:4": those with this id; returns how many there are. */
-static size_t add_holders(struct nb_text *out, const struct nb *nb, struct ng_str name)
+static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng_str name)
 {
     size_t count = 0;
     for (size_t i = 0; i < nb->cell_count; i++) {
-        if (is_holder(nb, i, name) && ++count <= HOLDERS_TOLD) {
+        if (has_id(nb, i, name) && ++count <= DUPLICATES_LISTED) {
             char handle[CELLS_HANDLE_MAX];
             cells_handle(nb, i, handle);
             nb_add_word(out, count > 1 ? ", " : "");
             nb_add_word(out, handle);
         }
     }
-    nb_add_word(out, count > HOLDERS_TOLD ? ", ..." : "");
+    nb_add_word(out, count > DUPLICATES_LISTED ? ", ..." : "");
     return count;
 }
 
 /* Says so where a name is the id of several cells. */
-static bool fail_doubled(struct ng_call *call, const struct nb *nb, struct ng_str name)
+static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_str name)
 {
-    struct nb_text holders = {0};
-    size_t count = add_holders(&holders, nb, name);
+    struct nb_text list = {0};
+    size_t count = add_duplicates(&list, nb, name);
     if (count > 0) {
-        struct ng_str told = nb_text_str(&holders);
+        struct ng_str handles = nb_text_str(&list);
         (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
                       name.data);
-        call->host->hint(call, "Say which one is meant by its index: %.*s", (int)told.len,
-                         told.data);
+        call->host->hint(call, "Say which one is meant by its index: %.*s", (int)handles.len,
+                         handles.data);
     }
-    nb_text_done(&holders);
+    nb_text_done(&list);
     return count > 0;
 }
 
@@ -272,7 +272,7 @@ static const char *unknown_words(struct ng_str tool)
 
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
 {
-    if (fail_doubled(call, nb, names)) {
+    if (fail_duplicate(call, nb, names)) {
         return NG_ECONFLICT;
     }
     int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
@@ -286,34 +286,35 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
 
 /* Those that name no cell, or several. */
 struct unknown_names {
-    struct nb_text text;            /* "a, b" of those that name none */
-    size_t count;                   /* of them: an empty one adds no length */
-    const struct ng_value *doubled; /* the first */
+    struct nb_text text;              /* "a, b" of those that name none */
+    size_t count;                     /* of them: an empty one adds no length */
+    const struct ng_value *duplicate; /* the first */
 };
 
 static int fail_names(struct ng_call *call, const struct nb *nb,
                       const struct unknown_names *unknown)
 {
     struct ng_str names = unknown->count > 0 ? nb_text_str(&unknown->text)
-                                             : call->host->json_text(unknown->doubled);
-    return unknown->count > 0 || unknown->doubled != NULL ? cells_fail_unknown(call, nb, names)
-                                                          : NG_OK;
+                                             : call->host->json_text(unknown->duplicate);
+    return unknown->count > 0 || unknown->duplicate != NULL
+               ? cells_fail_unknown(call, nb, names)
+               : NG_OK;
 }
 
-static void tell_names(struct ng_call *call, const struct nb *nb,
-                       const struct unknown_names *unknown, struct nb_text *ret)
+static void add_unknown_names(struct ng_call *call, const struct nb *nb,
+                              const struct unknown_names *unknown, struct nb_text *ret)
 {
     if (unknown->count > 0) {
         nb_add_word(ret, unknown_words(call->tool));
         nb_add_str(ret, nb_text_str(&unknown->text));
     }
-    if (unknown->doubled != NULL) {
-        struct ng_str name = call->host->json_text(unknown->doubled);
+    if (unknown->duplicate != NULL) {
+        struct ng_str name = call->host->json_text(unknown->duplicate);
         nb_add_word(ret, ret->len > 0 ? "\n" : "");
         nb_add_word(ret, "Several cells have the id ");
         nb_add_str(ret, name);
         nb_add_word(ret, ", say which one is meant by its index: ");
-        (void)add_holders(ret, nb, name);
+        (void)add_duplicates(ret, nb, name);
     }
 }
 
@@ -339,8 +340,8 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
         size_t index = cells_find(nb, handle);
         if (index != SIZE_MAX) {
             chosen[kept++] = index;
-        } else if (is_doubled(nb, handle)) {
-            unknown.doubled = unknown.doubled == NULL ? id : unknown.doubled;
+        } else if (is_duplicate(nb, handle)) {
+            unknown.duplicate = unknown.duplicate == NULL ? id : unknown.duplicate;
         } else {
             nb_add_word(&unknown.text, unknown.count++ > 0 ? ", " : "");
             nb_add_str(&unknown.text, handle);
@@ -348,7 +349,7 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
     }
     int rc = NG_OK;
     if (ret_missing != NULL && kept > 0) {
-        tell_names(call, nb, &unknown, ret_missing);
+        add_unknown_names(call, nb, &unknown, ret_missing);
     } else {
         rc = fail_names(call, nb, &unknown);
     }
