@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "opennotes.h"
-
 /* Longest answer or item that is made before it is cut. */
 #define ANSWER_BYTES_MAX 268435456
 /* What pagination and guidance take at most. */

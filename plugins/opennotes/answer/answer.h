@@ -4,7 +4,8 @@
 #ifndef OPENNOTES_ANSWER_H
 #define OPENNOTES_ANSWER_H
 
-#include "text.h"
+#include "text/text.h"
+#include "tool.h"
 
 /* Share of max_bytes and max_lines that the items may take, in percent. */
 #define ON_ANSWER_PERCENT 75

@@ -2,7 +2,7 @@
 /* summary.c - a note as lists show it. */
 #include "summary.h"
 
-#include "index.h"
+#include "index/index.h"
 
 int on_summary_open(struct on_summary *summary, sqlite3 *db)
 {

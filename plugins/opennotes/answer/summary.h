@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "text.h"
+#include "text/text.h"
 
 struct on_summary {
     sqlite3_stmt *note, *tags;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "filter_parse.h"
-#include "links.h"
+#include "index/link_sql.h"
 
 #define SQL_MAX ((size_t)1024 * 1024)
 #define VALUES_PER_CONDITION 4 /* parameters that one condition takes at most */

@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "text.h"
+#include "text/text.h"
 
 #define ON_FILTER_CONDITIONS_MAX 100 /* in one call */
 #define ON_FILTER_LENGTH_MAX 4096    /* bytes of one condition */

@@ -11,7 +11,8 @@
 
 #include "index_open.h"
 #include "index_tokens.h"
-#include "revision.h"
+#include "note/revision.h"
+#include "text/codes.h"
 
 #define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
 #define BUSY_MS 10000
@@ -373,14 +374,14 @@ static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **re
     return NG_OK;
 }
 
-int on_index_begin(const struct on_notebook *notebook, struct ng_call *call, sqlite3 **ret_db)
+int on_index_begin(struct on_index *index, struct ng_call *call, sqlite3 **ret_db)
 {
     bool damaged = false;
-    int rc = begin_once(notebook->index, call, ret_db, &damaged);
-    return damaged ? begin_once(notebook->index, call, ret_db, &damaged) : rc;
+    int rc = begin_once(index, call, ret_db, &damaged);
+    return damaged ? begin_once(index, call, ret_db, &damaged) : rc;
 }
 
-void on_index_end(const struct on_notebook *notebook, sqlite3 *db)
+void on_index_end(struct on_index *index, sqlite3 *db)
 {
     if (db == NULL) {
         return;
@@ -389,12 +390,11 @@ void on_index_end(const struct on_notebook *notebook, sqlite3 *db)
     (void)sqlite3_set_authorizer(db, NULL, NULL);
     sqlite3_progress_handler(db, 0, NULL, NULL);
     (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    give_reader(notebook->index, db, false);
+    give_reader(index, db, false);
 }
 
-int on_index_fail(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db)
+int on_index_fail(struct on_index *index, struct ng_call *call, sqlite3 *db)
 {
-    struct on_index *index = notebook->index;
     bool damaged = false;
     int rc = on_schema_fail_db(call, db, index->file, "read", &damaged);
     (void)pthread_mutex_lock(&index->lock);
@@ -403,7 +403,7 @@ int on_index_fail(const struct on_notebook *notebook, struct ng_call *call, sqli
     return rc;
 }
 
-int on_index_root(const struct on_notebook *notebook)
+int on_index_root(struct on_index *index)
 {
-    return notebook->index->root_fd;
+    return index->root_fd;
 }

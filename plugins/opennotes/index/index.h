@@ -32,8 +32,9 @@
 
 #include <sqlite3.h>
 
-#include "notebook.h"
-#include "tree.h"
+#include "tree/tree.h"
+
+struct on_index;
 
 /* Of one note, what is read for the index; the rest of a larger file is not searched. */
 #define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
@@ -44,26 +45,26 @@
  * COMMIT). May take seconds the first time, with progress to the call. Fails with STORAGE_FULL,
  * CANCELLED, TIMEOUT, NOTEBOOK_NOT_FOUND (the folder went).
  */
-int on_index_begin(const struct on_notebook *notebook, struct ng_call *call, sqlite3 **ret_db);
+int on_index_begin(struct on_index *index, struct ng_call *call, sqlite3 **ret_db);
 /* Every statement must be finalized. NULL is a no-op. */
-void on_index_end(const struct on_notebook *notebook, sqlite3 *db);
+void on_index_end(struct on_index *index, sqlite3 *db);
 /* The failure of an SQLite call on the lent connection, in words; a damaged index is made anew
  * by the next call. Returns the code. */
-int on_index_fail(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db);
+int on_index_fail(struct on_index *index, struct ng_call *call, sqlite3 *db);
 
 /* The folder of notes, opened as a directory; for openat2() below it. */
-int on_index_root(const struct on_notebook *notebook);
+int on_index_root(struct on_index *index);
 
 /* A note of the index by the path that a caller gave: NFC, "./" and doubled slashes dropped.
  * PATH_TRAVERSAL for `..`, absolute paths and NUL; NOTE_NOT_FOUND with the nearest path as
  * hint. *ret_path is the path in the index, *ret_file its bytes on disk. */
-int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
                   struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
                   struct ng_str *ret_file);
 /* The same without the index, where the file alone tells: of a path in ASCII with no links on
  * its way. *ret_file is {NULL, 0} where the index has to tell. */
-int on_index_find_now(const struct on_notebook *notebook, struct ng_call *call,
-                      struct ng_str given, struct ng_str *ret_path, struct ng_str *ret_file,
+int on_index_find_now(struct on_index *index, struct ng_call *call, struct ng_str given,
+                      struct ng_str *ret_path, struct ng_str *ret_file,
                       struct on_stat *ret_stat);
 /* When a note was made where its front matter does not say so. */
 int64_t on_index_created_ms(const struct on_stat *stat);
@@ -71,8 +72,8 @@ int64_t on_index_created_ms(const struct on_stat *stat);
 bool on_index_is_plain(struct ng_str path);
 /* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
  * none. */
-int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
-                  struct ng_str path, struct ng_str *ret_file);
+int on_index_file(struct on_index *index, struct ng_call *call, sqlite3 *db, struct ng_str path,
+                  struct ng_str *ret_file);
 /* Only the checks and the normalising of on_index_find, for notes that need not be there. */
 int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* Fails with PATH_TRAVERSAL. */
@@ -80,7 +81,7 @@ int on_index_fail_traversal(struct ng_call *call, struct ng_str path);
 
 /* The whole file below the notebook's root, malloc'd: free() the data. Fails with
  * NOTE_NOT_FOUND. */
-int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
+int on_index_read(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct ng_str *ret_bytes);
 
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,

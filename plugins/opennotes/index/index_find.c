@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "index_state.h"
+#include "text/codes.h"
 
 #define GRAMS_MAX 64 /* more make a candidate no surer */
 #define HINT_EDITS 3 /* how far a path may be off to be told as hint */
@@ -111,7 +112,7 @@ static size_t distance(struct ng_str asked, struct ng_str path)
     return whole < named ? whole : named;
 }
 
-static int fail_missing(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+static int fail_missing(struct on_index *index, struct ng_call *call, sqlite3 *db,
                         struct ng_str path)
 {
     sqlite3_stmt *rows = NULL;
@@ -124,7 +125,7 @@ static int fail_missing(const struct on_notebook *notebook, struct ng_call *call
                                 &rows, NULL) == SQLITE_OK &&
                      asked.data != NULL
                  ? NG_OK
-                 : on_index_fail(notebook, call, db);
+                 : on_index_fail(index, call, db);
     while (rc == NG_OK && sqlite3_step(rows) == SQLITE_ROW) {
         size_t away = distance(asked, on_column(rows, 1));
         if (away < best_distance) {
@@ -162,22 +163,22 @@ static int keep_column(struct ng_call *call, sqlite3_stmt *row, int column, stru
     return NG_OK;
 }
 
-int on_index_file(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
-                  struct ng_str path, struct ng_str *ret_file)
+int on_index_file(struct on_index *index, struct ng_call *call, sqlite3 *db, struct ng_str path,
+                  struct ng_str *ret_file)
 {
     sqlite3_stmt *row = NULL;
     if (sqlite3_prepare_v2(db, "SELECT file FROM notes WHERE path = ?1 AND file IS NOT NULL",
                            -1, &row, NULL) != SQLITE_OK) {
-        return on_index_fail(notebook, call, db);
+        return on_index_fail(index, call, db);
     }
     (void)sqlite3_bind_text64(row, 1, path.data, path.len, SQLITE_STATIC, SQLITE_UTF8);
     int found = sqlite3_step(row);
     int rc = found == SQLITE_ROW ? keep_column(call, row, 0, ret_file) : NG_OK;
     (void)sqlite3_finalize(row);
-    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : on_index_fail(notebook, call, db);
+    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : on_index_fail(index, call, db);
 }
 
-int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
                   struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
                   struct ng_str *ret_file)
 {
@@ -190,7 +191,7 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
                            "SELECT id, ifnull(file, CAST(path AS BLOB)) FROM notes"
                            " WHERE path = ?1",
                            -1, &row, NULL) != SQLITE_OK) {
-        return on_index_fail(notebook, call, db);
+        return on_index_fail(index, call, db);
     }
     (void)sqlite3_bind_text64(row, 1, ret_path->data, ret_path->len, SQLITE_STATIC,
                               SQLITE_UTF8);
@@ -201,9 +202,9 @@ int on_index_find(const struct on_notebook *notebook, struct ng_call *call, sqli
     }
     (void)sqlite3_finalize(row);
     if (found == SQLITE_DONE) {
-        return fail_missing(notebook, call, db, *ret_path);
+        return fail_missing(index, call, db, *ret_path);
     }
-    return found == SQLITE_ROW ? rc : on_index_fail(notebook, call, db);
+    return found == SQLITE_ROW ? rc : on_index_fail(index, call, db);
 }
 
 bool on_index_is_plain(struct ng_str path)
@@ -256,11 +257,10 @@ static bool is_unmade(struct on_index *index)
     return unmade;
 }
 
-int on_index_find_now(const struct on_notebook *notebook, struct ng_call *call,
-                      struct ng_str given, struct ng_str *ret_path, struct ng_str *ret_file,
+int on_index_find_now(struct on_index *index, struct ng_call *call, struct ng_str given,
+                      struct ng_str *ret_path, struct ng_str *ret_file,
                       struct on_stat *ret_stat)
 {
-    struct on_index *index = notebook->index;
     bool loose = false;
     *ret_file = on_str(NULL, 0);
     int rc = on_index_path(call, given, ret_path);
@@ -331,18 +331,17 @@ bool on_index_is_closed(const struct on_index *index, struct ng_call *call, stru
     return path.data == NULL || call->host->file_stat(call, path, &found) == NG_EOUTSIDE;
 }
 
-int on_index_read(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
+int on_index_read(struct on_index *index, struct ng_call *call, struct ng_str file,
                   struct ng_str *ret_bytes)
 {
-    int fd = on_tree_open(notebook->index->root_fd, file.data, O_RDONLY);
+    int fd = on_tree_open(index->root_fd, file.data, O_RDONLY);
     int error = fd < 0 ? -fd : 0;
     int rc = NG_EFAILED;
     if (fd >= 0) {
         struct on_stat stat;
         bool loose = false;
-        rc = on_index_is_closed(notebook->index, call, file, fd)
-                 ? NG_ENOTFOUND
-                 : on_tree_stat_of(fd, &stat, &loose);
+        rc = on_index_is_closed(index, call, file, fd) ? NG_ENOTFOUND
+                                                       : on_tree_stat_of(fd, &stat, &loose);
         if (rc == NG_OK && stat.size > (int64_t)READ_MAX) {
             rc = ng_fail(call, NG_ETOOLARGE, "The note has %lld bytes; up to %zu can be read.",
                          (long long)stat.size, READ_MAX);

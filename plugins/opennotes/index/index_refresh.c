@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "index_state.h"
+#include "text/codes.h"
 
 #define NOTE_ARENA_MAX ((size_t)512 * 1024 * 1024) /* memory for parsing one note */
 #define PROGRESS_NOTES 100                         /* fewer are done before anybody reads it */

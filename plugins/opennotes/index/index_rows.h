@@ -4,8 +4,8 @@
 #define NOTEGATE_OPENNOTES_INDEX_ROWS_H
 
 #include "index_state.h"
-#include "markdown.h"
-#include "note.h"
+#include "markdown/markdown.h"
+#include "note/note.h"
 
 struct on_row_source {
     struct on_index *index;

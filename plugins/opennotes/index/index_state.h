@@ -6,8 +6,8 @@
 #include <pthread.h>
 
 #include "index.h"
-#include "tree.h"
-#include "tree_watch.h"
+#include "tree/tree.h"
+#include "tree/tree_watch.h"
 
 /* Rows of one note in each of the tables fields, headings, links. */
 #define ON_INDEX_ROWS_MAX 20000

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "text/text.h"
 
 #define SLOTS_BITS 13
 #define CODE_POINT_BITS 21

@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_OPENNOTES_INDEX_WAIT_H
 #define NOTEGATE_OPENNOTES_INDEX_WAIT_H
 
-#include "notebook.h"
+#include <notegate/plugin.h>
 
 /* Not a result of a tool: it returns so from on_index_begin() on, and runs again. */
 #define ON_WAITS 2

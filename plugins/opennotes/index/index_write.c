@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "index_rows.h"
-#include "revision.h"
+#include "note/revision.h"
 
 /* What was read of a file. */
 struct source {

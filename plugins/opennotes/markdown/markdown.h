@@ -4,7 +4,7 @@
 #ifndef OPENNOTES_MARKDOWN_H
 #define OPENNOTES_MARKDOWN_H
 
-#include "text.h"
+#include "text/text.h"
 
 /* Longest title of a wiki link, in bytes. */
 #define ON_WIKI_MAX 1024

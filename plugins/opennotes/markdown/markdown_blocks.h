@@ -5,7 +5,7 @@
 #ifndef OPENNOTES_MARKDOWN_BLOCKS_H
 #define OPENNOTES_MARKDOWN_BLOCKS_H
 
-#include "text.h"
+#include "text/text.h"
 
 /* Blocks inside blocks that are read; deeper ones cost cmark-gfm quadratic time. */
 #define ON_BLOCKS_DEPTH_MAX 100

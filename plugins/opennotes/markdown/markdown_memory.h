@@ -7,7 +7,7 @@
 #include <cmark-gfm/references.h>
 #include <setjmp.h>
 
-#include "text.h"
+#include "text/text.h"
 
 struct on_blocks_memory;
 

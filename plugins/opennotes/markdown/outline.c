@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "markdown.h"
-#include "opennotes.h"
+#include "text/codes.h"
 
 #define HEADINGS_SHOWN 20
 #define HEADING_BYTES_SHOWN 80

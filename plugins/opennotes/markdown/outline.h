@@ -4,7 +4,7 @@
 #ifndef OPENNOTES_OUTLINE_H
 #define OPENNOTES_OUTLINE_H
 
-#include "text.h"
+#include "text/text.h"
 
 struct on_outline_heading {
     uint32_t line, last_line; /* from 1 */

@@ -3,7 +3,7 @@
 #ifndef OPENNOTES_NOTE_H
 #define OPENNOTES_NOTE_H
 
-#include "text.h"
+#include "text/text.h"
 
 /* Of front matter; what is over one of them does not parse (and the note is still a note). */
 #define ON_FRONT_BYTES_MAX 1048576    /* as written */

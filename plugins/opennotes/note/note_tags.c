@@ -2,7 +2,7 @@
 /* note_tags.c - the tags that stand in a note's text, beside those of its front matter. */
 #include <string.h>
 
-#include "markdown.h"
+#include "markdown/markdown.h"
 #include "note.h"
 
 bool on_tag_set_add(struct on_tag_set *set, struct ng_str fold)

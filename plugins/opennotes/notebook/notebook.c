@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "notebook_state.h"
+#include "text/codes.h"
 
 #define SHARED "shared"
 #define CHOICES_MAX 10 /* named in a hint */

@@ -9,8 +9,8 @@
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_H
 
-#include "opennotes.h"
-#include "text.h"
+#include "plugin_self.h"
+#include "text/text.h"
 
 #define ON_CONFIG_NAME ".opennotes.json"
 #define ON_CONFIG_MAX ((size_t)1024 * 1024) /* bytes of one .opennotes.json */

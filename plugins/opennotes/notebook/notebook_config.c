@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "notebook_state.h"
+#include "text/codes.h"
 
 #define NAME_BYTES_MAX 1000
 

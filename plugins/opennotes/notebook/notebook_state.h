@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 
-#include "index_open.h"
+#include "index/index_open.h"
 #include "notebook.h"
 
 /* Discovery below the roots; what is beyond is not found, and can still be named. */

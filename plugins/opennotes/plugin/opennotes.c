@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* opennotes - Markdown notebooks that agents search, read and write: what the plugin declares,
  * and its start and stop. */
-#include "opennotes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "index_wait.h"
-#include "notebook.h"
+#include "index/index_wait.h"
+#include "notebook/notebook.h"
+#include "read/read.h"
 #include "resources.h"
-#include "sql.h"
-
-int on_fail_memory(struct ng_call *call)
-{
-    return ng_fail(call, NG_EINTERNAL, "Out of memory.");
-}
+#include "search/search.h"
+#include "sql/sql.h"
+#include "text/codes.h"
+#include "view/view.h"
+#include "write/write.h"
 
 /* ---- life ---- */
 

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index.h"
-#include "index_wait.h"
-#include "note.h"
-#include "revision.h"
+#include "index/index.h"
+#include "index/index_wait.h"
+#include "note/note.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 #define MIME_TYPE "text/markdown"
 
@@ -88,13 +90,13 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     sqlite3 *db = NULL;
     int rc = on_notebook_open(notebook, call);
     if (rc == NG_OK) {
-        rc = on_index_begin(notebook, call, &db);
+        rc = on_index_begin(notebook->index, call, &db);
     }
     if (rc == NG_OK && sqlite3_prepare_v2(db,
                                           "SELECT path, title, size, modified, file FROM notes"
                                           " WHERE path > ?1 ORDER BY path",
                                           -1, &row, NULL) != SQLITE_OK) {
-        rc = on_index_fail(notebook, call, db);
+        rc = on_index_fail(notebook->index, call, db);
     }
     if (rc == NG_OK) {
         (void)sqlite3_bind_text64(row, 1, after.len > 0 ? after.data : "", after.len,
@@ -104,11 +106,11 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
             rc = add_row(shelf, at, row, listing, ret_full);
         }
         if (step != SQLITE_ROW && step != SQLITE_DONE) {
-            rc = on_index_fail(notebook, call, db);
+            rc = on_index_fail(notebook->index, call, db);
         }
     }
     (void)sqlite3_finalize(row);
-    on_index_end(notebook, db);
+    on_index_end(notebook->index, db);
     on_notebook_done(notebook);
     return rc == ON_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
 }
@@ -178,15 +180,15 @@ static int read_found(const struct on_notebook *notebook, struct ng_call *call,
     struct ng_str path = {NULL, 0};
     struct ng_str file = {NULL, 0};
     struct ng_str bytes = {NULL, 0};
-    int rc = on_index_find_now(notebook, call, below(notebook, id), &path, &file, &stat);
+    int rc = on_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
     bool ask = rc == NG_OK && file.data == NULL;
-    rc = ask ? on_index_begin(notebook, call, &db) : rc;
+    rc = ask ? on_index_begin(notebook->index, call, &db) : rc;
     if (rc == NG_OK && ask) {
-        rc = on_index_find(notebook, call, db, below(notebook, id), &row, &path, &file);
+        rc = on_index_find(notebook->index, call, db, below(notebook, id), &row, &path, &file);
     }
-    on_index_end(notebook, db);
+    on_index_end(notebook->index, db);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook, call, file, &bytes);
+        rc = on_index_read(notebook->index, call, file, &bytes);
     }
     if (rc == NG_OK) {
         rc = reply_note(call, bytes);

@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_OPENNOTES_RESOURCES_H
 #define NOTEGATE_OPENNOTES_RESOURCES_H
 
-#include "opennotes.h"
+#include <notegate/plugin.h>
 
 int on_resource_list(void *self, struct ng_call *call, struct ng_str space,
                      struct ng_listing *listing);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "index.h"
-#include "outline.h"
-#include "revision.h"
+#include "answer/answer.h"
+#include "index/index.h"
+#include "markdown/outline.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "read.h"
 
 const char on_get_summary[] =
     "Get the content and metadata of one Markdown note of an OpenNotes notebook, by path, "
@@ -351,15 +353,16 @@ static int find_row(const struct on_notebook *notebook, struct ng_call *call,
     sqlite3_stmt *row = NULL;
     int64_t id = 0;
     struct on_stat stat;
-    int rc = on_index_find_now(notebook, call, want->path, &found->path, ret_file, &stat);
+    int rc =
+        on_index_find_now(notebook->index, call, want->path, &found->path, ret_file, &stat);
     if (rc == NG_OK && ret_file->data != NULL) {
         found->created_ms = on_index_created_ms(&stat);
         found->modified_ms = stat.mtime_ns / 1000000;
         return NG_OK;
     }
-    rc = rc == NG_OK ? on_index_begin(notebook, call, &db) : rc;
+    rc = rc == NG_OK ? on_index_begin(notebook->index, call, &db) : rc;
     if (rc == NG_OK) {
-        rc = on_index_find(notebook, call, db, want->path, &id, &found->path, ret_file);
+        rc = on_index_find(notebook->index, call, db, want->path, &id, &found->path, ret_file);
     }
     if (rc == NG_OK &&
         sqlite3_prepare_v2(db, "SELECT created, modified FROM notes WHERE id = ?1", -1, &row,
@@ -371,7 +374,7 @@ static int find_row(const struct on_notebook *notebook, struct ng_call *call,
         }
     }
     (void)sqlite3_finalize(row);
-    on_index_end(notebook, db);
+    on_index_end(notebook->index, db);
     return rc;
 }
 
@@ -382,7 +385,7 @@ static int read_note(const struct on_notebook *notebook, struct ng_call *call,
     struct ng_str file = {NULL, 0};
     int rc = find_row(notebook, call, want, &found, &file);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook, call, file, &found.bytes);
+        rc = on_index_read(notebook->index, call, file, &found.bytes);
     }
     if (rc != NG_OK) {
         return rc;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* links.c - the tool that tells how a note hangs together with others: links to it, links from
  * it, and where its name stands without a link. */
-#include "links.h"
+#include "index/link_sql.h"
+#include "read.h"
 
 #include <string.h>
 
-#include "answer.h"
-#include "index.h"
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
 
 #define NAMES_MAX 20
 /* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
@@ -110,8 +112,9 @@ static void add_mention(struct links *links, struct ng_str path, int64_t line,
 
 static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
 {
-    int rc =
-        step == SQLITE_DONE ? NG_OK : on_index_fail(links->notebook, links->call, links->db);
+    int rc = step == SQLITE_DONE
+                 ? NG_OK
+                 : on_index_fail(links->notebook->index, links->call, links->db);
     (void)sqlite3_finalize(statement);
     return rc;
 }
@@ -342,7 +345,7 @@ static int reply_links(const struct opennotes *self, struct links *links)
     struct ng_str path;
     struct ng_str file;
     bool all = kind.data == NULL || on_is(kind, "all");
-    int rc = on_index_find(links->notebook, call, links->db, ng_arg_text(call, "path"),
+    int rc = on_index_find(links->notebook->index, call, links->db, ng_arg_text(call, "path"),
                            &links->note, &path, &file);
     if (rc != NG_OK) {
         return rc;
@@ -380,10 +383,10 @@ int on_links_run(void *self, struct ng_call *call, struct ng_str args)
     }
     links.notebook = notebook;
     on_arena_init(&links.arena, 0);
-    rc = on_index_begin(notebook, call, &links.db);
+    rc = on_index_begin(notebook->index, call, &links.db);
     if (rc == NG_OK) {
         rc = reply_links(self, &links);
-        on_index_end(notebook, links.db);
+        on_index_end(notebook->index, links.db);
     }
     on_arena_done(&links.arena);
     on_notebook_done(notebook);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* list.c - the tool that lists the notes of a notebook. */
-#include "answer.h"
-#include "index.h"
-#include "summary.h"
+#include "answer/answer.h"
+#include "answer/summary.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "read.h"
 
 const char on_list_summary[] =
     "List the Markdown notes of an OpenNotes notebook (a folder of .md files) with "
@@ -88,7 +90,7 @@ static int write_notes(struct listing *listing)
     }
     int failed = rc == SQLITE_DONE
                      ? NG_OK
-                     : on_index_fail(listing->notebook, listing->call, listing->db);
+                     : on_index_fail(listing->notebook->index, listing->call, listing->db);
     (void)sqlite3_finalize(rows);
     on_summary_done(&summary);
     return failed;
@@ -138,10 +140,10 @@ int on_list_run(void *user, struct ng_call *call, struct ng_str args)
         listing.pattern = on_nfc(&arena, pattern);
     }
     listing.notebook = notebook;
-    rc = on_index_begin(notebook, call, &listing.db);
+    rc = on_index_begin(notebook->index, call, &listing.db);
     if (rc == NG_OK) {
         rc = reply(&listing, user, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT));
-        on_index_end(notebook, listing.db);
+        on_index_end(notebook->index, listing.db);
     }
     on_notebook_done(notebook);
     on_arena_done(&arena);

@@ -2,9 +2,10 @@
 /* notebooks.c - the tool that lists the notebooks. */
 #include <unistd.h>
 
-#include "answer.h"
-#include "notebook.h"
-#include "tree.h"
+#include "answer/answer.h"
+#include "notebook/notebook.h"
+#include "read.h"
+#include "tree/tree.h"
 
 const char on_notebooks_summary[] =
     "List the OpenNotes notebooks (folders of Markdown notes), to see which names other "

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tags.c - the tool that counts the tags of a notebook. */
-#include "answer.h"
-#include "index.h"
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "read.h"
 
 const char on_tags_summary[] =
     "List the tags of the Markdown notes of an OpenNotes notebook with how many notes have "
@@ -70,7 +72,7 @@ static int reply_tags(struct opennotes *self, const struct on_notebook *notebook
     if (sqlite3_prepare_v2(db, tags_sql, -1, &statement, NULL) != SQLITE_OK ||
         sqlite3_bind_text(statement, 1, prefix.data, (int)prefix.len, SQLITE_STATIC) !=
             SQLITE_OK) {
-        int rc = on_index_fail(notebook, call, db);
+        int rc = on_index_fail(notebook->index, call, db);
         (void)sqlite3_finalize(statement);
         return rc;
     }
@@ -78,7 +80,7 @@ static int reply_tags(struct opennotes *self, const struct on_notebook *notebook
                     ng_arg_int(call, "offset", 0));
     int step = write_tags(&answer, statement, &total);
     if (step != SQLITE_ROW && step != SQLITE_DONE) {
-        int rc = on_index_fail(notebook, call, db);
+        int rc = on_index_fail(notebook->index, call, db);
         (void)sqlite3_finalize(statement);
         on_answer_drop(&answer);
         return rc;
@@ -103,10 +105,11 @@ int on_tags_run(void *self, struct ng_call *call, struct ng_str args)
         prefix = on_str(prefix.data + 1, prefix.len - 1);
     }
     prefix = on_fold(&arena, prefix.data != NULL ? prefix : on_str("", 0));
-    rc = prefix.data != NULL ? on_index_begin(notebook, call, &db) : on_fail_memory(call);
+    rc =
+        prefix.data != NULL ? on_index_begin(notebook->index, call, &db) : on_fail_memory(call);
     if (rc == NG_OK) {
         rc = reply_tags(self, notebook, call, db, prefix);
-        on_index_end(notebook, db);
+        on_index_end(notebook->index, db);
     }
     on_arena_done(&arena);
     on_notebook_done(notebook);

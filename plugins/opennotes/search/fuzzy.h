@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "text.h"
+#include "text/text.h"
 
 #define ON_FUZZY_WORDS_MAX 16   /* words of a query; the rest is left out */
 #define ON_FUZZY_LETTERS_MAX 64 /* longer words are looked for exactly and as a beginning */

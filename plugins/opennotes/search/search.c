@@ -2,7 +2,8 @@
 /* search.c - the tool that searches a notebook: by text, typo-tolerant, by filters, by SQL. */
 #include "search.h"
 
-#include "sql.h"
+#include "notebook/notebook.h"
+#include "sql/sql.h"
 
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 
@@ -138,8 +139,9 @@ static int search_notes(struct on_search *search, bool fuzzy)
     if (rc == SQLITE_OK && !done) {
         rc = on_search_text(search);
     }
-    int failed =
-        rc == SQLITE_OK ? NG_OK : on_index_fail(search->notebook, search->call, search->db);
+    int failed = rc == SQLITE_OK
+                     ? NG_OK
+                     : on_index_fail(search->notebook->index, search->call, search->db);
     on_summary_done(&search->summary);
     (void)sqlite3_finalize(search->body);
     search->body = NULL;
@@ -179,7 +181,7 @@ static int run(struct on_search *search, struct opennotes *self, struct ng_str s
 {
     struct ng_call *call = search->call;
     struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    int rc = on_index_begin(search->notebook, call, &search->db);
+    int rc = on_index_begin(search->notebook->index, call, &search->db);
     if (rc != NG_OK) {
         return rc;
     }
@@ -187,7 +189,7 @@ static int run(struct on_search *search, struct opennotes *self, struct ng_str s
     on_answer_begin(&search->answer, call, &budget, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT),
                     search->offset);
     rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
-    on_index_end(search->notebook, search->db);
+    on_index_end(search->notebook->index, search->db);
     if (rc != NG_OK) {
         on_answer_drop(&search->answer);
         return rc;

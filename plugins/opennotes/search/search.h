@@ -3,10 +3,10 @@
 #ifndef OPENNOTES_SEARCH_H
 #define OPENNOTES_SEARCH_H
 
-#include "answer.h"
-#include "filter.h"
-#include "index.h"
-#include "summary.h"
+#include "answer/answer.h"
+#include "answer/summary.h"
+#include "filter/filter.h"
+#include "index/index.h"
 
 #define ON_QUERY_MAX 10000 /* bytes of `query` */
 
@@ -38,5 +38,7 @@ int on_search_hit(struct on_search *search, int64_t note, struct on_buf *item);
 int on_search_text(struct on_search *search);
 /* *ret_done false: the query has no words; nothing was done. */
 int on_search_fuzzy(struct on_search *search, bool *ret_done);
+
+ON_TOOL(search);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opennotes.h"
 #include "sql_parts.h"
+#include "text/codes.h"
 
 #define MIB (1024 * 1024)
 #define ONLY_READS "Only one statement that reads is allowed: SELECT or WITH ... SELECT"

@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-#include "answer.h"
+#include "answer/answer.h"
 
 #define ON_SQL_LENGTH_MAX 100000
 #define ON_SQL_ROWS_MAX 100000

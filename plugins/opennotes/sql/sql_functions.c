@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "markdown.h"
+#include "markdown/markdown.h"
 #include "sql_parts.h"
 
 #define TRIM_SET_MAX 256

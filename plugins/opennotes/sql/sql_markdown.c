@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "markdown.h"
+#include "markdown/markdown.h"
 #include "sql_parts.h"
 
 /* Of the rows of one text. */

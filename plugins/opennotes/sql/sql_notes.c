@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index.h"
+#include "index/index.h"
 #include "sql_parts.h"
 
 #define EVERY_NOTE "**"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "answer/answer.h"
 #include "core/call/call.h"
 
 #define ITEMS 40

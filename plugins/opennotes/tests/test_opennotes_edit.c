@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "revision.h"
+#include "note/revision.h"
 
 #define EDIT "opennotes_edit"
 #define AGENTS 8

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "note.h"
+#include "note/note.h"
 
 /* ---- parsing */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "markdown.h"
-#include "markdown_parts.h"
+#include "markdown/markdown.h"
+#include "markdown/markdown_parts.h"
 
 struct dump {
     struct on_buf buf;

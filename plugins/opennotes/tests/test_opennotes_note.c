@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "note.h"
+#include "note/note.h"
 
 static struct on_arena arena;
 

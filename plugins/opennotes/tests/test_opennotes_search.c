@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filter_parse.h"
-#include "fuzzy.h"
+#include "filter/filter_parse.h"
+#include "search/fuzzy.h"
 
 #define ROUNDS 20000
 #define LETTERS_MAX 9

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/json/json.h"
-#include "opennotes.h"
-#include "sql_parts.h"
+#include "sql/sql_parts.h"
+#include "text/codes.h"
 
 /* ---- what it gives ---- */
 

@@ -2,13 +2,12 @@
 /* test_opennotes_sql_limits.c - what a query cannot do, and where one that runs on is
  * stopped. */
 #include "test_opennotes_sql_rig.h"
+#include "text/codes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "opennotes.h"
 
 #define SHORT_MS 300
 /* What is one step between looks at the clock takes seconds under a sanitizer. */

@@ -2,11 +2,10 @@
 /* test_opennotes_sql_rig.c - what test_opennotes_sql*.c share; the header says what it is for.
  */
 #include "test_opennotes_sql_rig.h"
+#include "text/codes.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "opennotes.h"
 
 static const char *const plain_sets[] = {"plugins=", "documents=memory", NULL};
 

@@ -7,7 +7,7 @@
 #include "harness.h"
 
 #include "core/call/call.h"
-#include "sql.h"
+#include "sql/sql.h"
 
 #define LONG_MS 60000
 

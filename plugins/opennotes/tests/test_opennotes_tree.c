@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "notegate/errors.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 struct folder {
     char path[64];

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "view.h"
+#include "view/view.h"
 
 #define VIEWS "opennotes_views"
 

@@ -12,6 +12,11 @@
 #define BUF_FIRST 512
 #define DISTANCE_BYTES_MAX 64
 
+int on_fail_memory(struct ng_call *call)
+{
+    return ng_fail(call, NG_EINTERNAL, "Out of memory.");
+}
+
 /* ---- strings */
 
 bool on_equal(struct ng_str a, struct ng_str b)

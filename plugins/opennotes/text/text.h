@@ -26,6 +26,9 @@ size_t on_find(struct ng_str text, struct ng_str needle, size_t from);
  */
 size_t on_distance(struct ng_str a, struct ng_str b, size_t most);
 
+/* Fails with NG_EINTERNAL and "Out of memory.". */
+int on_fail_memory(struct ng_call *call);
+
 /* ---- arena: memory that is freed all at once, of one thread at a time */
 
 struct on_block;

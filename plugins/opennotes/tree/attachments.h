@@ -4,7 +4,7 @@
 #ifndef OPENNOTES_ATTACHMENTS_H
 #define OPENNOTES_ATTACHMENTS_H
 
-#include "text.h"
+#include "text/text.h"
 
 struct on_attachments {
     struct on_arena arena;

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "text.h"
+#include "text/text.h"
 
 /* Most of one notebook; what is beyond is left out, and the log says so. */
 #define ON_TREE_FILES_MAX ((size_t)2000000)

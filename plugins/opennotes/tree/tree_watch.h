@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_OPENNOTES_TREE_WATCH_H
 #define NOTEGATE_OPENNOTES_TREE_WATCH_H
 
-#include "text.h"
+#include "text/text.h"
 
 struct on_watched {
     int id;

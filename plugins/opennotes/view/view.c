@@ -59,7 +59,7 @@ static int run_view(struct on_view *view)
     struct on_buf *json = &view->answer->json;
     int rc = on_view_find(view);
     rc = rc == NG_OK ? on_view_read_params(view) : rc;
-    rc = rc == NG_OK ? on_index_begin(view->notebook, view->call, &view->db) : rc;
+    rc = rc == NG_OK ? on_index_begin(view->notebook->index, view->call, &view->db) : rc;
     if (rc != NG_OK) {
         return rc;
     }
@@ -75,7 +75,7 @@ static int run_view(struct on_view *view)
     on_answer_list(view->answer, "results");
     rc = view->origin == ON_VIEW_BUILTIN ? on_view_run_builtin(view) : on_view_run_query(view);
     on_answer_list_end(view->answer);
-    on_index_end(view->notebook, view->db);
+    on_index_end(view->notebook->index, view->db);
     return rc;
 }
 

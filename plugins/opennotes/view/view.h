@@ -3,9 +3,10 @@
 #ifndef OPENNOTES_VIEW_H
 #define OPENNOTES_VIEW_H
 
-#include "answer.h"
-#include "index.h"
-#include "note.h"
+#include "answer/answer.h"
+#include "index/index.h"
+#include "note/note.h"
+#include "notebook/notebook.h"
 
 #define ON_VIEW_PARAMS_MAX 20
 #define ON_VIEW_VALUE_MAX 1000 /* bytes of one parameter's value */
@@ -77,5 +78,7 @@ int on_view_add(struct on_view *view, int64_t note, const struct on_view_extra *
 /* Runs a statement whose first column is the id of a note, and adds each. */
 int on_view_add_all(struct on_view *view, sqlite3_stmt *statement);
 sqlite3_stmt *on_view_prepare(struct on_view *view, const char *sql);
+
+ON_TOOL(views);
 
 #endif

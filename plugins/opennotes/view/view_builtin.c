@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attachments.h"
-#include "links.h"
-#include "tree.h"
+#include "index/link_sql.h"
+#include "text/codes.h"
+#include "tree/attachments.h"
+#include "tree/tree.h"
 #include "view.h"
 
 #define RECENT_MAX "20"
@@ -265,7 +266,7 @@ static void add_broken(struct on_view *view, sqlite3_stmt *row)
 
 static int run_broken_links(struct on_view *view)
 {
-    int root = on_index_root(view->notebook);
+    int root = on_index_root(view->notebook->index);
     sqlite3_stmt *row = on_view_prepare(
         view, ON_RESOLVED
         "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
@@ -282,7 +283,8 @@ static int run_broken_links(struct on_view *view)
             add_broken(view, row);
         }
     }
-    int rc = step == SQLITE_DONE ? NG_OK : on_index_fail(view->notebook, view->call, view->db);
+    int rc = step == SQLITE_DONE ? NG_OK
+                                 : on_index_fail(view->notebook->index, view->call, view->db);
     (void)sqlite3_finalize(row);
     on_attachments_done(&files);
     return rc;

@@ -3,6 +3,7 @@
  * beat those that are built in. */
 #include <string.h>
 
+#include "text/codes.h"
 #include "view.h"
 
 #define DISTANCE_MAX 3

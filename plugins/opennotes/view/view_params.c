@@ -2,6 +2,7 @@
 /* view_params.c - the parameters of a view: what it declares, what the call gives, types. */
 #include <string.h>
 
+#include "text/codes.h"
 #include "view.h"
 
 bool on_view_next(struct ng_str *rest, struct ng_str *ret_item)

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filter.h"
-#include "sql.h"
+#include "filter/filter.h"
+#include "sql/sql.h"
+#include "text/codes.h"
 #include "view.h"
 
 #define SQL_BYTES_MAX 262144
@@ -458,14 +459,14 @@ static int run_filters(struct on_view *view, const struct ng_value *definition)
     on_buf_init(&query.sql, SQL_BYTES_MAX);
     int rc = build(&query, definition);
     if (rc == NG_OK && on_filter_functions(view->db) != SQLITE_OK) {
-        rc = on_index_fail(view->notebook, view->call, view->db);
+        rc = on_index_fail(view->notebook->index, view->call, view->db);
     }
     sqlite3_stmt *statement = rc == NG_OK ? on_view_prepare(view, query.sql.data) : NULL;
     if (rc == NG_OK && statement == NULL) {
         rc = NG_EINTERNAL;
     }
     if (rc == NG_OK && bind_all(&query, statement) != NG_OK) {
-        rc = on_index_fail(view->notebook, view->call, view->db);
+        rc = on_index_fail(view->notebook->index, view->call, view->db);
         (void)sqlite3_finalize(statement);
         statement = NULL;
     }

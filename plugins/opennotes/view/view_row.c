@@ -6,7 +6,7 @@ sqlite3_stmt *on_view_prepare(struct on_view *view, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(view->db, sql, -1, &statement, NULL) != SQLITE_OK) {
-        (void)on_index_fail(view->notebook, view->call, view->db);
+        (void)on_index_fail(view->notebook->index, view->call, view->db);
         return NULL;
     }
     return statement;
@@ -89,7 +89,7 @@ int on_view_add(struct on_view *view, int64_t note, const struct on_view_extra *
     (void)sqlite3_bind_int64(row, 1, note);
     int rc = sqlite3_step(row) == SQLITE_ROW
                  ? write_row(view, row, note, extras, count)
-                 : on_index_fail(view->notebook, view->call, view->db);
+                 : on_index_fail(view->notebook->index, view->call, view->db);
     (void)sqlite3_finalize(row);
     return rc;
 }
@@ -108,7 +108,7 @@ int on_view_add_all(struct on_view *view, sqlite3_stmt *statement)
         rc = on_view_add(view, sqlite3_column_int64(statement, 0), &group, 1);
     }
     if (rc == NG_OK && step != SQLITE_DONE) {
-        rc = on_index_fail(view->notebook, view->call, view->db);
+        rc = on_index_fail(view->notebook->index, view->call, view->db);
     }
     (void)sqlite3_finalize(statement);
     return rc;

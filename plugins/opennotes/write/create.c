@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* create.c - the tool that makes a note, and never over another. */
 #include "create.h"
+#include "write.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#include "answer.h"
-#include "index.h"
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 #define REPLY_BYTES_MAX 65536
 
@@ -197,7 +200,7 @@ static int find_folder(const struct on_notebook *notebook, struct ng_call *call,
                            "SELECT file FROM notes WHERE file IS NOT NULL"
                            " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
                            -1, &statement, NULL) != SQLITE_OK) {
-        return on_index_fail(notebook, call, db);
+        return on_index_fail(notebook->index, call, db);
     }
     bool found = false;
     for (size_t len = path.len; len > 0 && !found; len--) {
@@ -218,16 +221,16 @@ static int check_free(const struct on_notebook *notebook, struct ng_call *call,
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook, call, &db);
+    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook->index, call, &db);
     if (rc != NG_OK || db == NULL) {
         return rc;
     }
-    rc = on_index_file(notebook, call, db, path, &file);
+    rc = on_index_file(notebook->index, call, db, path, &file);
     if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
     rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
-    on_index_end(notebook, db);
+    on_index_end(notebook->index, db);
     return rc;
 }
 

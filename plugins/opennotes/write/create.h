@@ -3,8 +3,8 @@
 #ifndef OPENNOTES_CREATE_H
 #define OPENNOTES_CREATE_H
 
-#include "note.h"
-#include "notebook.h"
+#include "note/note.h"
+#include "notebook/notebook.h"
 
 /* Bytes that composing one note may take. */
 #define ON_COMPOSE_MAX ((size_t)64 * 1024 * 1024)

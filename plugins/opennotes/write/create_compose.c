@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "create.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 /* The layers of one note, parsed. */
 struct layers {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "create.h"
-#include "index.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 #define NAME_BYTES_MAX 255 /* of one folder or file, as file systems have it */
 #define PATH_BYTES_MAX 4000

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "create.h"
-#include "index.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 #define DISTANCE_MAX 3
 #define LIST_SEPARATOR ", "
@@ -91,7 +93,7 @@ int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
     struct ng_str bytes = on_str(NULL, 0);
     int rc = on_index_path(call, text, &file);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook, call, file, &bytes);
+        rc = on_index_read(notebook->index, call, file, &bytes);
     }
     if (rc == NG_OK) {
         rc = keep(call, bytes, ret_text);

@@ -3,10 +3,13 @@
  * there. */
 #include <string.h>
 
-#include "answer.h"
+#include "answer/answer.h"
 #include "edit.h"
-#include "index.h"
-#include "revision.h"
+#include "index/index.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+#include "write.h"
 
 #define TEMPLATE "daily"
 #define NOON_MS ((int64_t)12 * 3600 * 1000)
@@ -201,13 +204,13 @@ static int daily_file(const struct on_notebook *notebook, struct ng_call *call,
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook, call, &db);
+    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook->index, call, &db);
     if (rc != NG_OK || db == NULL) {
         return rc;
     }
-    rc = on_index_file(notebook, call, db, path, &file);
+    rc = on_index_file(notebook->index, call, db, path, &file);
     *ret_file = file.data != NULL ? file : path;
-    on_index_end(notebook, db);
+    on_index_end(notebook->index, db);
     return rc;
 }
 

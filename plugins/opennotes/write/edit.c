@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* edit.c - the tool that changes a note in one place and leaves the rest byte for byte. */
 #include "edit.h"
+#include "write.h"
 
 #include <string.h>
 
-#include "index.h"
-#include "revision.h"
+#include "index/index.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
 
 const char on_edit_summary[] =
     "Change a Markdown note of an OpenNotes notebook without sending it whole, to correct or "
@@ -216,11 +219,14 @@ static int edit_note(struct on_notebook *notebook, struct ng_call *call)
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
-    rc = rc == NG_OK ? on_index_find_now(notebook, call, path, &job->path, &file, &stat) : rc;
+    rc = rc == NG_OK ? on_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
+                     : rc;
     if (rc == NG_OK && file.data == NULL) {
-        rc = on_index_begin(notebook, call, &db);
-        rc = rc == NG_OK ? on_index_find(notebook, call, db, path, &id, &job->path, &file) : rc;
-        on_index_end(notebook, db);
+        rc = on_index_begin(notebook->index, call, &db);
+        rc = rc == NG_OK
+                 ? on_index_find(notebook->index, call, db, path, &id, &job->path, &file)
+                 : rc;
+        on_index_end(notebook->index, db);
     }
     rc = rc == NG_OK ? on_write_place(notebook, call, file, &absolute) : rc;
     if (rc != NG_OK) {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "edit.h"
-#include "outline.h"
+#include "markdown/outline.h"
+#include "text/codes.h"
 
 #define FENCE_MIN 3
 #define INDENT_MAX 3 /* blanks before a heading or a fence */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "edit.h"
-#include "outline.h"
+#include "markdown/outline.h"
 
 /* ---- pieces */
 
