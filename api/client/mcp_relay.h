@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_API_MCP_RELAY_H
 #define NOTEGATE_API_MCP_RELAY_H
 
-#include "target.h"
+#include "attach.h"
 
 /* Answers go to out_fd. Until the end of input, or until stop_fd (-1: none) is readable. enum
  * command_exit. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/reload.h"
 #include "command_options.h"
 #include "core/base/log.h"

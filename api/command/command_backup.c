@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/backup_check.h"
 #include "commands.h"
 #include "core/archive/archive.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "command_answer.h"
 #include "command_args.h"
 #include "command_wait.h"

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
-#include "api/http/faces.h"
+#include "api/client/attach.h"
+#include "api/http/http_transport.h"
 #include "api/listen/http_tls.h"
 #include "command_user.h"
 #include "commands.h"

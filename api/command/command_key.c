@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "api/auth/key_ops.h"
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/listen/http_listen.h"
 #include "command_wait.h"
 #include "commands.h"

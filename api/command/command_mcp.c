@@ -7,8 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/client/attach.h"
 #include "api/client/mcp_relay.h"
-#include "api/client/target.h"
 #include "api/tasks/mcp_tasks.h"
 #include "api/transport/mcp_stdio.h"
 #include "commands.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "commands.h"
 #include "core/archive/archive.h"
 #include "core/base/str.h"

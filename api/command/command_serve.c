@@ -15,8 +15,8 @@
 
 #include "api/base/orphans.h"
 #include "api/base/own_files.h"
-#include "api/client/target.h"
-#include "api/http/faces.h"
+#include "api/client/attach.h"
+#include "api/http/http_transport.h"
 #include "api/ops/reload.h"
 #include "command_user.h"
 #include "commands.h"

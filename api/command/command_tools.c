@@ -3,7 +3,7 @@
  * the vendors' formats, one tool with its arguments. */
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/definitions/tool_formats.h"
 #include "command_tool_text.h"
 #include "commands.h"

@@ -2,7 +2,7 @@
 /* command_verify.c - notegate verify: the integrity of the data, here or in the running
  * gateway.
  */
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/verify.h"
 #include "commands.h"
 #include "core/base/str.h"

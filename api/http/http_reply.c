@@ -10,7 +10,7 @@
 #include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Longest message of an error object the face makes itself. */
 #define MESSAGE_MAX 1024

@@ -13,7 +13,7 @@
 #include "core/keys/keys.h"
 #include "http_reply.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Of a wrong value that a sentence shows. */
 #define SHOWN_MAX 80

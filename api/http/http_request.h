@@ -17,7 +17,7 @@
 #include "api/transport/mcp_http.h"
 #include "http_access.h"
 #include "http_body.h"
-#include "http_watch.h"
+#include "http_monitor.h"
 
 struct MHD_Connection;
 struct http_server;

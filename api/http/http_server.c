@@ -20,7 +20,7 @@
 #include "core/base/str.h"
 #include "http_reply.h"
 #include "http_request.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Header lines, and what libmicrohttpd keeps of a request, per connection. */
 #define CONNECTION_MEMORY ((size_t)16 * 1024)

@@ -15,7 +15,7 @@
 #include "core/call/places.h"
 #include "core/keys/keys.h"
 #include "http_request.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* What libmicrohttpd asks for at a time where it sends without chunks (HTTP/1.0). */
 #define BLOCK_BYTES ((size_t)1024)

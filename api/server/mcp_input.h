@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_API_MCP_INPUT_H
 #define NOTEGATE_API_MCP_INPUT_H
 
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 /* "elicitation/create" and so on. */
 const char *mcp_input_method(enum ng_ask_kind kind);
@@ -12,7 +12,7 @@ const char *mcp_input_method(enum ng_ask_kind kind);
 void mcp_input_print(struct buf *out, const struct ask *ask);
 /* Answers with resultType "input_required". As mcp_ask(). */
 int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered);
-/* mcp_ask.c */
+/* mcp_client_request.c */
 const struct mcp_seal *mcp_asks_seal(const struct mcp_asks *asks);
 
 #endif

@@ -6,7 +6,7 @@
 #include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "core/dispatch/audit.h"
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 /* What discovery says holds until the gateway is another one. */
 #define MCP_DISCOVER_TTL_MS 3600000

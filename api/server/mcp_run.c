@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "core/keys/keys.h"
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 #include "core/base/str.h"
 #include "core/call/pool.h"

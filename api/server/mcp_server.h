@@ -10,7 +10,7 @@
 #define NOTEGATE_API_MCP_SERVER_H
 
 #include "api/auth/auth.h"
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "api/session/mcp_session.h"
 
 struct mcp_asks;

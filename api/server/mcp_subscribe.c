@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/str.h"
-#include "mcp_watch.h"
+#include "mcp_notifier.h"
 
 /* The notifications of a session. Memory of its own, until the session ends. */
 struct hearing {

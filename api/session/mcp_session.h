@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "core/call/call.h"
 #include "core/dispatch/audit.h"
 #include "mcp_stream.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_request.h - requests about tasks: what mcp_tasks.c and mcp_tasks_older.c share. */
+/* mcp_task_request.h - requests about tasks: what mcp_tasks.c and mcp_tasks_handshake.c share.
+ */
 #ifndef NOTEGATE_API_MCP_TASK_REQUEST_H
 #define NOTEGATE_API_MCP_TASK_REQUEST_H
 

@@ -40,11 +40,11 @@ struct mcp_tasks {
     int64_t looked_ns, looked_ms;
 };
 
-/* mcp_task_look.c: with shared documents, what other gateways run. A task that is stored gets
+/* mcp_task_remote.c: with shared documents, what other gateways run. A task that is stored gets
  * its entry, if it has none. On workers. */
 void mcp_task_find_elsewhere(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
 int mcp_tasks_look(void *self, struct call *call);
-/* mcp_task_open.c: the task's gateway died while its tool ran. */
+/* mcp_task_lifecycle.c: the task's gateway died while its tool ran. */
 void mcp_task_fail_died(struct mcp_task *task);
 
 /* With the lock held: whoever asks. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "core/base/str.h"
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"

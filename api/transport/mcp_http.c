@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "api/server/mcp_watch.h"
+#include "api/server/mcp_notifier.h"
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "mcp_http.h"
 
 struct mcp_http {

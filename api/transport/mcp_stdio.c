@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/server/mcp_ask.h"
-#include "api/server/mcp_watch.h"
+#include "api/server/mcp_client_request.h"
+#include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 

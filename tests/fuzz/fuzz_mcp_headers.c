@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 16384

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api/http/http_stream_face.h"
+#include "api/http/http_stream_transport.h"
 #include "core/base/arena.h"
 #include "core/keys/keys.h"
 

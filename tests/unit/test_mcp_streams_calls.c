@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
 #include "test_gateway.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_ask.h - a plugin's code asked the user or the client's model (NG_EINPUT): the question
- * goes to the client in the words of its era, and the code runs again with the answer.
+ * mcp_client_request.h - a plugin's code asked the user or the client's model (NG_EINPUT): the
+ * question goes to the client in the words of its era, and the code runs again with the answer.
  *
  * Newer era: the result says that input is required; the client sends the request again with
  * the answers and a sealed state. Older era: the gateway sends requests of its own on the

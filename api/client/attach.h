@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target.h - what a command works on: the gateway that serves the data directory, or one of its
+ * attach.h - what a command works on: the gateway that serves the data directory, or one of its
  * own.
  */
 #ifndef NOTEGATE_API_TARGET_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_rig.c - what test_mcp_face*.c share; the header says what it is for.
+/* test_mcp_transport_rig.c - what test_mcp_face*.c share; the header says what it is for.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdio.h>
 #include <string.h>

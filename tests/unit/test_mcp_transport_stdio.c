@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_stdio.c - MCP over standard input and output.
+/* test_mcp_transport_stdio.c - MCP over standard input and output.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdio.h>
 #include <string.h>

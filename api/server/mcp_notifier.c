@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_watch.c - from events to notifications. The feed and plugins only leave a mark and wake a
- * worker; the worker takes everything that is due and sends it. */
-#include "mcp_watch.h"
+/* mcp_notifier.c - from events to notifications. The feed and plugins only leave a mark and
+ * wake a worker; the worker takes everything that is due and sends it. */
+#include "mcp_notifier.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_open.c - the table's life: made from the documents at the start, freed of what
+/* mcp_task_lifecycle.c - the table's life: made from the documents at the start, freed of what
  * expired, stopped. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_http.c - media types, methods and statuses of HTTP, and calls that are
+/* test_mcp_transport_http.c - media types, methods and statuses of HTTP, and calls that are
  * cancelled. */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdlib.h>
 #include <string.h>

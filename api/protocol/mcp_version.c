@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_era.c - version, header and _meta decisions. A difference between headers and body is
+/* mcp_version.c - version, header and _meta decisions. A difference between headers and body is
  * refused: what stands between us and the client may have decided by the headers. */
-#include "mcp_era.h"
+#include "mcp_version.h"
 
 #include <stdio.h>
 

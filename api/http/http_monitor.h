@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http_watch.h - one thread that looks over all connections a few times a second.
+ * http_monitor.h - one thread that looks over all connections a few times a second.
  *
  * libmicrohttpd does not tell that the client of a suspended connection left, and its timeout
  * is one of inactivity only: a client that sends a byte a minute stays for ever. So this thread

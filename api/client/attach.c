@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* target.c - finds the gateway that serves a data directory, or opens one. */
-#include "target.h"
+/* attach.c - finds the gateway that serves a data directory, or opens one. */
+#include "attach.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_sessions.c - the handshake era: sessions, lists, calls, batches.
+/* test_mcp_transport_sessions.c - the handshake era: sessions, lists, calls, batches.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

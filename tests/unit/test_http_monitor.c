@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_watch.c - a client that leaves just as its call ends: the watch's look, the call's
- * end and the event loop in each order, on one connection that goes on. */
+/* test_http_monitor.c - a client that leaves just as its call ends: the watch's look, the
+ * call's end and the event loop in each order, on one connection that goes on. */
 #include "harness.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/http/http_monitor.h"
 #include "api/http/http_request.h"
-#include "api/http/http_watch.h"
 
 struct test {
     struct harness harness;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faces.h - what the commands need of the HTTP face: starting it, its address, stopping it. */
+/* http_transport.h - what the commands need of the HTTP face: starting it, its address,
+ * stopping it. */
 #ifndef NOTEGATE_API_FACES_H
 #define NOTEGATE_API_FACES_H
 

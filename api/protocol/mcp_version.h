@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_era.h - which version of MCP a message speaks, and whether its headers say the same.
+ * mcp_version.h - which version of MCP a message speaks, and whether its headers say the same.
  *
  * Two eras: up to 2025-11-25 a handshake (initialize) opens a session; from 2026-07-28 every
  * request carries its version and the client's capabilities in _meta. Decided per message.

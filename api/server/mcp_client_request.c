@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_ask.c - the older era: rounds of questions that wait for the client's responses, one
- * thread that ends those which wait too long. */
-#include "mcp_ask.h"
+/* mcp_client_request.c - the older era: rounds of questions that wait for the client's
+ * responses, one thread that ends those which wait too long. */
+#include "mcp_client_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_look.c - tasks that other gateways on the same documents run: finding them,
+/* mcp_task_remote.c - tasks that other gateways on the same documents run: finding them,
  * following them, and ending those whose gateway died. */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks_older.c - tasks of the handshake era: lists, results that are waited for,
+/* test_mcp_tasks_handshake.c - tasks of the handshake era: lists, results that are waited for,
  * owners that leave. */
 #include "test_mcp_tasks_rig.h"
 

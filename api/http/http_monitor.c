@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_watch.c - clients that left, clients that dawdle. */
-#include "http_watch.h"
+/* http_monitor.c - clients that left, clients that dawdle. */
+#include "http_monitor.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -13,7 +13,7 @@
 #include "core/call/places.h"
 #include "http_request.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
