@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
- * stops. */
+/* command_serve.c - notegate serve: starts the gateway and its HTTP transport, waits for
+ * signals, stops. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -141,7 +141,7 @@ static void serve_stop(struct serve *serve)
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
     reload_end(serve->reload);
     http_server_stop(serve->server, wait_ms);
-    /* Not while a call runs that its face no longer waits for: the watch ends the process
+    /* Not while a call runs that its transport no longer waits for: the watch ends the process
      * then. */
     while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
     }

@@ -12,7 +12,7 @@
 #include "http_server.h"
 #include "http_stream_transport.h"
 
-/* Longest message of an error object the face makes itself. */
+/* Longest message of an error object the transport makes itself. */
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
 #define STREAM_TYPE "text/event-stream"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_server.h - the HTTP face as its own files see it; others include http_transport.h. */
+/* http_server.h - the HTTP transport as its own files see it; others include http_transport.h.
+ */
 #ifndef NOTEGATE_API_HTTP_SERVER_H
 #define NOTEGATE_API_HTTP_SERVER_H
 

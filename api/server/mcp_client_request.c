@@ -325,7 +325,7 @@ static void withdraw(struct mcp_round *round, const char *reason)
                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
                        "{\"requestId\":%llu,\"reason\":\"%s\"}}",
                        (unsigned long long)question->id, reason);
-        exchange->job->face->notify(exchange->job, ng_str_of(text));
+        exchange->job->transport->notify(exchange->job, ng_str_of(text));
     }
 }
 
@@ -389,7 +389,7 @@ static bool print_questions(struct mcp_round *round)
 static void send_questions(struct mcp_job *job, struct buf *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        job->face->ask(job, buf_str(&texts[i]));
+        job->transport->ask(job, buf_str(&texts[i]));
         buf_done(&texts[i]);
     }
 }
@@ -443,7 +443,7 @@ int mcp_ask(struct mcp_exchange *exchange, bool *ret_answered)
     if (mcp_is_stateless(exchange->terms.version)) {
         return mcp_input_answer(exchange, ret_answered);
     }
-    if (job->session == NULL || job->face->ask == NULL || job->asks == NULL) {
+    if (job->session == NULL || job->transport->ask == NULL || job->asks == NULL) {
         return fail_now(exchange, "the client cannot be asked: it has no session");
     }
     return ask_client(exchange);

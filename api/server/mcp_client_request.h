@@ -25,8 +25,8 @@
 
 struct mcp_asks;
 
-/* What all exchanges of one face share. tick(user): now and then, on a thread of its own, once
- * mcp_asks_start() was called; may be NULL. */
+/* What all exchanges of one transport share. tick(user): now and then, on a thread of its own,
+ * once mcp_asks_start() was called; may be NULL. */
 int mcp_asks_new(struct gateway *gateway, void (*tick)(void *user), void *user,
                  struct mcp_asks **ret);
 /* No exchange may be under way. NULL is a no-op. */

@@ -295,7 +295,7 @@ bool mcp_ask_begin(struct mcp_exchange *exchange)
         return true;
     }
     if (!mcp_is_stateless(exchange->terms.version)) {
-        if (job->session != NULL && job->face->ask != NULL) {
+        if (job->session != NULL && job->transport->ask != NULL) {
             call->client_asks = atomic_load(&job->session->client_asks);
         }
         return true;

@@ -33,7 +33,7 @@ static void send_to_client(void *user, struct ng_str message)
 {
     struct listening *listening = user;
     struct mcp_job *job = listening->exchange->job;
-    job->face->notify(job, message);
+    job->transport->notify(job, message);
 }
 
 static void free_ack(void *object)
@@ -201,9 +201,9 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
 static bool take_place(struct listening *listening)
 {
     struct mcp_exchange *exchange = listening->exchange;
-    const struct mcp_face *face = exchange->job->face;
+    const struct mcp_transport *transport = exchange->job->transport;
     struct call *call = exchange->job->call;
-    if (!face->is_http) {
+    if (!transport->is_http) {
         return true; /* its one connection is its place */
     }
     int rc = http_stream_take(call->gateway, call->caller.agent);
@@ -222,7 +222,7 @@ static void begin(struct mcp_exchange *exchange, struct listening *listening)
     mcp_wait(exchange, listen_over, listening);
     struct mcp_job *job = exchange->job;
     if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK &&
-        (job->face->streams == NULL || job->face->streams(job))) {
+        (job->transport->streams == NULL || job->transport->streams(job))) {
         mcp_listen_tasks_acknowledged(listening->tasks);
     } else if (mcp_wait_over(exchange)) {
         mcp_watch_close(watch);
@@ -244,8 +244,8 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
                      "`params.notifications` must be an object that says what to listen to");
         return NG_OK;
     }
-    bool reads = job->face->notify != NULL &&
-                 (job->face->can_notify == NULL || job->face->can_notify(job));
+    bool reads = job->transport->notify != NULL &&
+                 (job->transport->can_notify == NULL || job->transport->can_notify(job));
     if (job->is_batch || !reads) {
         (void)refuse(exchange, 406, MCP_INVALID_REQUEST,
                      "subscriptions/listen is answered by an event stream: Accept must take "

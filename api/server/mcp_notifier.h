@@ -20,7 +20,7 @@ struct mcp_watch;
 /* How messages leave. Called with the watch locked, never after mcp_watch_close(). */
 typedef void mcp_watch_send_fn(void *user, struct ng_str message);
 
-/* The gateway's list of watches; a reference for each face that serves MCP. */
+/* The gateway's list of watches; a reference for each transport that serves MCP. */
 int mcp_watches_open(struct gateway *gateway);
 void mcp_watches_close(struct gateway *gateway);
 

@@ -24,7 +24,7 @@ static bool is_unwanted(const struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     return exchange->taken_back &&
-           (job->face->owes_answer == NULL || !job->face->owes_answer(job));
+           (job->transport->owes_answer == NULL || !job->transport->owes_answer(job));
 }
 
 static void answer_run(struct mcp_exchange *exchange)
@@ -77,7 +77,7 @@ static void call_done(struct call *call, void *user)
 static void notify(struct mcp_exchange *exchange, struct buf *text)
 {
     if (text->rc == NG_OK && !atomic_load(&exchange->answered)) {
-        exchange->job->face->notify(exchange->job, buf_str(text));
+        exchange->job->transport->notify(exchange->job, buf_str(text));
     }
     buf_done(text);
 }
@@ -156,17 +156,17 @@ static void call_detach_client(struct call *call, int64_t retry_ms, void *user)
     struct mcp_exchange *exchange = user;
     (void)call;
     if (!atomic_load(&exchange->answered)) {
-        exchange->job->face->detach_client(exchange->job, retry_ms);
+        exchange->job->transport->detach_client(exchange->job, retry_ms);
     }
 }
 
 static void listen_to_call(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    if (exchange->job->face->detach_client != NULL) {
+    if (exchange->job->transport->detach_client != NULL) {
         call->on_detach_client = call_detach_client;
     }
-    if (exchange->job->face->notify == NULL) {
+    if (exchange->job->transport->notify == NULL) {
         return;
     }
     const struct ng_value *token = json_get(exchange->message.meta, "progressToken");
@@ -232,8 +232,8 @@ static void watch_call(struct mcp_exchange *exchange)
 static void tell_started(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    if (job->face->started != NULL && !job->is_batch) {
-        job->face->started(job, exchange->call);
+    if (job->transport->started != NULL && !job->is_batch) {
+        job->transport->started(job, exchange->call);
     }
 }
 

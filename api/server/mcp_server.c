@@ -352,7 +352,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         }
     }
     if (!fits) {
-        if (exchange->message.kind == MCP_REQUEST || job->face->is_http) {
+        if (exchange->message.kind == MCP_REQUEST || job->transport->is_http) {
             answer_refusal(exchange);
         }
         return NG_OK;
@@ -445,8 +445,8 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     atomic_store(&job->left, batch->count + 1);
     job->call->on_user = job;
     job->call->on_cancel = batch_cancelled;
-    if (job->face->started != NULL) {
-        job->face->started(job, job->call);
+    if (job->transport->started != NULL) {
+        job->transport->started(job, job->call);
     }
     size_t done = 1;
     size_t i = 0;
@@ -536,7 +536,7 @@ static void run_on_worker(struct task *task)
 static int run_later(struct mcp_job *job)
 {
     struct call *call = job->call;
-    if (job->face->keep(job) != NG_OK) {
+    if (job->transport->keep(job) != NG_OK) {
         return refuse_no_memory(job);
     }
     job->task.run = run_on_worker;
@@ -563,7 +563,7 @@ int mcp_job_run(struct mcp_job *job)
     job->has_items = false;
     atomic_init(&job->left, 1);
     bool later =
-        job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
+        job->on_loop && job->transport->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
     if (!mcp_rate_before_parse(job)) {
         return NG_OK;
     }

@@ -35,7 +35,7 @@ static void send_message(struct mcp_listen_tasks *listen, struct buf *text)
 {
     struct mcp_job *job = listen->exchange->job;
     if (text->rc == NG_OK) {
-        job->face->notify(job, buf_str(text));
+        job->transport->notify(job, buf_str(text));
     }
     buf_done(text);
 }

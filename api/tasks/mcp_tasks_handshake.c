@@ -11,7 +11,7 @@ static const struct ng_str no_text = {NULL, 0};
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
 {
     const struct mcp_job *job = exchange->job;
-    bool can = job->session != NULL && job->face->ask != NULL && job->asks != NULL;
+    bool can = job->session != NULL && job->transport->ask != NULL && job->asks != NULL;
     return can ? atomic_load(&job->session->client_asks) : 0;
 }
 

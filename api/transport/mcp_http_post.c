@@ -30,7 +30,7 @@ struct mcp_http_job {
     struct mcp_headers headers;
     const struct mcp_http_request *request; /* lent while mcp_http_handle() runs; then NULL */
     struct kept_header *kept;
-    struct mcp_http_response *response; /* the face's again once done() was called */
+    struct mcp_http_response *response; /* the transport's again once done() was called */
     mcp_http_done_fn *done;
     void *user;
     char owner[MCP_SESSION_OWNER_MAX];
@@ -276,7 +276,7 @@ static int keep(struct mcp_job *job)
                                                  : request->keep(request, job->call);
 }
 
-static const struct mcp_face http_face = {
+static const struct mcp_transport http_transport = {
     .keep = keep,
     .started = started,
     .notify = notify,
@@ -397,7 +397,7 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->request = request;
     job->gateway = mcp->gateway;
     job->asks = mcp->asks;
-    job->face = &http_face;
+    job->transport = &http_transport;
     job->caller = request->caller;
     job->headers = &http->headers;
     job->text = request->body;
@@ -493,7 +493,8 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
         buf_add_c(&http->out, event_begin);
     }
     if (mcp_job_run(&http->job) == NG_PENDING) {
-        mcp_http_count_job(mcp, true); /* the face waits for this thread, then for the count */
+        mcp_http_count_job(mcp,
+                           true); /* the transport waits for this thread, then for the count */
         return NG_PENDING;
     }
     bool was_done = complete(http);

@@ -240,7 +240,7 @@ static void ask(struct mcp_job *job, struct ng_str message)
 
 /* ---- jobs ---- */
 
-static const struct mcp_face stdio_face = {
+static const struct mcp_transport stdio_transport = {
     .notify = notify,
     .ask = ask,
 };
@@ -293,7 +293,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
              gateway->limits.result * MCP_STDIO_ANSWER_FACTOR + MCP_STDIO_ANSWER_ROOM);
     job->job.gateway = state->config->gateway;
     job->job.asks = state->asks;
-    job->job.face = &stdio_face;
+    job->job.transport = &stdio_transport;
     job->job.caller = state->config->caller;
     job->job.call = call;
     job->job.session = state->session;

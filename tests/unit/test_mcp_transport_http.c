@@ -85,7 +85,7 @@ static void calls_can_be_cancelled(void **state)
     struct exchange exchange;
     char id[MCP_HTTP_SESSION_MAX];
     (void)state;
-    /* By the face, when the client left. */
+    /* By the transport, when the client left. */
     exchange_init(&exchange, CALL("1", "t_wait", "{}"));
     exchange_start(&exchange);
     wait_waiting(1);

@@ -218,7 +218,7 @@ static void a_full_gateway_says_so(void **state)
     exchange_free(&exchange);
 }
 
-static void refusals_of_the_face(void **state)
+static void refusals_of_the_transport(void **state)
 {
     struct buf out;
     struct ng_str none = {NULL, 0};
@@ -320,7 +320,7 @@ int main(void)
         TEST(calls_fail),
         TEST(answers_over_the_buffer_give_way),
         TEST(a_full_gateway_says_so),
-        TEST(refusals_of_the_face),
+        TEST(refusals_of_the_transport),
         TEST(batches_where_the_version_has_them),
         TEST(batches_are_bounded),
     };
