@@ -139,7 +139,7 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-/* In the newer era a request is taken back by closing its stream. True: done. */
+/* In the stateless version a request is taken back by closing its stream. True: done. */
 static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;

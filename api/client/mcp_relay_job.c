@@ -402,7 +402,8 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
     return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
 }
 
-/* The gateway's own messages in the older era: one long GET, begun again whenever it ends. */
+/* The gateway's own messages in the handshake versions: one long GET, begun again whenever it
+ * ends. */
 void relay_job_listen(struct relay_job *job)
 {
     char error[RELAY_ERROR_MAX];

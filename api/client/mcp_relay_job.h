@@ -37,7 +37,7 @@ struct relay {
     pthread_t last;         /* the thread that ended last, to be joined */
     bool has_last;
     char session[RELAY_HEADER_MAX];
-    char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
+    char version[RELAY_HEADER_MAX]; /* of the handshake versions, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
     bool ended;   /* nothing comes from the client any more */
     bool starved; /* the reading thread's: no memory for what the client says */

@@ -307,8 +307,8 @@ static bool decide_stateless(const struct mcp_message *message,
     return headers == NULL || check_headers(message, headers, terms);
 }
 
-bool mcp_era_decide(const struct mcp_message *message, const struct mcp_headers *headers,
-                    enum mcp_version session, struct mcp_terms *ret)
+bool mcp_version_decide(const struct mcp_message *message, const struct mcp_headers *headers,
+                        enum mcp_version session, struct mcp_terms *ret)
 {
     /* Not the sentence: it is long and rarely needed. */
     ret->version = MCP_VERSION_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_client_request.c - the older era: rounds of questions that wait for the client's
+/* mcp_client_request.c - the handshake versions: rounds of questions that wait for the client's
  * responses, one thread that ends those which wait too long. */
 #include "mcp_client_request.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mcp_client_request.h - a plugin's code asked the user or the client's model (NG_EINPUT): the
- * question goes to the client in the words of its era, and the code runs again with the answer.
+ * question goes to the client in the form of its version, and the code runs again with the
+ * answer.
  *
- * Newer era: the result says that input is required; the client sends the request again with
- * the answers and a sealed state. Older era: the gateway sends requests of its own on the
- * client's stream, and waits for the responses without holding a thread.
+ * Stateless version: the result says that input is required; the client sends the request again
+ * with the answers and a sealed state. Handshake versions: the gateway sends requests of its
+ * own on the client's stream, and waits for the responses without holding a thread.
  */
 #ifndef NOTEGATE_API_MCP_ASK_H
 #define NOTEGATE_API_MCP_ASK_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_input.h - questions to a client in MCP's words, and the newer era's way of asking: the
- * result says what input is required, and a sealed state carries what was answered before. */
+/* mcp_input.h - questions to a client in MCP's words, and the stateless version's way of
+ * asking: the result says what input is required, and a sealed state carries what was answered
+ * before. */
 #ifndef NOTEGATE_API_MCP_INPUT_H
 #define NOTEGATE_API_MCP_INPUT_H
 

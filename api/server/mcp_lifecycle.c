@@ -11,7 +11,7 @@
 /* What discovery says holds until the gateway is another one. */
 #define MCP_DISCOVER_TTL_MS 3600000
 
-/* What both eras have; extensions, where there are some, are further members. */
+/* What all versions have; extensions, where there are some, are further members. */
 #define MCP_CAPABILITIES                                                                       \
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mcp_notifier.h - what one client wants to hear of: lists that changed, resources it
- * subscribed to. A session of the handshake era has one, every subscriptions/listen has one.
+ * subscribed to. A session of the handshake versions has one, every subscriptions/listen has
+ * one.
  *
  * Changes come from the event feed and from plugins that say their lists changed; they are told
  * on a worker, in order, each once. Nothing here blocks.

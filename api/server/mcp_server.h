@@ -147,7 +147,7 @@ enum mcp_cost {
 /* A method: NG_OK with an answer printed, or NG_PENDING. */
 struct mcp_method {
     const char *name;
-    unsigned eras; /* enum mcp_era */
+    unsigned versions; /* enum mcp_version_set */
     enum mcp_cost cost;
     int (*handle)(struct mcp_exchange *exchange);
 };
@@ -225,7 +225,8 @@ int mcp_complete(struct mcp_exchange *exchange);
 /* mcp_subscribe.c */
 int mcp_resources_subscribe(struct mcp_exchange *exchange);
 int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
-/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+/* A client of the handshake versions is ready to hear: its session is told of changes from now
+ * on.
  */
 void mcp_session_hears(struct mcp_exchange *exchange);
 /* mcp_listen.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_subscribe.c - what a session of the handshake era hears: lists that changed, from
+/* mcp_subscribe.c - what a session of the handshake versions hears: lists that changed, from
  * notifications/initialized on, and the resources it subscribes to. */
 #include <stdlib.h>
 

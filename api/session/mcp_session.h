@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_session.h - sessions of the handshake era: unguessable, bound to the caller that opened
- * them, bounded in number, gone after a time of silence. A stdio connection has one of its own,
- * outside of the table. All functions may be called from any thread.
+ * mcp_session.h - sessions of the handshake versions: unguessable, bound to the caller that
+ * opened them, bounded in number, gone after a time of silence. A stdio connection has one of
+ * its own, outside of the table. All functions may be called from any thread.
  */
 #ifndef NOTEGATE_API_MCP_SESSION_H
 #define NOTEGATE_API_MCP_SESSION_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_tasks.c - the methods of tasks in both eras, and which calls of tools become tasks. */
+/* mcp_tasks.c - the methods of tasks in all versions, and which calls of tools become tasks. */
 #include <stdio.h>
 #include <time.h>
 
@@ -31,7 +31,7 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
 {
     enum mcp_task_status status = task->status;
     if (!is_stateless && status == MCP_TASK_COMPLETED && task->is_error) {
-        status = MCP_TASK_FAILED; /* the older era does not tell them apart */
+        status = MCP_TASK_FAILED; /* the handshake versions does not tell them apart */
     }
     buf_add_c(out, "\"taskId\":");
     buf_add_json(out, task->id);

@@ -244,8 +244,8 @@ int mcp_tasks_list(struct mcp_exchange *exchange);
 /* A task as its owner sees it now, in the memory of `call`. NG_ENOTFOUND. On workers. */
 int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                   struct ng_str owner, struct mcp_task *ret);
-/* The members of a task, as its era writes them (without braces); whole: with its outcome and
- * questions. With "stateless" and "whole" they are the params of notifications/tasks. */
+/* The members of a task, as its version writes them (without braces); whole: with its outcome
+ * and questions. With "stateless" and "whole" they are the params of notifications/tasks. */
 void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_stateless,
                     bool whole);
 

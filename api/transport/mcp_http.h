@@ -4,7 +4,7 @@
  * out.
  *
  * The HTTP transport has already done: smuggling checks, Host and Origin, authentication, the
- * body whole and within limits.body. MCP does the rest: method, Accept, Content-Type, eras,
+ * body whole and within limits.body. MCP does the rest: method, Accept, Content-Type, versions,
  * headers, sessions, JSON-RPC.
  */
 #ifndef NOTEGATE_API_MCP_HTTP_H

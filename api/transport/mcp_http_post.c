@@ -37,7 +37,7 @@ struct mcp_http_job {
     struct key *key; /* lent: the call has it */
     struct buf out;
     bool takes_json, takes_events; /* Accept */
-    bool has_session;              /* of the handshake era: leaving is not cancelling */
+    bool has_session;              /* of the handshake versions: leaving is not cancelling */
     pthread_mutex_t lock;          /* of the members below */
     enum http_phase phase;
     struct mcp_stream *stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks.c - tasks of the stateless era: made, asked, watched, cancelled.
+/* test_mcp_tasks.c - tasks of the stateless version: made, asked, watched, cancelled.
  */
 #include "test_mcp_tasks_rig.h"
 

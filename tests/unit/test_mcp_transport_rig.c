@@ -85,7 +85,7 @@ void expect_part(const char *body, int status, const char *part)
     exchange_free(&exchange);
 }
 
-/* ---- the handshake era ---- */
+/* ---- the handshake versions ---- */
 
 void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_transport_sessions.c - the handshake era: sessions, lists, calls, batches.
+/* test_mcp_transport_sessions.c - the handshake versions: sessions, lists, calls, batches.
  */
 #include "test_mcp_transport_rig.h"
 
@@ -10,7 +10,7 @@
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
-/* A POST of the handshake era, answered as expected. */
+/* A POST of the handshake versions, answered as expected. */
 static void expect_answer(const char *body, int status, const char *answer)
 {
     struct exchange exchange;
@@ -21,7 +21,7 @@ static void expect_answer(const char *body, int status, const char *answer)
     exchange_free(&exchange);
 }
 
-/* ---- the handshake era ---- */
+/* ---- the handshake versions ---- */
 
 static void initialize_agrees_on_a_version(void **state)
 {

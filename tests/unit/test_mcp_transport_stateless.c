@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_transport_stateless.c - the stateless era: what each request carries, and what
+/* test_mcp_transport_stateless.c - the stateless version: what each request carries, and what
  * memory that runs out does. */
 #include "test_mcp_transport_rig.h"
 
