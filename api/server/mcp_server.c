@@ -333,7 +333,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
 {
     struct mcp_job *job = exchange->job;
     const char *error = "";
-    exchange->departed = false;
+    exchange->is_inflight = false;
     exchange->progress_token = NULL;
     exchange->run = NULL;
     exchange->rounds = 0;

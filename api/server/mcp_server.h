@@ -51,8 +51,8 @@ struct mcp_exchange {
     struct mcp_message message;
     struct mcp_terms terms;
     struct call *call; /* runs the message; the job's own for one that is alone */
-    struct mcp_flight flight;
-    bool departed; /* the flight is in the session */
+    struct mcp_inflight inflight;
+    bool is_inflight; /* the inflight is in the session */
     const struct ng_value *progress_token;
     enum mcp_log_level log_level;
     atomic_bool answered;      /* nothing more may be said about it */

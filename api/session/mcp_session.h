@@ -68,11 +68,11 @@ struct mcp_session_end {
 };
 
 /* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
-struct mcp_flight {
+struct mcp_inflight {
     const struct ng_value *id;
     struct call *call;
     bool cancelled, told;
-    struct mcp_flight *prev, *next;
+    struct mcp_inflight *prev, *next;
 };
 
 struct mcp_session {
@@ -84,8 +84,8 @@ struct mcp_session {
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
     atomic_uint client_asks, client_abilities;
     char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
-    pthread_mutex_t lock;              /* of the flights and the lists below */
-    struct mcp_flight *flights;
+    pthread_mutex_t lock;              /* of the inflight and the lists below */
+    struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
     struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
@@ -133,9 +133,9 @@ struct mcp_session *mcp_session_new(void);
 void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
 void mcp_share_unref(struct mcp_share *share);       /* NULL is a no-op */
 
-void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
+void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *inflight);
 /* True: it was cancelled by the client meanwhile. */
-bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
+bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_inflight *inflight);
 /* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
 
