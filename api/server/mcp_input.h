@@ -11,9 +11,9 @@
 const char *mcp_input_method(enum ng_ask_kind kind);
 /* "method":...,"params":... of a question, without braces. */
 void mcp_input_print(struct buf *out, const struct ask *ask);
-/* Answers with resultType "input_required". As mcp_ask(). */
+/* Answers with resultType "input_required". As mcp_client_request(). */
 int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered);
 /* mcp_client_request.c */
-const struct mcp_seal *mcp_asks_seal(const struct mcp_asks *asks);
+const struct mcp_seal *mcp_client_requests_seal(const struct mcp_client_requests *requests);
 
 #endif

@@ -71,7 +71,7 @@ static void remember_client(struct mcp_exchange *exchange)
     (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
     (void)pthread_mutex_unlock(&session->lock);
     bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
-    atomic_store(&session->client_asks, mcp_asks_of(capabilities));
+    atomic_store(&session->client_asks, mcp_client_request_kinds(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
 }
 

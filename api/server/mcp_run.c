@@ -53,7 +53,7 @@ static int end_run(struct mcp_exchange *exchange)
     if (stateless && is_unwanted(exchange)) {
         return NG_OK;
     }
-    if (mcp_ask(exchange, &answered) == NG_PENDING) {
+    if (mcp_client_request(exchange, &answered) == NG_PENDING) {
         return NG_PENDING;
     }
     if (!answered) {
@@ -298,7 +298,7 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
     exchange->run = run;
     exchange->progressed = false;
     exchange->call->on_loop = exchange->job->on_loop;
-    if (!mcp_ask_begin(exchange)) {
+    if (!mcp_client_request_begin(exchange)) {
         return NG_OK;
     }
     tell_started(exchange);

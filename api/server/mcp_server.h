@@ -13,7 +13,7 @@
 #include "api/protocol/mcp_version.h"
 #include "api/session/mcp_session.h"
 
-struct mcp_asks;
+struct mcp_client_requests;
 struct mcp_job;
 struct mcp_exchange;
 struct mcp_run;
@@ -71,7 +71,7 @@ struct mcp_exchange {
 struct mcp_job {
     /* Filled by the transport. */
     struct gateway *gateway;
-    struct mcp_asks *asks; /* or NULL: nobody is asked anything */
+    struct mcp_client_requests *requests; /* or NULL: nobody is asked anything */
     const struct mcp_transport *transport;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the transport's reference */

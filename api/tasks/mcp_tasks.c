@@ -54,7 +54,8 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
         buf_add_str(out, task->outcome.len > 0 ? task->outcome : ng_str_of("{}"));
     } else if (task->status == MCP_TASK_INPUT_REQUIRED) {
         buf_add_c(out, ",\"inputRequests\":");
-        buf_add_str(out, task->asks.len > 0 ? task->asks : ng_str_of("{}"));
+        buf_add_str(out,
+                    task->client_requests.len > 0 ? task->client_requests : ng_str_of("{}"));
     }
 }
 
@@ -96,13 +97,13 @@ static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
             return false;
         }
         *ret_rc = NG_OK;
-        if (!mcp_ask_begin(exchange)) {
+        if (!mcp_client_request_begin(exchange)) {
             return true; /* refused, and answered */
         }
         order->answers = exchange->call->ask_answers;
         order->state = exchange->call->ask_state_in;
     }
-    order->can_ask = mcp_asks_of(exchange->terms.capabilities);
+    order->can_ask = mcp_client_request_kinds(exchange->terms.capabilities);
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -347,7 +348,7 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     struct ng_writer given_writer;
     size_t open = 0;
     struct ng_str before = task->answers.data == NULL ? ng_str_of("{}") : task->answers;
-    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
+    if (json_parse(arena, task->client_requests, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
         json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, &error) != NG_OK) {
         return NG_EINTERNAL;
     }
@@ -363,7 +364,7 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
             json_copy(&given_writer, at);
         }
     }
-    for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
+    for (const struct ng_value *at = requests->first; at != NULL; at = at->next) {
         const struct ng_value *answer = json_get_str(request->answers, at->key);
         struct ng_writer *writer = answer != NULL ? &given_writer : &left_writer;
         json_name_str(writer, at->key);
@@ -372,9 +373,9 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     }
     json_end(&left_writer);
     json_end(&given_writer);
-    task->asks = arena_copy(arena, buf_str(&left));
+    task->client_requests = arena_copy(arena, buf_str(&left));
     task->answers = arena_copy(arena, buf_str(&given));
-    bool holds = left.rc == NG_OK && given.rc == NG_OK && task->asks.data != NULL &&
+    bool holds = left.rc == NG_OK && given.rc == NG_OK && task->client_requests.data != NULL &&
                  task->answers.data != NULL;
     buf_done(&left);
     buf_done(&given);
@@ -389,7 +390,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     if (task->status != MCP_TASK_INPUT_REQUIRED) {
         return false; /* answers that come too late are no fault */
     }
-    request->asks_before = arena_copy(&call->arena, task->asks);
+    request->asks_before = arena_copy(&call->arena, task->client_requests);
     request->answers_before = arena_copy(&call->arena, task->answers);
     request->merge_rc = request->asks_before.data == NULL ? NG_EINTERNAL : NG_OK;
     if (request->merge_rc == NG_OK) {
@@ -401,7 +402,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     if (request->is_complete) {
         task->status = MCP_TASK_WORKING;
-        task->asks = no_text;
+        task->client_requests = no_text;
     }
     return true;
 }
@@ -415,7 +416,7 @@ static bool reopen_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_INPUT_REQUIRED;
-    task->asks = request->asks_before;
+    task->client_requests = request->asks_before;
     task->answers = request->answers_before;
     return true;
 }
@@ -531,7 +532,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_CANCELLED;
-    task->asks = no_text;
+    task->client_requests = no_text;
     task->message = ng_str_of("cancelled by the client");
     return true;
 }

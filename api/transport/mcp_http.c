@@ -35,7 +35,7 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
     int rc =
         mcp_sessions_new(config_int(gateway->config, "mcp.session_timeout"), &mcp->sessions);
     if (rc == NG_OK) {
-        rc = mcp_asks_new(gateway, sweep, mcp, &mcp->asks);
+        rc = mcp_client_requests_new(gateway, sweep, mcp, &mcp->client_requests);
     }
     if (rc == NG_OK) {
         rc = mcp_watches_open(gateway);
@@ -59,7 +59,7 @@ void mcp_http_cancel_all(struct mcp_http *mcp)
 void mcp_http_age(struct mcp_http *mcp, int64_t ms)
 {
     mcp_sessions_age(mcp->sessions, ms);
-    mcp_asks_age(mcp->asks, ms);
+    mcp_client_requests_age(mcp->client_requests, ms);
 }
 
 size_t mcp_http_sessions(struct mcp_http *mcp)
@@ -80,7 +80,7 @@ void mcp_http_free(struct mcp_http *mcp)
         (void)pthread_cond_wait(&mcp->idle, &mcp->lock);
     }
     (void)pthread_mutex_unlock(&mcp->lock);
-    mcp_asks_free(mcp->asks);
+    mcp_client_requests_free(mcp->client_requests);
     mcp_sessions_free(mcp->sessions);
     if (mcp->watches) {
         mcp_watches_close(mcp->gateway);

@@ -181,7 +181,7 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
     struct ng_str owner = mcp_http_owner(job->caller, http->owner);
     int rc = mcp_sessions_open(http->mcp->sessions, owner, http->key, version, &session);
     if (rc == NG_OK) {
-        mcp_asks_start(http->mcp->asks);
+        mcp_client_requests_start(http->mcp->client_requests);
         (void)snprintf(http->response->session_id, sizeof(http->response->session_id), "%s",
                        session->id);
         mcp_session_unref(job->session);
@@ -396,7 +396,7 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->headers.other = request->is_local ? NULL : find_header;
     http->request = request;
     job->gateway = mcp->gateway;
-    job->asks = mcp->asks;
+    job->client_requests = mcp->client_requests;
     job->transport = &http_transport;
     job->caller = request->caller;
     job->headers = &http->headers;
