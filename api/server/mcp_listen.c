@@ -11,7 +11,7 @@
 /* Memory of the job's call. */
 struct listening {
     struct mcp_exchange *exchange;
-    struct mcp_watch *watch;
+    struct mcp_notifier *watch;
     struct mcp_listen_tasks *tasks; /* or NULL */
     struct ng_str meta;             /* of every message */
     struct buf ack;
@@ -50,16 +50,16 @@ static void let_go(struct listening *listening)
         listening->placed = false;
         http_stream_give(call->gateway, call->caller.agent);
     }
-    struct mcp_watch *watch = listening->watch;
+    struct mcp_notifier *watch = listening->watch;
     listening->watch = NULL;
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(watch);
 }
 
 /* The client left or cancelled, or the gateway stops, which alone is worth an answer. */
 static void listen_over(struct mcp_exchange *exchange)
 {
     struct listening *listening = exchange->wait_user;
-    mcp_watch_close(listening->watch);
+    mcp_notifier_close(listening->watch);
     mcp_listen_tasks_end(listening->tasks);
     if (atomic_load(&exchange->job->gateway->stopping)) {
         struct buf *out = mcp_answer_open(exchange);
@@ -112,7 +112,7 @@ static int add_resource(struct listening *listening, struct ng_writer *writer,
         (source.desc->kind != NULL && !mcp_space_visible(call, uri.space))) {
         return NG_OK;
     }
-    rc = mcp_watch_add(listening->watch, &source, &uri, text);
+    rc = mcp_notifier_add(listening->watch, &source, &uri, text);
     if (rc == NG_OK) {
         json_string(writer, text);
     }
@@ -143,8 +143,8 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
     }
     json_end(writer);
     if (rc == NG_EBUSY) {
-        exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
-        return refuse(exchange, 503, 503, MCP_WATCH_NO_ROOM);
+        exchange->job->retry_after_s = MCP_NOTIFIER_RETRY_S;
+        return refuse(exchange, 503, 503, MCP_NOTIFIER_NO_ROOM);
     }
     if (rc == NG_ETOOLARGE) {
         return refuse(exchange, 200, MCP_INVALID_PARAMS,
@@ -172,8 +172,8 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     if (listening->meta.data == NULL) {
         return refuse(exchange, 200, MCP_INVALID_REQUEST, "`id` is too long");
     }
-    if (mcp_watch_new(exchange->call, lists, listening->meta, send_to_client, listening,
-                      &listening->watch) != NG_OK) {
+    if (mcp_notifier_new(exchange->call, lists, listening->meta, send_to_client, listening,
+                         &listening->watch) != NG_OK) {
         return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
     }
     buf_printf(&listening->ack,
@@ -217,21 +217,21 @@ static bool take_place(struct listening *listening)
 /* Once it waits the exchange may end at any moment; the watch keeps its memory. */
 static void begin(struct mcp_exchange *exchange, struct listening *listening)
 {
-    struct mcp_watch *watch = listening->watch;
-    mcp_watch_ref(watch);
+    struct mcp_notifier *watch = listening->watch;
+    mcp_notifier_ref(watch);
     mcp_wait(exchange, listen_over, listening);
     struct mcp_job *job = exchange->job;
-    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK &&
+    if (mcp_notifier_open(watch, buf_str(&listening->ack)) == NG_OK &&
         (job->transport->streams == NULL || job->transport->streams(job))) {
         mcp_listen_tasks_acknowledged(listening->tasks);
     } else if (mcp_wait_over(exchange)) {
-        mcp_watch_close(watch);
+        mcp_notifier_close(watch);
         mcp_listen_tasks_end(listening->tasks);
         (void)refuse(exchange, 503, 503, "the changes cannot be read just now; try again");
         let_go(listening);
         mcp_exchange_finish(exchange);
     }
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(watch);
 }
 
 int mcp_subscriptions_listen(struct mcp_exchange *exchange)

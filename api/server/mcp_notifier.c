@@ -10,7 +10,7 @@
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
 
-#define WATCH_BUCKETS 64 /* a power of two */
+#define NOTIFIER_BUCKETS 64 /* a power of two */
 /* A message: an URI, escaped at worst, and what is around it. */
 #define WATCH_MESSAGE_MAX (6 * MCP_URI_MAX + 4096)
 /* Events taken in one go before others get the worker. */
@@ -28,10 +28,10 @@ struct subscription {
 
 enum turn { TURN_NONE = 0, TURN_DUE, TURN_RUNS, TURN_RUNS_DUE };
 
-struct mcp_watch {
+struct mcp_notifier {
     struct gateway *gateway;
     struct call *who;
-    mcp_watch_send_fn *send;
+    mcp_notifier_send_fn *send;
     void *user;
     char *meta; /* JSON members, or NULL */
     unsigned lists;
@@ -44,15 +44,15 @@ struct mcp_watch {
     bool open, closed;
     pthread_mutex_t
         table_lock; /* of the table; the feed asks while it holds locks of its own */
-    struct subscription *table[WATCH_BUCKETS];
-    size_t count, bytes;           /* of URIs */
-    struct mcp_watch *prev, *next; /* in the gateway's list */
+    struct subscription *table[NOTIFIER_BUCKETS];
+    size_t count, bytes;              /* of URIs */
+    struct mcp_notifier *prev, *next; /* in the gateway's list */
 };
 
 /* gateway->lists_user. */
 struct watches {
     pthread_mutex_t lock;
-    struct mcp_watch *first;
+    struct mcp_notifier *first;
     int refs;
 };
 
@@ -65,11 +65,11 @@ static uint64_t hash_of(struct ng_str space, struct ng_str id)
     return str_hash(id) ^ (str_hash(space) << 1);
 }
 
-static struct subscription **find(struct mcp_watch *watch, struct ng_str name,
+static struct subscription **find(struct mcp_notifier *watch, struct ng_str name,
                                   struct ng_str space, struct ng_str id)
 {
     uint64_t hash = hash_of(space, id);
-    struct subscription **at = &watch->table[hash & (WATCH_BUCKETS - 1)];
+    struct subscription **at = &watch->table[hash & (NOTIFIER_BUCKETS - 1)];
     while (*at != NULL && ((*at)->hash != hash || !str_equal((*at)->name, name) ||
                            !str_equal((*at)->space, space) || !str_equal((*at)->id, id))) {
         at = &(*at)->next;
@@ -93,7 +93,7 @@ static struct ng_str space_of(const struct mcp_source *source, const struct mcp_
     return source->desc->kind == NULL ? ng_str_of("") : uri->space;
 }
 
-static void subscription_free(struct mcp_watch *watch, struct subscription *gone)
+static void subscription_free(struct mcp_notifier *watch, struct subscription *gone)
 {
     if (gone != NULL) {
         buffered_give(watch->gateway, watch->who->caller.agent, gone->size);
@@ -101,8 +101,8 @@ static void subscription_free(struct mcp_watch *watch, struct subscription *gone
     }
 }
 
-int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
-                  const struct mcp_uri *uri, struct ng_str text)
+int mcp_notifier_add(struct mcp_notifier *watch, const struct mcp_source *source,
+                     const struct mcp_uri *uri, struct ng_str text)
 {
     struct ng_str space = space_of(source, uri);
     size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
@@ -147,8 +147,8 @@ int mcp_watch_add(struct mcp_watch *watch, const struct mcp_source *source,
     return rc;
 }
 
-bool mcp_watch_remove(struct mcp_watch *watch, const struct mcp_source *source,
-                      const struct mcp_uri *uri)
+bool mcp_notifier_remove(struct mcp_notifier *watch, const struct mcp_source *source,
+                         const struct mcp_uri *uri)
 {
     (void)pthread_mutex_lock(&watch->table_lock);
     struct subscription **place =
@@ -166,7 +166,7 @@ bool mcp_watch_remove(struct mcp_watch *watch, const struct mcp_source *source,
 }
 
 /* Under table_lock: is the event a change of it? */
-static bool tells_of(const struct mcp_watch *watch, const struct subscription *at,
+static bool tells_of(const struct mcp_notifier *watch, const struct subscription *at,
                      const struct ng_event *event, uint64_t hash)
 {
     bool spaceless = at->space.len == 0 && mcp_space_visible(watch->who, event->key.space);
@@ -178,7 +178,7 @@ static bool tells_of(const struct mcp_watch *watch, const struct subscription *a
 /* ---- what an event means ---- */
 
 /* Does a resource come or go with it? */
-static bool changes_list(const struct mcp_watch *watch, const struct ng_event *event)
+static bool changes_list(const struct mcp_notifier *watch, const struct ng_event *event)
 {
     struct mcp_source source;
     bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
@@ -200,8 +200,9 @@ static bool changes_list(const struct mcp_watch *watch, const struct ng_event *e
 
 /* The first subscription behind `after` (NULL: from the start) of the event's buckets that it
  * is a change of. Those without a space are in another bucket than the event's. */
-static struct subscription *next_told(struct mcp_watch *watch, const struct ng_event *event,
-                                      unsigned bucket, const struct subscription *after)
+static struct subscription *next_subscribed(struct mcp_notifier *watch,
+                                            const struct ng_event *event, unsigned bucket,
+                                            const struct subscription *after)
 {
     uint64_t hash = hash_of(event->key.space, event->key.id);
     struct subscription *at = after == NULL ? watch->table[bucket] : after->next;
@@ -214,17 +215,17 @@ static struct subscription *next_told(struct mcp_watch *watch, const struct ng_e
 static unsigned bucket_of(const struct ng_event *event, bool spaceless)
 {
     struct ng_str space = spaceless ? ng_str_of("") : event->key.space;
-    return (unsigned)(hash_of(space, event->key.id) & (WATCH_BUCKETS - 1));
+    return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
 }
 
 static bool watch_wants(void *user, const struct ng_event *event)
 {
-    struct mcp_watch *watch = user;
+    struct mcp_notifier *watch = user;
     bool wanted = changes_list(watch, event);
     (void)pthread_mutex_lock(&watch->table_lock);
     if (!wanted && watch->count > 0) {
-        wanted = next_told(watch, event, bucket_of(event, false), NULL) != NULL ||
-                 next_told(watch, event, bucket_of(event, true), NULL) != NULL;
+        wanted = next_subscribed(watch, event, bucket_of(event, false), NULL) != NULL ||
+                 next_subscribed(watch, event, bucket_of(event, true), NULL) != NULL;
     }
     (void)pthread_mutex_unlock(&watch->table_lock);
     return wanted;
@@ -232,7 +233,7 @@ static bool watch_wants(void *user, const struct ng_event *event)
 
 /* ---- sending; with watch->lock held ---- */
 
-static void send_message(struct mcp_watch *watch, const char *method, struct ng_str uri)
+static void send_message(struct mcp_notifier *watch, const char *method, struct ng_str uri)
 {
     struct buf text;
     buf_init(&text, WATCH_MESSAGE_MAX);
@@ -257,7 +258,7 @@ static void send_message(struct mcp_watch *watch, const char *method, struct ng_
     buf_done(&text);
 }
 
-static void send_lists(struct mcp_watch *watch)
+static void send_lists(struct mcp_notifier *watch)
 {
     unsigned changed = atomic_exchange(&watch->changed, 0) & watch->lists;
     if ((changed & NG_LIST_TOOLS) != 0) {
@@ -273,14 +274,16 @@ static void send_lists(struct mcp_watch *watch)
 
 /* The URIs of one bucket that the event tells of (event NULL: all of it), copied: sending under
  * table_lock would hold up the feed. */
-static void send_bucket(struct mcp_watch *watch, const struct ng_event *event, unsigned bucket)
+static void send_bucket(struct mcp_notifier *watch, const struct ng_event *event,
+                        unsigned bucket)
 {
     struct buf uris;
     buf_init(&uris, MCP_SUBSCRIPTIONS_BYTES_MAX + MCP_SUBSCRIPTIONS_MAX * sizeof(size_t));
     (void)pthread_mutex_lock(&watch->table_lock);
     for (struct subscription *at = event == NULL ? watch->table[bucket]
-                                                 : next_told(watch, event, bucket, NULL);
-         at != NULL; at = event == NULL ? at->next : next_told(watch, event, bucket, at)) {
+                                                 : next_subscribed(watch, event, bucket, NULL);
+         at != NULL;
+         at = event == NULL ? at->next : next_subscribed(watch, event, bucket, at)) {
         (void)buf_add(&uris, &at->uri.len, sizeof(at->uri.len));
         (void)buf_add_str(&uris, at->uri);
     }
@@ -295,7 +298,7 @@ static void send_bucket(struct mcp_watch *watch, const struct ng_event *event, u
     buf_done(&uris);
 }
 
-static void send_event(struct mcp_watch *watch, const struct ng_event *event)
+static void send_event(struct mcp_notifier *watch, const struct ng_event *event)
 {
     unsigned bucket = bucket_of(event, false);
     unsigned spaceless = bucket_of(event, true);
@@ -310,9 +313,9 @@ static void send_event(struct mcp_watch *watch, const struct ng_event *event)
 
 /* ---- turns ---- */
 
-static void watch_free(struct mcp_watch *watch)
+static void watch_free(struct mcp_notifier *watch)
 {
-    for (size_t i = 0; i < WATCH_BUCKETS; i++) {
+    for (size_t i = 0; i < NOTIFIER_BUCKETS; i++) {
         while (watch->table[i] != NULL) {
             struct subscription *gone = watch->table[i];
             watch->table[i] = gone->next;
@@ -326,12 +329,12 @@ static void watch_free(struct mcp_watch *watch)
     free(watch);
 }
 
-void mcp_watch_ref(struct mcp_watch *watch)
+void mcp_notifier_ref(struct mcp_notifier *watch)
 {
     (void)atomic_fetch_add(&watch->refs, 1);
 }
 
-void mcp_watch_unref(struct mcp_watch *watch)
+void mcp_notifier_unref(struct mcp_notifier *watch)
 {
     if (watch != NULL && atomic_fetch_sub(&watch->refs, 1) == 1) {
         watch_free(watch);
@@ -341,7 +344,7 @@ void mcp_watch_unref(struct mcp_watch *watch)
 /* There may be something to send: a worker looks, once for all that came until then. */
 static void watch_wake(void *user)
 {
-    struct mcp_watch *watch = user;
+    struct mcp_notifier *watch = user;
     int turn = atomic_load(&watch->turn);
     int next;
     do {
@@ -351,12 +354,12 @@ static void watch_wake(void *user)
         next = turn == TURN_NONE ? TURN_DUE : TURN_RUNS_DUE;
     } while (!atomic_compare_exchange_weak(&watch->turn, &turn, next));
     if (next == TURN_DUE) {
-        mcp_watch_ref(watch); /* the task's */
+        mcp_notifier_ref(watch); /* the task's */
         pool_resume(watch->gateway->pool, &watch->task);
     }
 }
 
-static int open_reader(struct mcp_watch *watch)
+static int open_reader(struct mcp_notifier *watch)
 {
     const struct feed_filter filter = {
         .all_spaces = true, /* watch_wants() knows better */
@@ -371,20 +374,20 @@ static int open_reader(struct mcp_watch *watch)
 }
 
 /* Events were lost to it: everything may have changed. */
-static void start_over(struct mcp_watch *watch)
+static void start_over(struct mcp_notifier *watch)
 {
     feed_close(watch->reader);
     watch->reader = NULL;
     (void)open_reader(watch);
     watch_wake(watch);
-    for (unsigned i = 0; i < WATCH_BUCKETS; i++) {
+    for (unsigned i = 0; i < NOTIFIER_BUCKETS; i++) {
         send_bucket(watch, NULL, i);
     }
     (void)atomic_fetch_or(&watch->changed, NG_LIST_RESOURCES);
 }
 
 /* True: there is more. */
-static bool take_turn(struct mcp_watch *watch)
+static bool take_turn(struct mcp_notifier *watch)
 {
     int rc = watch->reader == NULL ? NG_PENDING : NG_OK;
     for (size_t i = 0; i < WATCH_TURN && rc == NG_OK; i++) {
@@ -405,15 +408,15 @@ static bool take_turn(struct mcp_watch *watch)
 
 static void watch_run(struct task *task)
 {
-    struct mcp_watch *watch =
-        (struct mcp_watch *)(void *)((char *)task - offsetof(struct mcp_watch, task));
+    struct mcp_notifier *watch =
+        (struct mcp_notifier *)(void *)((char *)task - offsetof(struct mcp_notifier, task));
     atomic_store(&watch->turn, TURN_RUNS);
     (void)pthread_mutex_lock(&watch->lock);
     bool more = watch->open && key_live(watch->who->key) && take_turn(watch);
     (void)pthread_mutex_unlock(&watch->lock);
     int turn = TURN_RUNS;
     if (!more && atomic_compare_exchange_strong(&watch->turn, &turn, TURN_NONE)) {
-        mcp_watch_unref(watch);
+        mcp_notifier_unref(watch);
         return;
     }
     atomic_store(&watch->turn, TURN_DUE);
@@ -422,10 +425,10 @@ static void watch_run(struct task *task)
 
 /* ---- life ---- */
 
-int mcp_watch_new(struct call *who, unsigned lists, struct ng_str meta, mcp_watch_send_fn *send,
-                  void *user, struct mcp_watch **ret)
+int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
+                     mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret)
 {
-    struct mcp_watch *watch = alloc_zeroed(1, sizeof(*watch));
+    struct mcp_notifier *watch = alloc_zeroed(1, sizeof(*watch));
     if (watch == NULL) {
         return NG_EINTERNAL;
     }
@@ -454,7 +457,7 @@ int mcp_watch_new(struct call *who, unsigned lists, struct ng_str meta, mcp_watc
     return NG_OK;
 }
 
-static void join_list(struct mcp_watch *watch)
+static void join_list(struct mcp_notifier *watch)
 {
     struct watches *watches = watch->gateway->lists_user;
     if (watches == NULL) {
@@ -469,7 +472,7 @@ static void join_list(struct mcp_watch *watch)
     (void)pthread_mutex_unlock(&watches->lock);
 }
 
-static void leave_list(struct mcp_watch *watch)
+static void leave_list(struct mcp_notifier *watch)
 {
     struct watches *watches = watch->gateway->lists_user;
     if (watches == NULL) {
@@ -489,7 +492,7 @@ static void leave_list(struct mcp_watch *watch)
     (void)pthread_mutex_unlock(&watches->lock);
 }
 
-int mcp_watch_open(struct mcp_watch *watch, struct ng_str first)
+int mcp_notifier_open(struct mcp_notifier *watch, struct ng_str first)
 {
     (void)pthread_mutex_lock(&watch->lock);
     int rc = watch->closed ? NG_OK : open_reader(watch);
@@ -505,7 +508,7 @@ int mcp_watch_open(struct mcp_watch *watch, struct ng_str first)
     return rc;
 }
 
-void mcp_watch_close(struct mcp_watch *watch)
+void mcp_notifier_close(struct mcp_notifier *watch)
 {
     (void)pthread_mutex_lock(&watch->lock);
     bool was_open = watch->open;
@@ -526,7 +529,7 @@ static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
     struct watches *watches = user;
     (void)gateway;
     (void)pthread_mutex_lock(&watches->lock);
-    for (struct mcp_watch *at = watches->first; at != NULL; at = at->next) {
+    for (struct mcp_notifier *at = watches->first; at != NULL; at = at->next) {
         if ((at->lists & lists) != 0) {
             (void)atomic_fetch_or(&at->changed, lists);
             watch_wake(at);
@@ -535,7 +538,7 @@ static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
     (void)pthread_mutex_unlock(&watches->lock);
 }
 
-int mcp_watches_open(struct gateway *gateway)
+int mcp_notifiers_open(struct gateway *gateway)
 {
     struct watches *watches = gateway->lists_user;
     if (watches == NULL) {
@@ -551,7 +554,7 @@ int mcp_watches_open(struct gateway *gateway)
     return NG_OK;
 }
 
-void mcp_watches_close(struct gateway *gateway)
+void mcp_notifiers_close(struct gateway *gateway)
 {
     struct watches *watches = gateway->lists_user;
     if (watches == NULL || --watches->refs > 0) {

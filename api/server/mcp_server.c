@@ -186,7 +186,7 @@ static void run_notification(struct mcp_exchange *exchange)
         }
     }
     if (session != NULL && str_is(message->method, "notifications/initialized")) {
-        mcp_session_hears(exchange);
+        mcp_session_subscribed(exchange);
     }
 }
 

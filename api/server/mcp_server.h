@@ -228,7 +228,7 @@ int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
 /* A client of the handshake versions is ready to hear: its session is told of changes from now
  * on.
  */
-void mcp_session_hears(struct mcp_exchange *exchange);
+void mcp_session_subscribed(struct mcp_exchange *exchange);
 /* mcp_listen.c */
 int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:

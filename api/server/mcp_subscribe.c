@@ -10,7 +10,7 @@
 struct hearing {
     struct mcp_session_end end; /* first */
     struct mcp_session *session;
-    struct mcp_watch *watch;
+    struct mcp_notifier *watch;
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -23,7 +23,7 @@ static void send_to_session(void *user, struct ng_str message)
 
 static void hearing_free(struct hearing *hearing)
 {
-    mcp_watch_unref(hearing->watch);
+    mcp_notifier_unref(hearing->watch);
     mcp_session_unref(hearing->session);
     free(hearing);
 }
@@ -31,12 +31,12 @@ static void hearing_free(struct hearing *hearing)
 static void session_ended(struct mcp_session *session, void *user)
 {
     struct hearing *hearing = user;
-    mcp_watch_close(hearing->watch);
+    mcp_notifier_close(hearing->watch);
     (void)pthread_mutex_lock(&session->lock);
-    struct mcp_watch *watch = session->watch;
+    struct mcp_notifier *watch = session->watch;
     session->watch = NULL;
     (void)pthread_mutex_unlock(&session->lock);
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(watch);
     hearing_free(hearing);
 }
 
@@ -57,8 +57,8 @@ static struct hearing *hearing_new(struct mcp_exchange *exchange)
     struct hearing *hearing = alloc_zeroed(1, sizeof(*hearing));
     struct call *who = hearing == NULL ? NULL : who_asks(exchange);
     unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
-    if (who == NULL || mcp_watch_new(who, lists, no_text, send_to_session, hearing,
-                                     &hearing->watch) != NG_OK) {
+    if (who == NULL || mcp_notifier_new(who, lists, no_text, send_to_session, hearing,
+                                        &hearing->watch) != NG_OK) {
         call_unref(who);
         free(hearing);
         return NULL;
@@ -73,15 +73,15 @@ static struct hearing *hearing_new(struct mcp_exchange *exchange)
 
 /* The session's watch, with a reference for the caller; made if it has none. NULL: out of
  * memory, or the session has ended. */
-static struct mcp_watch *watch_of(struct mcp_exchange *exchange)
+static struct mcp_notifier *watch_of(struct mcp_exchange *exchange)
 {
     struct mcp_session *session = exchange->job->session;
     struct hearing *made = NULL;
-    struct mcp_watch *watch = NULL;
+    struct mcp_notifier *watch = NULL;
     (void)pthread_mutex_lock(&session->lock);
     watch = session->watch;
     if (watch != NULL) {
-        mcp_watch_ref(watch);
+        mcp_notifier_ref(watch);
     }
     (void)pthread_mutex_unlock(&session->lock);
     if (watch != NULL) {
@@ -95,11 +95,11 @@ static struct mcp_watch *watch_of(struct mcp_exchange *exchange)
     bool first = session->watch == NULL && !session->ended;
     if (first) {
         session->watch = made->watch;
-        mcp_watch_ref(made->watch); /* the session's */
+        mcp_notifier_ref(made->watch); /* the session's */
     }
     watch = session->watch;
     if (watch != NULL) {
-        mcp_watch_ref(watch);
+        mcp_notifier_ref(watch);
     }
     (void)pthread_mutex_unlock(&session->lock);
     if (!first) {
@@ -107,16 +107,16 @@ static struct mcp_watch *watch_of(struct mcp_exchange *exchange)
         return watch;
     }
     /* Opened before the session's end can close it. */
-    (void)mcp_watch_open(made->watch, no_text);
+    (void)mcp_notifier_open(made->watch, no_text);
     if (!mcp_session_on_end(session, &made->end)) {
         session_ended(session, made);
     }
     return watch;
 }
 
-void mcp_session_hears(struct mcp_exchange *exchange)
+void mcp_session_subscribed(struct mcp_exchange *exchange)
 {
-    mcp_watch_unref(watch_of(exchange));
+    mcp_notifier_unref(watch_of(exchange));
 }
 
 /* ---- resources/subscribe, resources/unsubscribe ---- */
@@ -171,22 +171,22 @@ static int subscription(struct mcp_exchange *exchange, bool on)
     if (!resolve(exchange, text, &source, &uri)) {
         return NG_OK;
     }
-    struct mcp_watch *watch = watch_of(exchange);
+    struct mcp_notifier *watch = watch_of(exchange);
     int rc = watch == NULL ? NG_EINTERNAL : NG_OK;
     if (rc == NG_OK && on) {
-        rc = mcp_watch_add(watch, &source, &uri, text);
+        rc = mcp_notifier_add(watch, &source, &uri, text);
     } else if (rc == NG_OK) {
-        (void)mcp_watch_remove(watch, &source, &uri);
+        (void)mcp_notifier_remove(watch, &source, &uri);
     }
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(watch);
     if (rc == NG_OK) {
         return answer_done(exchange);
     }
     if (rc == NG_EBUSY) {
         if (!exchange->job->is_batch) {
-            exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+            exchange->job->retry_after_s = MCP_NOTIFIER_RETRY_S;
         }
-        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_WATCH_NO_ROOM), no_text);
+        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_NOTIFIER_NO_ROOM), no_text);
     } else if (rc == NG_ETOOLARGE) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
                          ng_str_of("this session subscribes to as many resources as it may "

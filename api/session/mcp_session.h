@@ -43,7 +43,7 @@ struct mcp_share {
     size_t sessions; /* under the table's lock */
     struct mcp_kept kept;
 };
-struct mcp_watch;
+struct mcp_notifier;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
  * is answered or withdrawn. */
@@ -87,7 +87,7 @@ struct mcp_session {
     pthread_mutex_t lock;              /* of the inflight and the lists below */
     struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
-    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
+    struct mcp_notifier *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
     size_t question_count;

@@ -38,7 +38,7 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
         rc = mcp_client_requests_new(gateway, sweep, mcp, &mcp->client_requests);
     }
     if (rc == NG_OK) {
-        rc = mcp_watches_open(gateway);
+        rc = mcp_notifiers_open(gateway);
         mcp->watches = rc == NG_OK;
     }
     if (rc != NG_OK) {
@@ -83,7 +83,7 @@ void mcp_http_free(struct mcp_http *mcp)
     mcp_client_requests_free(mcp->client_requests);
     mcp_sessions_free(mcp->sessions);
     if (mcp->watches) {
-        mcp_watches_close(mcp->gateway);
+        mcp_notifiers_close(mcp->gateway);
     }
     (void)pthread_cond_destroy(&mcp->idle);
     (void)pthread_mutex_destroy(&mcp->lock);
