@@ -50,7 +50,7 @@ struct mcp_notifier {
 };
 
 /* gateway->lists_user. */
-struct watches {
+struct notifiers {
     pthread_mutex_t lock;
     struct mcp_notifier *first;
     int refs;
@@ -65,11 +65,11 @@ static uint64_t hash_of(struct ng_str space, struct ng_str id)
     return str_hash(id) ^ (str_hash(space) << 1);
 }
 
-static struct subscription **find(struct mcp_notifier *watch, struct ng_str name,
+static struct subscription **find(struct mcp_notifier *notifier, struct ng_str name,
                                   struct ng_str space, struct ng_str id)
 {
     uint64_t hash = hash_of(space, id);
-    struct subscription **at = &watch->table[hash & (NOTIFIER_BUCKETS - 1)];
+    struct subscription **at = &notifier->table[hash & (NOTIFIER_BUCKETS - 1)];
     while (*at != NULL && ((*at)->hash != hash || !str_equal((*at)->name, name) ||
                            !str_equal((*at)->space, space) || !str_equal((*at)->id, id))) {
         at = &(*at)->next;
@@ -93,32 +93,32 @@ static struct ng_str space_of(const struct mcp_source *source, const struct mcp_
     return source->desc->kind == NULL ? ng_str_of("") : uri->space;
 }
 
-static void subscription_free(struct mcp_notifier *watch, struct subscription *gone)
+static void subscription_free(struct mcp_notifier *notifier, struct subscription *gone)
 {
     if (gone != NULL) {
-        buffered_give(watch->gateway, watch->who->caller.agent, gone->size);
+        buffered_give(notifier->gateway, notifier->who->caller.agent, gone->size);
         free(gone);
     }
 }
 
-int mcp_notifier_add(struct mcp_notifier *watch, const struct mcp_source *source,
+int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *source,
                      const struct mcp_uri *uri, struct ng_str text)
 {
     struct ng_str space = space_of(source, uri);
     size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
-    (void)pthread_mutex_lock(&watch->table_lock);
-    bool known = *find(watch, mcp_source_name(source->desc), space, uri->id) != NULL;
-    (void)pthread_mutex_unlock(&watch->table_lock);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    bool known = *find(notifier, mcp_source_name(source->desc), space, uri->id) != NULL;
+    (void)pthread_mutex_unlock(&notifier->table_lock);
     if (known) {
         return NG_OK;
     }
-    int rc = buffered_take(watch->gateway, watch->who->caller.agent, 0, size);
+    int rc = buffered_take(notifier->gateway, notifier->who->caller.agent, 0, size);
     if (rc != NG_OK) {
         return rc;
     }
     struct subscription *made = alloc_zeroed(1, size);
     if (made == NULL) {
-        buffered_give(watch->gateway, watch->who->caller.agent, size);
+        buffered_give(notifier->gateway, notifier->who->caller.agent, size);
         return NG_EINTERNAL;
     }
     made->size = size;
@@ -129,47 +129,47 @@ int mcp_notifier_add(struct mcp_notifier *watch, const struct mcp_source *source
     made->id = put_text(&at, uri->id);
     made->uri = put_text(&at, text);
     made->hash = hash_of(made->space, made->id);
-    (void)pthread_mutex_lock(&watch->table_lock);
-    struct subscription **place = find(watch, made->name, made->space, made->id);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    struct subscription **place = find(notifier, made->name, made->space, made->id);
     known = *place != NULL;
-    if (!known && (watch->count >= MCP_SUBSCRIPTIONS_MAX ||
-                   text.len > MCP_SUBSCRIPTIONS_BYTES_MAX - watch->bytes)) {
+    if (!known && (notifier->count >= MCP_SUBSCRIPTIONS_MAX ||
+                   text.len > MCP_SUBSCRIPTIONS_BYTES_MAX - notifier->bytes)) {
         rc = NG_ETOOLARGE;
     } else if (!known) {
         *place = made;
-        watch->count++;
-        watch->bytes += text.len;
+        notifier->count++;
+        notifier->bytes += text.len;
     }
-    (void)pthread_mutex_unlock(&watch->table_lock);
+    (void)pthread_mutex_unlock(&notifier->table_lock);
     if (known || rc != NG_OK) {
-        subscription_free(watch, made);
+        subscription_free(notifier, made);
     }
     return rc;
 }
 
-bool mcp_notifier_remove(struct mcp_notifier *watch, const struct mcp_source *source,
+bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source *source,
                          const struct mcp_uri *uri)
 {
-    (void)pthread_mutex_lock(&watch->table_lock);
+    (void)pthread_mutex_lock(&notifier->table_lock);
     struct subscription **place =
-        find(watch, mcp_source_name(source->desc), space_of(source, uri), uri->id);
+        find(notifier, mcp_source_name(source->desc), space_of(source, uri), uri->id);
     struct subscription *gone = *place;
     if (gone != NULL) {
         *place = gone->next;
-        watch->count--;
-        watch->bytes -= gone->uri.len;
+        notifier->count--;
+        notifier->bytes -= gone->uri.len;
     }
-    (void)pthread_mutex_unlock(&watch->table_lock);
+    (void)pthread_mutex_unlock(&notifier->table_lock);
     bool found = gone != NULL;
-    subscription_free(watch, gone);
+    subscription_free(notifier, gone);
     return found;
 }
 
 /* Under table_lock: is the event a change of it? */
-static bool tells_of(const struct mcp_notifier *watch, const struct subscription *at,
+static bool tells_of(const struct mcp_notifier *notifier, const struct subscription *at,
                      const struct ng_event *event, uint64_t hash)
 {
-    bool spaceless = at->space.len == 0 && mcp_space_visible(watch->who, event->key.space);
+    bool spaceless = at->space.len == 0 && mcp_space_visible(notifier->who, event->key.space);
     return at->collection != NULL && str_is(event->key.collection, at->collection) &&
            str_equal(at->id, event->key.id) &&
            (spaceless || (at->hash == hash && str_equal(at->space, event->key.space)));
@@ -178,20 +178,20 @@ static bool tells_of(const struct mcp_notifier *watch, const struct subscription
 /* ---- what an event means ---- */
 
 /* Does a resource come or go with it? */
-static bool changes_list(const struct mcp_notifier *watch, const struct ng_event *event)
+static bool changes_list(const struct mcp_notifier *notifier, const struct ng_event *event)
 {
     struct mcp_source source;
     bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
                  str_is(event->action, "moved") ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
-    if ((watch->lists & NG_LIST_RESOURCES) == 0 || !comes ||
-        !mcp_space_listed(watch->who, event->key.space)) {
+    if ((notifier->lists & NG_LIST_RESOURCES) == 0 || !comes ||
+        !mcp_space_listed(notifier->who, event->key.space)) {
         return false;
     }
-    for (size_t i = 0; mcp_source_at(watch->gateway, i, &source); i++) {
+    for (size_t i = 0; mcp_source_at(notifier->gateway, i, &source); i++) {
         if (source.desc->collection != NULL &&
             str_is(event->key.collection, source.desc->collection) &&
-            mcp_sees_plugin(watch->who, source.plugin)) {
+            mcp_sees_plugin(notifier->who, source.plugin)) {
             return true;
         }
     }
@@ -200,13 +200,13 @@ static bool changes_list(const struct mcp_notifier *watch, const struct ng_event
 
 /* The first subscription behind `after` (NULL: from the start) of the event's buckets that it
  * is a change of. Those without a space are in another bucket than the event's. */
-static struct subscription *next_subscribed(struct mcp_notifier *watch,
+static struct subscription *next_subscribed(struct mcp_notifier *notifier,
                                             const struct ng_event *event, unsigned bucket,
                                             const struct subscription *after)
 {
     uint64_t hash = hash_of(event->key.space, event->key.id);
-    struct subscription *at = after == NULL ? watch->table[bucket] : after->next;
-    while (at != NULL && !tells_of(watch, at, event, hash)) {
+    struct subscription *at = after == NULL ? notifier->table[bucket] : after->next;
+    while (at != NULL && !tells_of(notifier, at, event, hash)) {
         at = at->next;
     }
     return at;
@@ -218,209 +218,211 @@ static unsigned bucket_of(const struct ng_event *event, bool spaceless)
     return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
 }
 
-static bool watch_wants(void *user, const struct ng_event *event)
+static bool notifier_wants(void *user, const struct ng_event *event)
 {
-    struct mcp_notifier *watch = user;
-    bool wanted = changes_list(watch, event);
-    (void)pthread_mutex_lock(&watch->table_lock);
-    if (!wanted && watch->count > 0) {
-        wanted = next_subscribed(watch, event, bucket_of(event, false), NULL) != NULL ||
-                 next_subscribed(watch, event, bucket_of(event, true), NULL) != NULL;
+    struct mcp_notifier *notifier = user;
+    bool wanted = changes_list(notifier, event);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    if (!wanted && notifier->count > 0) {
+        wanted = next_subscribed(notifier, event, bucket_of(event, false), NULL) != NULL ||
+                 next_subscribed(notifier, event, bucket_of(event, true), NULL) != NULL;
     }
-    (void)pthread_mutex_unlock(&watch->table_lock);
+    (void)pthread_mutex_unlock(&notifier->table_lock);
     return wanted;
 }
 
-/* ---- sending; with watch->lock held ---- */
+/* ---- sending; with notifier->lock held ---- */
 
-static void send_message(struct mcp_notifier *watch, const char *method, struct ng_str uri)
+static void send_message(struct mcp_notifier *notifier, const char *method, struct ng_str uri)
 {
     struct buf text;
     buf_init(&text, WATCH_MESSAGE_MAX);
     buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\"", method);
-    if (uri.data != NULL || watch->meta != NULL) {
+    if (uri.data != NULL || notifier->meta != NULL) {
         buf_add_c(&text, ",\"params\":{");
         if (uri.data != NULL) {
             buf_add_c(&text, "\"uri\":");
             buf_add_json(&text, uri);
         }
-        if (watch->meta != NULL) {
+        if (notifier->meta != NULL) {
             buf_add_c(&text, uri.data != NULL ? ",\"_meta\":{" : "\"_meta\":{");
-            buf_add_c(&text, watch->meta);
+            buf_add_c(&text, notifier->meta);
             buf_add_char(&text, '}');
         }
         buf_add_char(&text, '}');
     }
     buf_add_char(&text, '}');
     if (text.rc == NG_OK) {
-        watch->send(watch->user, buf_str(&text));
+        notifier->send(notifier->user, buf_str(&text));
     }
     buf_done(&text);
 }
 
-static void send_lists(struct mcp_notifier *watch)
+static void send_lists(struct mcp_notifier *notifier)
 {
-    unsigned changed = atomic_exchange(&watch->changed, 0) & watch->lists;
+    unsigned changed = atomic_exchange(&notifier->changed, 0) & notifier->lists;
     if ((changed & NG_LIST_TOOLS) != 0) {
-        send_message(watch, "tools/list_changed", no_text);
+        send_message(notifier, "tools/list_changed", no_text);
     }
     if ((changed & NG_LIST_PROMPTS) != 0) {
-        send_message(watch, "prompts/list_changed", no_text);
+        send_message(notifier, "prompts/list_changed", no_text);
     }
     if ((changed & NG_LIST_RESOURCES) != 0) {
-        send_message(watch, "resources/list_changed", no_text);
+        send_message(notifier, "resources/list_changed", no_text);
     }
 }
 
 /* The URIs of one bucket that the event tells of (event NULL: all of it), copied: sending under
  * table_lock would hold up the feed. */
-static void send_bucket(struct mcp_notifier *watch, const struct ng_event *event,
+static void send_bucket(struct mcp_notifier *notifier, const struct ng_event *event,
                         unsigned bucket)
 {
     struct buf uris;
     buf_init(&uris, MCP_SUBSCRIPTIONS_BYTES_MAX + MCP_SUBSCRIPTIONS_MAX * sizeof(size_t));
-    (void)pthread_mutex_lock(&watch->table_lock);
-    for (struct subscription *at = event == NULL ? watch->table[bucket]
-                                                 : next_subscribed(watch, event, bucket, NULL);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    for (struct subscription *at = event == NULL
+                                       ? notifier->table[bucket]
+                                       : next_subscribed(notifier, event, bucket, NULL);
          at != NULL;
-         at = event == NULL ? at->next : next_subscribed(watch, event, bucket, at)) {
+         at = event == NULL ? at->next : next_subscribed(notifier, event, bucket, at)) {
         (void)buf_add(&uris, &at->uri.len, sizeof(at->uri.len));
         (void)buf_add_str(&uris, at->uri);
     }
-    (void)pthread_mutex_unlock(&watch->table_lock);
+    (void)pthread_mutex_unlock(&notifier->table_lock);
     size_t at = 0;
     while (uris.rc == NG_OK && at < uris.len) {
         size_t len = 0;
         memcpy(&len, uris.data + at, sizeof(len));
-        send_message(watch, "resources/updated", str_make(uris.data + at + sizeof(len), len));
+        send_message(notifier, "resources/updated",
+                     str_make(uris.data + at + sizeof(len), len));
         at += sizeof(len) + len;
     }
     buf_done(&uris);
 }
 
-static void send_event(struct mcp_notifier *watch, const struct ng_event *event)
+static void send_event(struct mcp_notifier *notifier, const struct ng_event *event)
 {
     unsigned bucket = bucket_of(event, false);
     unsigned spaceless = bucket_of(event, true);
-    send_bucket(watch, event, bucket);
+    send_bucket(notifier, event, bucket);
     if (spaceless != bucket) {
-        send_bucket(watch, event, spaceless);
+        send_bucket(notifier, event, spaceless);
     }
-    if (changes_list(watch, event)) {
-        (void)atomic_fetch_or(&watch->changed, NG_LIST_RESOURCES);
+    if (changes_list(notifier, event)) {
+        (void)atomic_fetch_or(&notifier->changed, NG_LIST_RESOURCES);
     }
 }
 
 /* ---- turns ---- */
 
-static void watch_free(struct mcp_notifier *watch)
+static void notifier_free(struct mcp_notifier *notifier)
 {
     for (size_t i = 0; i < NOTIFIER_BUCKETS; i++) {
-        while (watch->table[i] != NULL) {
-            struct subscription *gone = watch->table[i];
-            watch->table[i] = gone->next;
-            subscription_free(watch, gone);
+        while (notifier->table[i] != NULL) {
+            struct subscription *gone = notifier->table[i];
+            notifier->table[i] = gone->next;
+            subscription_free(notifier, gone);
         }
     }
-    (void)pthread_mutex_destroy(&watch->lock);
-    (void)pthread_mutex_destroy(&watch->table_lock);
-    call_unref(watch->who);
-    free(watch->meta);
-    free(watch);
+    (void)pthread_mutex_destroy(&notifier->lock);
+    (void)pthread_mutex_destroy(&notifier->table_lock);
+    call_unref(notifier->who);
+    free(notifier->meta);
+    free(notifier);
 }
 
-void mcp_notifier_ref(struct mcp_notifier *watch)
+void mcp_notifier_ref(struct mcp_notifier *notifier)
 {
-    (void)atomic_fetch_add(&watch->refs, 1);
+    (void)atomic_fetch_add(&notifier->refs, 1);
 }
 
-void mcp_notifier_unref(struct mcp_notifier *watch)
+void mcp_notifier_unref(struct mcp_notifier *notifier)
 {
-    if (watch != NULL && atomic_fetch_sub(&watch->refs, 1) == 1) {
-        watch_free(watch);
+    if (notifier != NULL && atomic_fetch_sub(&notifier->refs, 1) == 1) {
+        notifier_free(notifier);
     }
 }
 
 /* There may be something to send: a worker looks, once for all that came until then. */
-static void watch_wake(void *user)
+static void notifier_wake(void *user)
 {
-    struct mcp_notifier *watch = user;
-    int turn = atomic_load(&watch->turn);
+    struct mcp_notifier *notifier = user;
+    int turn = atomic_load(&notifier->turn);
     int next;
     do {
         if (turn == TURN_DUE || turn == TURN_RUNS_DUE) {
             return;
         }
         next = turn == TURN_NONE ? TURN_DUE : TURN_RUNS_DUE;
-    } while (!atomic_compare_exchange_weak(&watch->turn, &turn, next));
+    } while (!atomic_compare_exchange_weak(&notifier->turn, &turn, next));
     if (next == TURN_DUE) {
-        mcp_notifier_ref(watch); /* the task's */
-        pool_resume(watch->gateway->pool, &watch->task);
+        mcp_notifier_ref(notifier); /* the task's */
+        pool_resume(notifier->gateway->pool, &notifier->task);
     }
 }
 
-static int open_reader(struct mcp_notifier *watch)
+static int open_reader(struct mcp_notifier *notifier)
 {
     const struct feed_filter filter = {
-        .all_spaces = true, /* watch_wants() knows better */
-        .wants = watch_wants,
-        .user = watch,
+        .all_spaces = true, /* notifier_wants() knows better */
+        .wants = notifier_wants,
+        .user = notifier,
     };
-    if (watch->gateway->feed == NULL) {
+    if (notifier->gateway->feed == NULL) {
         return NG_OK;
     }
-    return feed_open(watch->gateway->feed, &filter, UINT64_MAX, watch->who->caller.agent,
-                     watch_wake, watch, &watch->reader);
+    return feed_open(notifier->gateway->feed, &filter, UINT64_MAX, notifier->who->caller.agent,
+                     notifier_wake, notifier, &notifier->reader);
 }
 
 /* Events were lost to it: everything may have changed. */
-static void start_over(struct mcp_notifier *watch)
+static void start_over(struct mcp_notifier *notifier)
 {
-    feed_close(watch->reader);
-    watch->reader = NULL;
-    (void)open_reader(watch);
-    watch_wake(watch);
+    feed_close(notifier->reader);
+    notifier->reader = NULL;
+    (void)open_reader(notifier);
+    notifier_wake(notifier);
     for (unsigned i = 0; i < NOTIFIER_BUCKETS; i++) {
-        send_bucket(watch, NULL, i);
+        send_bucket(notifier, NULL, i);
     }
-    (void)atomic_fetch_or(&watch->changed, NG_LIST_RESOURCES);
+    (void)atomic_fetch_or(&notifier->changed, NG_LIST_RESOURCES);
 }
 
 /* True: there is more. */
-static bool take_turn(struct mcp_notifier *watch)
+static bool take_turn(struct mcp_notifier *notifier)
 {
-    int rc = watch->reader == NULL ? NG_PENDING : NG_OK;
+    int rc = notifier->reader == NULL ? NG_PENDING : NG_OK;
     for (size_t i = 0; i < WATCH_TURN && rc == NG_OK; i++) {
         const struct ng_event *event = NULL;
-        rc = feed_next(watch->reader, &event);
+        rc = feed_next(notifier->reader, &event);
         if (rc == NG_OK) {
-            send_event(watch, event);
+            send_event(notifier, event);
         }
     }
     if (rc != NG_OK && rc != NG_PENDING) {
-        start_over(watch);
+        start_over(notifier);
     }
     if (rc != NG_OK) {
-        send_lists(watch); /* once, behind what changed it */
+        send_lists(notifier); /* once, behind what changed it */
     }
     return rc == NG_OK;
 }
 
-static void watch_run(struct task *task)
+static void notifier_run(struct task *task)
 {
-    struct mcp_notifier *watch =
+    struct mcp_notifier *notifier =
         (struct mcp_notifier *)(void *)((char *)task - offsetof(struct mcp_notifier, task));
-    atomic_store(&watch->turn, TURN_RUNS);
-    (void)pthread_mutex_lock(&watch->lock);
-    bool more = watch->open && key_live(watch->who->key) && take_turn(watch);
-    (void)pthread_mutex_unlock(&watch->lock);
+    atomic_store(&notifier->turn, TURN_RUNS);
+    (void)pthread_mutex_lock(&notifier->lock);
+    bool more = notifier->open && key_live(notifier->who->key) && take_turn(notifier);
+    (void)pthread_mutex_unlock(&notifier->lock);
     int turn = TURN_RUNS;
-    if (!more && atomic_compare_exchange_strong(&watch->turn, &turn, TURN_NONE)) {
-        mcp_notifier_unref(watch);
+    if (!more && atomic_compare_exchange_strong(&notifier->turn, &turn, TURN_NONE)) {
+        mcp_notifier_unref(notifier);
         return;
     }
-    atomic_store(&watch->turn, TURN_DUE);
-    pool_resume(watch->gateway->pool, &watch->task);
+    atomic_store(&notifier->turn, TURN_DUE);
+    pool_resume(notifier->gateway->pool, &notifier->task);
 }
 
 /* ---- life ---- */
@@ -428,140 +430,140 @@ static void watch_run(struct task *task)
 int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
                      mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret)
 {
-    struct mcp_notifier *watch = alloc_zeroed(1, sizeof(*watch));
-    if (watch == NULL) {
+    struct mcp_notifier *notifier = alloc_zeroed(1, sizeof(*notifier));
+    if (notifier == NULL) {
         return NG_EINTERNAL;
     }
-    (void)pthread_mutex_init(&watch->lock, NULL);
-    (void)pthread_mutex_init(&watch->table_lock, NULL);
+    (void)pthread_mutex_init(&notifier->lock, NULL);
+    (void)pthread_mutex_init(&notifier->table_lock, NULL);
     call_ref(who);
-    watch->who = who;
-    watch->gateway = who->gateway;
-    watch->lists = lists;
-    watch->send = send;
-    watch->user = user;
-    watch->task.run = watch_run;
-    atomic_init(&watch->refs, 1);
-    atomic_init(&watch->turn, TURN_NONE);
-    atomic_init(&watch->changed, 0);
+    notifier->who = who;
+    notifier->gateway = who->gateway;
+    notifier->lists = lists;
+    notifier->send = send;
+    notifier->user = user;
+    notifier->task.run = notifier_run;
+    atomic_init(&notifier->refs, 1);
+    atomic_init(&notifier->turn, TURN_NONE);
+    atomic_init(&notifier->changed, 0);
     if (meta.data != NULL) {
-        watch->meta = alloc_bytes(meta.len + 1);
-        if (watch->meta == NULL) {
-            watch_free(watch);
+        notifier->meta = alloc_bytes(meta.len + 1);
+        if (notifier->meta == NULL) {
+            notifier_free(notifier);
             return NG_EINTERNAL;
         }
-        memcpy(watch->meta, meta.data, meta.len);
-        watch->meta[meta.len] = '\0';
+        memcpy(notifier->meta, meta.data, meta.len);
+        notifier->meta[meta.len] = '\0';
     }
-    *ret = watch;
+    *ret = notifier;
     return NG_OK;
 }
 
-static void join_list(struct mcp_notifier *watch)
+static void join_list(struct mcp_notifier *notifier)
 {
-    struct watches *watches = watch->gateway->lists_user;
-    if (watches == NULL) {
+    struct notifiers *notifiers = notifier->gateway->lists_user;
+    if (notifiers == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&watches->lock);
-    watch->next = watches->first;
-    if (watch->next != NULL) {
-        watch->next->prev = watch;
+    (void)pthread_mutex_lock(&notifiers->lock);
+    notifier->next = notifiers->first;
+    if (notifier->next != NULL) {
+        notifier->next->prev = notifier;
     }
-    watches->first = watch;
-    (void)pthread_mutex_unlock(&watches->lock);
+    notifiers->first = notifier;
+    (void)pthread_mutex_unlock(&notifiers->lock);
 }
 
-static void leave_list(struct mcp_notifier *watch)
+static void leave_list(struct mcp_notifier *notifier)
 {
-    struct watches *watches = watch->gateway->lists_user;
-    if (watches == NULL) {
+    struct notifiers *notifiers = notifier->gateway->lists_user;
+    if (notifiers == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&watches->lock);
-    if (watch->next != NULL) {
-        watch->next->prev = watch->prev;
+    (void)pthread_mutex_lock(&notifiers->lock);
+    if (notifier->next != NULL) {
+        notifier->next->prev = notifier->prev;
     }
-    if (watch->prev != NULL) {
-        watch->prev->next = watch->next;
-    } else if (watches->first == watch) {
-        watches->first = watch->next;
+    if (notifier->prev != NULL) {
+        notifier->prev->next = notifier->next;
+    } else if (notifiers->first == notifier) {
+        notifiers->first = notifier->next;
     }
-    watch->prev = NULL;
-    watch->next = NULL;
-    (void)pthread_mutex_unlock(&watches->lock);
+    notifier->prev = NULL;
+    notifier->next = NULL;
+    (void)pthread_mutex_unlock(&notifiers->lock);
 }
 
-int mcp_notifier_open(struct mcp_notifier *watch, struct ng_str first)
+int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
 {
-    (void)pthread_mutex_lock(&watch->lock);
-    int rc = watch->closed ? NG_OK : open_reader(watch);
-    if (rc == NG_OK && !watch->closed) {
-        watch->open = true;
+    (void)pthread_mutex_lock(&notifier->lock);
+    int rc = notifier->closed ? NG_OK : open_reader(notifier);
+    if (rc == NG_OK && !notifier->closed) {
+        notifier->open = true;
         if (first.data != NULL) {
-            watch->send(watch->user, first);
+            notifier->send(notifier->user, first);
         }
-        join_list(watch);
-        watch_wake(watch); /* the feed wakes only who has asked it once */
+        join_list(notifier);
+        notifier_wake(notifier); /* the feed wakes only who has asked it once */
     }
-    (void)pthread_mutex_unlock(&watch->lock);
+    (void)pthread_mutex_unlock(&notifier->lock);
     return rc;
 }
 
-void mcp_notifier_close(struct mcp_notifier *watch)
+void mcp_notifier_close(struct mcp_notifier *notifier)
 {
-    (void)pthread_mutex_lock(&watch->lock);
-    bool was_open = watch->open;
-    watch->open = false;
-    watch->closed = true;
+    (void)pthread_mutex_lock(&notifier->lock);
+    bool was_open = notifier->open;
+    notifier->open = false;
+    notifier->closed = true;
     if (was_open) {
-        leave_list(watch);
+        leave_list(notifier);
     }
-    feed_close(watch->reader);
-    watch->reader = NULL;
-    (void)pthread_mutex_unlock(&watch->lock);
+    feed_close(notifier->reader);
+    notifier->reader = NULL;
+    (void)pthread_mutex_unlock(&notifier->lock);
 }
 
 /* ---- plugins whose lists changed ---- */
 
 static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
 {
-    struct watches *watches = user;
+    struct notifiers *notifiers = user;
     (void)gateway;
-    (void)pthread_mutex_lock(&watches->lock);
-    for (struct mcp_notifier *at = watches->first; at != NULL; at = at->next) {
+    (void)pthread_mutex_lock(&notifiers->lock);
+    for (struct mcp_notifier *at = notifiers->first; at != NULL; at = at->next) {
         if ((at->lists & lists) != 0) {
             (void)atomic_fetch_or(&at->changed, lists);
-            watch_wake(at);
+            notifier_wake(at);
         }
     }
-    (void)pthread_mutex_unlock(&watches->lock);
+    (void)pthread_mutex_unlock(&notifiers->lock);
 }
 
 int mcp_notifiers_open(struct gateway *gateway)
 {
-    struct watches *watches = gateway->lists_user;
-    if (watches == NULL) {
-        watches = alloc_zeroed(1, sizeof(*watches));
-        if (watches == NULL || pthread_mutex_init(&watches->lock, NULL) != 0) {
-            free(watches);
+    struct notifiers *notifiers = gateway->lists_user;
+    if (notifiers == NULL) {
+        notifiers = alloc_zeroed(1, sizeof(*notifiers));
+        if (notifiers == NULL || pthread_mutex_init(&notifiers->lock, NULL) != 0) {
+            free(notifiers);
             return NG_EINTERNAL;
         }
-        gateway->lists_user = watches;
+        gateway->lists_user = notifiers;
         gateway->lists_changed = lists_changed;
     }
-    watches->refs++;
+    notifiers->refs++;
     return NG_OK;
 }
 
 void mcp_notifiers_close(struct gateway *gateway)
 {
-    struct watches *watches = gateway->lists_user;
-    if (watches == NULL || --watches->refs > 0) {
+    struct notifiers *notifiers = gateway->lists_user;
+    if (notifiers == NULL || --notifiers->refs > 0) {
         return;
     }
     gateway->lists_changed = NULL;
     gateway->lists_user = NULL;
-    (void)pthread_mutex_destroy(&watches->lock);
-    free(watches);
+    (void)pthread_mutex_destroy(&notifiers->lock);
+    free(notifiers);
 }

@@ -18,10 +18,10 @@
 
 struct mcp_notifier;
 
-/* How messages leave. Called with the watch locked, never after mcp_notifier_close(). */
+/* How messages leave. Called with the notifier locked, never after mcp_notifier_close(). */
 typedef void mcp_notifier_send_fn(void *user, struct ng_str message);
 
-/* The gateway's list of watches; a reference for each transport that serves MCP. */
+/* The gateway's list of notifiers; a reference for each transport that serves MCP. */
 int mcp_notifiers_open(struct gateway *gateway);
 void mcp_notifiers_close(struct gateway *gateway);
 
@@ -34,11 +34,11 @@ int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
                      mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret);
 /* From now on. first: sent before anything else; or absent. NG_OK (also where it was closed
  * already: a no-op), or the feed's failure. */
-int mcp_notifier_open(struct mcp_notifier *watch, struct ng_str first);
+int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first);
 /* Nothing is sent any more when it returns. Not from within send(). Again: a no-op. */
-void mcp_notifier_close(struct mcp_notifier *watch);
-void mcp_notifier_ref(struct mcp_notifier *watch);
-void mcp_notifier_unref(struct mcp_notifier *watch); /* NULL is a no-op */
+void mcp_notifier_close(struct mcp_notifier *notifier);
+void mcp_notifier_ref(struct mcp_notifier *notifier);
+void mcp_notifier_unref(struct mcp_notifier *notifier); /* NULL is a no-op */
 
 /* Subscribes. uri: as the client spells it, what it is told. Known already: NG_OK.
  * NG_ETOOLARGE: as many are there as may be; NG_EBUSY: limits.buffered; NG_EINTERNAL. */
@@ -46,10 +46,10 @@ void mcp_notifier_unref(struct mcp_notifier *watch); /* NULL is a no-op */
 #define MCP_NOTIFIER_NO_ROOM                                                                   \
     "bodies and subscriptions take as much memory as they may (limits.buffered, of which one " \
     "agent has half); unsubscribe from some first"
-int mcp_notifier_add(struct mcp_notifier *watch, const struct mcp_source *source,
+int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *source,
                      const struct mcp_uri *uri, struct ng_str text);
 /* False: it was not subscribed to. */
-bool mcp_notifier_remove(struct mcp_notifier *watch, const struct mcp_source *source,
+bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source *source,
                          const struct mcp_uri *uri);
 
 #endif

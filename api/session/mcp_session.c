@@ -52,7 +52,7 @@ void mcp_session_unref(struct mcp_session *session)
 void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *inflight)
 {
     inflight->cancelled = false;
-    inflight->told = false;
+    inflight->notified = false;
     inflight->prev = NULL;
     (void)pthread_mutex_lock(&session->lock);
     inflight->next = session->inflight;
@@ -148,11 +148,11 @@ static struct call *take_waiting(struct mcp_session *session)
     struct call *call = NULL;
     (void)pthread_mutex_lock(&session->lock);
     struct mcp_inflight *inflight = session->inflight;
-    while (inflight != NULL && inflight->told) {
+    while (inflight != NULL && inflight->notified) {
         inflight = inflight->next;
     }
     if (inflight != NULL) {
-        inflight->told = true;
+        inflight->notified = true;
         call = inflight->call;
         call_ref(call);
     }

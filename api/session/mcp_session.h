@@ -71,7 +71,7 @@ struct mcp_session_end {
 struct mcp_inflight {
     const struct ng_value *id;
     struct call *call;
-    bool cancelled, told;
+    bool cancelled, notified;
     struct mcp_inflight *prev, *next;
 };
 
@@ -87,7 +87,7 @@ struct mcp_session {
     pthread_mutex_t lock;              /* of the inflight and the lists below */
     struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
-    struct mcp_notifier *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
+    struct mcp_notifier *notifier; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
     size_t question_count;

@@ -39,7 +39,7 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
     }
     if (rc == NG_OK) {
         rc = mcp_notifiers_open(gateway);
-        mcp->watches = rc == NG_OK;
+        mcp->notifiers = rc == NG_OK;
     }
     if (rc != NG_OK) {
         mcp_http_free(mcp);
@@ -82,7 +82,7 @@ void mcp_http_free(struct mcp_http *mcp)
     (void)pthread_mutex_unlock(&mcp->lock);
     mcp_client_requests_free(mcp->client_requests);
     mcp_sessions_free(mcp->sessions);
-    if (mcp->watches) {
+    if (mcp->notifiers) {
         mcp_notifiers_close(mcp->gateway);
     }
     (void)pthread_cond_destroy(&mcp->idle);

@@ -10,7 +10,7 @@
 
 struct mcp_http {
     struct gateway *gateway;
-    bool watches; /* the gateway's list of them is open */
+    bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_client_requests *requests;
     pthread_mutex_t lock;

@@ -543,12 +543,12 @@ int mcp_stdio_run(const struct mcp_stdio *stdio)
         }
         return NG_EINTERNAL;
     }
-    bool watches = mcp_notifiers_open(stdio->gateway) == NG_OK; /* without: no list_changed */
+    bool notifiers = mcp_notifiers_open(stdio->gateway) == NG_OK; /* without: no list_changed */
     read_all(state);
     mcp_session_hang_up(state->session);
     wait_idle(state);
     (void)pthread_join(writer, NULL);
-    if (watches) {
+    if (notifiers) {
         mcp_notifiers_close(stdio->gateway);
     }
     state_detach(state);
