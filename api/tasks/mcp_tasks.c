@@ -270,7 +270,7 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
     struct mcp_task_entry entry;
     bool is_known = look(tasks, id, owner, &entry);
     if (!is_known) {
-        mcp_task_find_elsewhere(tasks, call, id);
+        mcp_task_remote_find(tasks, call, id);
         is_known = look(tasks, id, owner, &entry);
     }
     if (!is_known) {
