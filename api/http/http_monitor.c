@@ -50,7 +50,7 @@ static void list_remove(struct http_connection **first, struct http_connection *
     }
 }
 
-static void give_place(struct http_watch *watch, struct http_connection *connection)
+static void give_place(struct http_monitor *watch, struct http_connection *connection)
 {
     if (connection->agent_len > 0) {
         places_give(watch->agents, agent_of(connection));
@@ -58,7 +58,7 @@ static void give_place(struct http_watch *watch, struct http_connection *connect
     }
 }
 
-void http_watch_add(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_add(struct http_monitor *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
     list_add(&watch->first, connection);
@@ -70,7 +70,7 @@ void http_watch_add(struct http_watch *watch, struct http_connection *connection
 }
 
 /* A call left behind keeps its agent's place: else leaving would be a way to run more. */
-void http_watch_remove(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_remove(struct http_monitor *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
     list_remove(&watch->first, connection);
@@ -83,7 +83,7 @@ void http_watch_remove(struct http_watch *watch, struct http_connection *connect
     pthread_mutex_unlock(&watch->lock);
 }
 
-void http_watch_forget(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_forget(struct http_monitor *watch, struct http_connection *connection)
 {
     if (!connection->is_behind) {
         return;
@@ -95,8 +95,8 @@ void http_watch_forget(struct http_watch *watch, struct http_connection *connect
     call_unref(connection->waits.call);
 }
 
-int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
-                     struct ng_str agent)
+int http_monitor_agent(struct http_monitor *watch, struct http_connection *connection,
+                       struct ng_str agent)
 {
     if (str_equal(agent, agent_of(connection)) || agent.len > sizeof(connection->agent)) {
         return NG_OK; /* only this thread writes it */
@@ -116,8 +116,8 @@ int http_watch_agent(struct http_watch *watch, struct http_connection *connectio
     return NG_OK;
 }
 
-void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
-                        const struct http_wait *wait)
+void http_monitor_suspend(struct http_monitor *watch, struct http_connection *connection,
+                          const struct http_wait *wait)
 {
     if (wait->call != NULL) {
         call_ref(wait->call);
@@ -128,7 +128,7 @@ void http_watch_suspend(struct http_watch *watch, struct http_connection *connec
     pthread_mutex_unlock(&watch->lock);
 }
 
-bool http_watch_resume(struct http_watch *watch, struct http_connection *connection)
+bool http_monitor_resume(struct http_monitor *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
     bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
@@ -142,8 +142,8 @@ bool http_watch_resume(struct http_watch *watch, struct http_connection *connect
     return abandoned;
 }
 
-void http_watch_stream(struct http_watch *watch, struct http_connection *connection,
-                       struct http_stream *stream)
+void http_monitor_stream(struct http_monitor *watch, struct http_connection *connection,
+                         struct http_stream *stream)
 {
     http_stream_ref(stream);
     pthread_mutex_lock(&watch->lock);
@@ -154,7 +154,7 @@ void http_watch_stream(struct http_watch *watch, struct http_connection *connect
     pthread_mutex_unlock(&watch->lock);
 }
 
-void http_watch_unstream(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_unstream(struct http_monitor *watch, struct http_connection *connection)
 {
     pthread_mutex_lock(&watch->lock);
     struct http_stream *stream = connection->stream;
@@ -210,7 +210,7 @@ static bool cut_off(struct http_connection *connection, long long age)
 {
     char byte;
     struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
-    return age > 2 * HTTP_WATCH_MS && poll(&poll_fd, 1, 0) > 0 &&
+    return age > 2 * HTTP_MONITOR_MS && poll(&poll_fd, 1, 0) > 0 &&
            recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
@@ -224,7 +224,7 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     if (connection->head_since_ms <= since) {
         connection->head_since_ms = 0;
         if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
-            (long long)info.tcpi_last_data_recv + HTTP_WATCH_MS >= now - since) {
+            (long long)info.tcpi_last_data_recv + HTTP_MONITOR_MS >= now - since) {
             return false;
         }
         connection->head_since_ms = now;
@@ -234,7 +234,7 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
 }
 
 /* How many more connections are open than leave room for others. */
-static size_t crowd(const struct http_watch *watch)
+static size_t crowd(const struct http_monitor *watch)
 {
     if (watch->first == NULL) {
         return 0;
@@ -283,7 +283,7 @@ struct crowding {
     size_t excess; /* connections of it that may go */
 };
 
-static void crowding_begin(struct http_watch *watch, size_t excess, struct crowding *ret)
+static void crowding_begin(struct http_monitor *watch, size_t excess, struct crowding *ret)
 {
     size_t strangers = 0;
     ret->excess = 0;
@@ -366,7 +366,7 @@ static bool take_left(struct http_connection *connection, struct http_wait *ret)
 }
 
 /* One look at all connections; the lock is held. Fills `left` with what is to be told. */
-static size_t look(struct http_watch *watch, struct http_wait *left)
+static size_t look(struct http_monitor *watch, struct http_wait *left)
 {
     size_t count = 0;
     long long now = http_now_ms();
@@ -379,12 +379,12 @@ static size_t look(struct http_watch *watch, struct http_wait *left)
         int phase = atomic_load(&connection->phase);
         unsigned turn = looks + connection->turn;
         if (phase == HTTP_PHASE_STREAMING) {
-            look_at_stream(connection, now, turn % HTTP_WATCH_STREAM_TURNS == 0);
+            look_at_stream(connection, now, turn % HTTP_MONITOR_STREAM_TURNS == 0);
         } else if (phase == HTTP_PHASE_WORKING) {
             if (count < ROUND_CALLS && take_left(connection, &left[count])) {
                 count++;
             }
-        } else if (must_go(connection, phase, now, turn % HTTP_WATCH_WAITING_TURNS == 0,
+        } else if (must_go(connection, phase, now, turn % HTTP_MONITOR_WAITING_TURNS == 0,
                            excess > 0) ||
                    (phase == HTTP_PHASE_WAITING && gives_way(connection, now, &crowding))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
@@ -408,7 +408,7 @@ static void tell_left(struct http_wait *left, size_t count)
 
 static void *watch_run(void *user)
 {
-    struct http_watch *watch = user;
+    struct http_monitor *watch = user;
     struct http_wait left[ROUND_CALLS];
     pthread_mutex_lock(&watch->lock);
     while (!watch->stopping) {
@@ -418,7 +418,7 @@ static void *watch_run(void *user)
         }
         struct timespec until;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += HTTP_WATCH_MS * 1000000L;
+        until.tv_nsec += HTTP_MONITOR_MS * 1000000L;
         if (until.tv_nsec >= 1000000000L) {
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
@@ -437,7 +437,7 @@ static void *watch_run(void *user)
     return NULL;
 }
 
-int http_watch_start(struct http_watch *watch)
+int http_monitor_start(struct http_monitor *watch)
 {
     pthread_condattr_t attributes;
     watch->first = NULL;
@@ -472,7 +472,7 @@ int http_watch_start(struct http_watch *watch)
     return NG_OK;
 }
 
-void http_watch_stop(struct http_watch *watch)
+void http_monitor_stop(struct http_monitor *watch)
 {
     pthread_mutex_lock(&watch->lock);
     watch->stopping = true;
@@ -498,7 +498,7 @@ static size_t uncancelled(struct http_connection *first, struct http_wait *ret, 
     return count;
 }
 
-void http_watch_cancel_all(struct http_watch *watch)
+void http_monitor_cancel_all(struct http_monitor *watch)
 {
     struct http_wait calls[ROUND_CALLS];
     size_t count;
@@ -511,7 +511,7 @@ void http_watch_cancel_all(struct http_watch *watch)
     } while (count == ROUND_CALLS);
 }
 
-void http_watch_end_streams(struct http_watch *watch)
+void http_monitor_end_streams(struct http_monitor *watch)
 {
     pthread_mutex_lock(&watch->lock);
     watch->ending = true;
@@ -524,7 +524,7 @@ void http_watch_end_streams(struct http_watch *watch)
     pthread_mutex_unlock(&watch->lock);
 }
 
-size_t http_watch_busy(struct http_watch *watch)
+size_t http_monitor_busy(struct http_monitor *watch)
 {
     size_t busy = 0;
     pthread_mutex_lock(&watch->lock);
@@ -538,7 +538,8 @@ size_t http_watch_busy(struct http_watch *watch)
     return busy;
 }
 
-void http_watch_each(struct http_watch *watch, void (*each)(struct http_connection *connection))
+void http_monitor_each(struct http_monitor *watch,
+                       void (*each)(struct http_connection *connection))
 {
     pthread_mutex_lock(&watch->lock);
     for (struct http_connection *connection = watch->first; connection != NULL;

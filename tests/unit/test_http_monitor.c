@@ -12,7 +12,7 @@
 
 struct test {
     struct harness harness;
-    struct http_watch watch;
+    struct http_monitor watch;
     struct http_connection *connection;
     struct call *call;
 };
@@ -27,7 +27,7 @@ static void begin(struct test *test)
     test->connection = calloc(1, sizeof(*test->connection));
     assert_non_null(test->connection);
     test->connection->request.connection = test->connection;
-    http_watch_add(&test->watch, test->connection);
+    http_monitor_add(&test->watch, test->connection);
     test->call = harness_new_call(&test->harness);
 }
 
@@ -45,7 +45,7 @@ static void end(struct test *test)
 static void leave_behind(struct test *test)
 {
     const struct http_wait wait = {.call = test->call};
-    http_watch_suspend(&test->watch, test->connection, &wait);
+    http_monitor_suspend(&test->watch, test->connection, &wait);
     test->connection->left = true;
     test->connection->is_behind = true;
     atomic_store(&test->connection->request.stage, HTTP_ABANDONED);
@@ -57,11 +57,11 @@ static void test_its_call_still_runs(void **state)
     (void)state;
     begin(&test);
     leave_behind(&test);
-    assert_true(http_watch_resume(&test.watch, test.connection));
+    assert_true(http_monitor_resume(&test.watch, test.connection));
     assert_int_equal(atomic_load(&test.call->refs), 2);
-    http_watch_remove(&test.watch, test.connection);
+    http_monitor_remove(&test.watch, test.connection);
     assert_ptr_equal(test.watch.behind, test.connection);
-    http_watch_forget(&test.watch, test.connection); /* its call came back */
+    http_monitor_forget(&test.watch, test.connection); /* its call came back */
     assert_null(test.watch.behind);
     end(&test);
 }
@@ -74,13 +74,13 @@ static void test_its_call_has_come_back(void **state)
     for (int i = 0; i < 3; i++) { /* requests that were sent at once, on one connection */
         leave_behind(&test);
         atomic_store(&test.connection->request.stage, HTTP_DONE);
-        assert_false(http_watch_resume(&test.watch, test.connection));
+        assert_false(http_monitor_resume(&test.watch, test.connection));
         assert_int_equal(atomic_load(&test.call->refs), 1);
         assert_false(test.connection->is_behind);
     }
-    http_watch_remove(&test.watch, test.connection);
+    http_monitor_remove(&test.watch, test.connection);
     assert_null(test.watch.behind);
-    http_watch_forget(&test.watch, test.connection);
+    http_monitor_forget(&test.watch, test.connection);
     end(&test);
 }
 
