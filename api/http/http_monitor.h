@@ -62,39 +62,39 @@ struct http_wait {
     void *user;
 };
 
-int http_monitor_start(struct http_monitor *watch);
+int http_monitor_start(struct http_monitor *monitor);
 /* Joins the thread. No connection may be left, nor anything that one left behind. */
-void http_monitor_stop(struct http_monitor *watch);
-void http_monitor_add(struct http_monitor *watch, struct http_connection *connection);
-void http_monitor_remove(struct http_monitor *watch, struct http_connection *connection);
+void http_monitor_stop(struct http_monitor *monitor);
+void http_monitor_add(struct http_monitor *monitor, struct http_connection *connection);
+void http_monitor_remove(struct http_monitor *monitor, struct http_connection *connection);
 /* The last that is heard of a removed connection: what it began has ended. */
-void http_monitor_forget(struct http_monitor *watch, struct http_connection *connection);
+void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection);
 /* A key of this agent came on the connection, which counts for it from now on: an agent has at
  * most half of limits.connections. NG_OK, NG_EBUSY, NG_EINTERNAL. On the event loop. */
-int http_monitor_agent(struct http_monitor *watch, struct http_connection *connection,
+int http_monitor_agent(struct http_monitor *monitor, struct http_connection *connection,
                        struct ng_str agent);
 /* A reference of the call is taken. */
-void http_monitor_suspend(struct http_monitor *watch, struct http_connection *connection,
+void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *connection,
                           const struct http_wait *wait);
 /* It waits no longer. True: its client left, and what the request began still runs. A call that
  * came back at the last moment is not left behind: the connection may serve its next request.
  */
-bool http_monitor_resume(struct http_monitor *watch, struct http_connection *connection);
+bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *connection);
 
 /* The connection is answered with this stream, until http_monitor_unstream(). */
-void http_monitor_stream(struct http_monitor *watch, struct http_connection *connection,
+void http_monitor_stream(struct http_monitor *monitor, struct http_connection *connection,
                          struct http_stream *stream);
-void http_monitor_unstream(struct http_monitor *watch, struct http_connection *connection);
+void http_monitor_unstream(struct http_monitor *monitor, struct http_connection *connection);
 
 /* For the end of the server. All streams end, also those that begin later. */
-void http_monitor_end_streams(struct http_monitor *watch);
+void http_monitor_end_streams(struct http_monitor *monitor);
 /* Cancels the calls of all suspended connections, and what others left behind. */
-void http_monitor_cancel_all(struct http_monitor *watch);
+void http_monitor_cancel_all(struct http_monitor *monitor);
 /* Connections whose request is being worked on or answered; streams count from when they end.
  */
-size_t http_monitor_busy(struct http_monitor *watch);
+size_t http_monitor_busy(struct http_monitor *monitor);
 /* each() for every connection, under the lock. */
-void http_monitor_each(struct http_monitor *watch,
+void http_monitor_each(struct http_monitor *monitor,
                        void (*each)(struct http_connection *connection));
 
 #endif

@@ -33,7 +33,7 @@ struct http_server {
     char address[HTTP_ADDRESS_MAX];
     struct MHD_Daemon *tcp, *local;
     int tcp_fd, local_fd; /* until a daemon owns them; -1 */
-    struct http_monitor watch;
+    struct http_monitor monitor;
     bool watching;
     atomic_int connections;
     atomic_int held;      /* connections' memory that calls or libmicrohttpd still use */
