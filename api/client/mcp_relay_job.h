@@ -26,7 +26,7 @@ struct relay_job;
 struct relay_setting;
 
 struct relay {
-    struct target *target;
+    struct attach *attach;
     int out_fd;
     struct client_request base; /* the caller's headers */
     pthread_mutex_t lock;       /* the members below, and stdout */

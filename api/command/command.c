@@ -468,7 +468,7 @@ static int command_check_caller(const struct command_line *line)
         !call_name_valid(ng_str_of(line->space + (line->space[0] == '~')))) {
         return command_usage(line, "--space is \"%s\", it must be %s", line->space, names);
     }
-    if (!target_parse_mode(line->mode, &mode)) {
+    if (!attach_parse_mode(line->mode, &mode)) {
         return command_usage(line, "--mode is \"%s\", it must be ask, edit or agent",
                              line->mode);
     }
