@@ -300,8 +300,7 @@ static struct mcp_round *new_round(struct mcp_exchange *exchange, size_t count)
         round->answers->type = NG_TYPE_OBJECT;
         ok = copy_answers(round, exchange->call->ask_answers);
     }
-    for (const struct ask *ask = exchange->call->client_requests; ask != NULL && ok;
-         ask = ask->next) {
+    for (const struct ask *ask = exchange->call->asks; ask != NULL && ok; ask = ask->next) {
         ok = add_question(round, ask);
     }
     if (!ok) {
@@ -373,7 +372,7 @@ static void round_over(struct mcp_exchange *exchange)
 static bool print_questions(struct mcp_round *round)
 {
     struct mcp_session *session = round->exchange->job->session;
-    const struct ask *ask = round->exchange->call->client_requests;
+    const struct ask *ask = round->exchange->call->asks;
     bool ok = true;
     for (size_t i = 0; i < round->count && ok; i++, ask = ask->next) {
         struct round_question *question = &round->questions[i];
@@ -407,8 +406,7 @@ static int ask_client(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     struct buf texts[MCP_CLIENT_REQUEST_QUESTIONS_MAX];
     size_t count = 0;
-    for (const struct ask *ask = exchange->call->client_requests; ask != NULL;
-         ask = ask->next) {
+    for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
         count++;
     }
     if (count > MCP_CLIENT_REQUEST_QUESTIONS_MAX) {

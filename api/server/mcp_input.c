@@ -52,13 +52,12 @@ unsigned mcp_client_request_kinds(const struct ng_value *capabilities)
         asks |= url ? 1U << NG_ASK_URL : 0;
         asks |= form || !url ? 1U << NG_ASK_FORM : 0; /* nothing said means forms */
     }
-    return requests;
+    return asks;
 }
 
 static const char *missing_capability(const struct mcp_exchange *exchange)
 {
-    for (const struct ask *ask = exchange->call->client_requests; ask != NULL;
-         ask = ask->next) {
+    for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
         if ((exchange->call->client_asks & (1U << ask->kind)) == 0) {
             return ask->kind == NG_ASK_MODEL   ? "{\"sampling\":{}}"
                    : ask->kind == NG_ASK_ROOTS ? "{\"roots\":{}}"
@@ -158,7 +157,7 @@ static int print_state(struct mcp_exchange *exchange, struct buf *out)
 /* An answer that was there and is not of its form. */
 static bool refuse_malformed(struct mcp_exchange *exchange)
 {
-    const struct ask *ask = exchange->call->client_requests;
+    const struct ask *ask = exchange->call->asks;
     while (ask != NULL && !ask->malformed) {
         ask = ask->next;
     }
@@ -197,8 +196,7 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_add_c(out, "\"inputRequests\":{");
-    for (const struct ask *ask = exchange->call->client_requests; ask != NULL;
-         ask = ask->next) {
+    for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
         buf_add_json(out, ask->key);
         buf_add_c(out, ":{");
         mcp_input_print(out, ask);

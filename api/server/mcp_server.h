@@ -71,7 +71,7 @@ struct mcp_exchange {
 struct mcp_job {
     /* Filled by the transport. */
     struct gateway *gateway;
-    struct mcp_client_requests *requests; /* or NULL: nobody is asked anything */
+    struct mcp_client_requests *client_requests; /* or NULL: nobody is asked anything */
     const struct mcp_transport *transport;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the transport's reference */

@@ -44,7 +44,7 @@ static void run_free(struct run *run)
 static void print_asks(struct buf *out, const struct call *call)
 {
     buf_add_char(out, '{');
-    for (const struct ask *ask = call->client_requests; ask != NULL; ask = ask->next) {
+    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
         buf_add_json(out, ask->key);
         buf_add_c(out, ":{");
         mcp_input_print(out, ask);
@@ -91,7 +91,7 @@ static void conclude(struct run *run)
         copy = ng_str_of("{\"code\":-32603,\"message\":\"the gateway ran out of memory\"}");
     }
     if (run->status == MCP_TASK_INPUT_REQUIRED) {
-        run->client_requests = copy;
+        run->asks = copy;
         run->state = call->ask_state_out;
     } else {
         run->outcome = copy;
@@ -108,7 +108,7 @@ static bool end_edit(struct mcp_task *task, struct call *call, void *user)
     }
     task->status = run->status;
     task->message = no_text;
-    task->client_requests = run->client_requests;
+    task->asks = run->asks;
     task->state = run->state;
     if (run->outcome.data != NULL) {
         task->outcome = run->outcome;

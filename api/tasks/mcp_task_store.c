@@ -80,7 +80,7 @@ static void read_task(struct ng_str id, const struct ng_value *body, struct ng_s
     ret->updated_ms = number(body, "updated");
     ret->ttl_ms = number(body, "ttl");
     ret->can_ask = (unsigned)number(body, "can_ask");
-    ret->client_requests = member(body, "asks");
+    ret->asks = member(body, "asks");
     ret->answers = member(body, "answers");
     ret->state = member(body, "state");
     ret->message = member(body, "message");
@@ -182,7 +182,7 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_number(&writer, "updated", task->updated_ms);
     write_number(&writer, "ttl", task->ttl_ms);
     write_number(&writer, "can_ask", task->can_ask);
-    write_text(&writer, "asks", task->client_requests);
+    write_text(&writer, "asks", task->asks);
     write_text(&writer, "answers", task->answers);
     write_text(&writer, "state", task->state);
     write_text(&writer, "message", task->message);

@@ -54,8 +54,7 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
         buf_add_str(out, task->outcome.len > 0 ? task->outcome : ng_str_of("{}"));
     } else if (task->status == MCP_TASK_INPUT_REQUIRED) {
         buf_add_c(out, ",\"inputRequests\":");
-        buf_add_str(out,
-                    task->client_requests.len > 0 ? task->client_requests : ng_str_of("{}"));
+        buf_add_str(out, task->asks.len > 0 ? task->asks : ng_str_of("{}"));
     }
 }
 
@@ -348,7 +347,7 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     struct ng_writer given_writer;
     size_t open = 0;
     struct ng_str before = task->answers.data == NULL ? ng_str_of("{}") : task->answers;
-    if (json_parse(arena, task->client_requests, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
+    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
         json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, &error) != NG_OK) {
         return NG_EINTERNAL;
     }
@@ -364,7 +363,7 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
             json_copy(&given_writer, at);
         }
     }
-    for (const struct ng_value *at = requests->first; at != NULL; at = at->next) {
+    for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
         const struct ng_value *answer = json_get_str(request->answers, at->key);
         struct ng_writer *writer = answer != NULL ? &given_writer : &left_writer;
         json_name_str(writer, at->key);
@@ -373,9 +372,9 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     }
     json_end(&left_writer);
     json_end(&given_writer);
-    task->client_requests = arena_copy(arena, buf_str(&left));
+    task->asks = arena_copy(arena, buf_str(&left));
     task->answers = arena_copy(arena, buf_str(&given));
-    bool holds = left.rc == NG_OK && given.rc == NG_OK && task->client_requests.data != NULL &&
+    bool holds = left.rc == NG_OK && given.rc == NG_OK && task->asks.data != NULL &&
                  task->answers.data != NULL;
     buf_done(&left);
     buf_done(&given);
@@ -390,7 +389,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     if (task->status != MCP_TASK_INPUT_REQUIRED) {
         return false; /* answers that come too late are no fault */
     }
-    request->asks_before = arena_copy(&call->arena, task->client_requests);
+    request->asks_before = arena_copy(&call->arena, task->asks);
     request->answers_before = arena_copy(&call->arena, task->answers);
     request->merge_rc = request->asks_before.data == NULL ? NG_EINTERNAL : NG_OK;
     if (request->merge_rc == NG_OK) {
@@ -402,7 +401,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     if (request->is_complete) {
         task->status = MCP_TASK_WORKING;
-        task->client_requests = no_text;
+        task->asks = no_text;
     }
     return true;
 }
@@ -416,7 +415,7 @@ static bool reopen_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_INPUT_REQUIRED;
-    task->client_requests = request->asks_before;
+    task->asks = request->asks_before;
     task->answers = request->answers_before;
     return true;
 }
@@ -532,7 +531,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_CANCELLED;
-    task->client_requests = no_text;
+    task->asks = no_text;
     task->message = ng_str_of("cancelled by the client");
     return true;
 }

@@ -70,14 +70,14 @@ struct mcp_task {
     struct ng_str arguments; /* JSON, an object */
     enum mcp_task_status status;
     int64_t created_ms, updated_ms, ttl_ms;
-    unsigned can_ask;       /* enum ng_ask_kind bits of the client that made it */
-    struct ng_str requests; /* INPUT_REQUIRED: JSON, key -> request, what is not yet answered */
-    struct ng_str answers;  /* JSON, key -> answer; or absent */
-    struct ng_str state;    /* ng_ask_state of the tool, or absent */
-    struct ng_str message;  /* about the status, or absent */
-    struct ng_str gateway;  /* the one that runs it, or ran it last */
-    struct ng_str outcome;  /* COMPLETED: the tool's result, FAILED: the error; JSON */
-    bool is_error;          /* COMPLETED: the tool said that it failed */
+    unsigned can_ask;      /* enum ng_ask_kind bits of the client that made it */
+    struct ng_str asks;    /* INPUT_REQUIRED: JSON, key -> request, what is not yet answered */
+    struct ng_str answers; /* JSON, key -> answer; or absent */
+    struct ng_str state;   /* ng_ask_state of the tool, or absent */
+    struct ng_str message; /* about the status, or absent */
+    struct ng_str gateway; /* the one that runs it, or ran it last */
+    struct ng_str outcome; /* COMPLETED: the tool's result, FAILED: the error; JSON */
+    bool is_error;         /* COMPLETED: the tool said that it failed */
 };
 
 /* The next state of a task, made from the present one; false: nothing is to be changed. Runs

@@ -69,11 +69,11 @@ static int ask_for_task(struct mcp_task_request *request, struct call *call)
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     call->ask_answers = NULL; /* those of the round before are with the task */
-    if (json_parse(&call->arena, request->task.client_requests, JSON_DEPTH_DEFAULT, &asks,
-                   &error) != NG_OK) {
+    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
+        NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
     }
-    for (const struct ng_value *at = requests->first; at != NULL; at = at->next) {
+    for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
         const struct ng_value *method = json_get(at, "method");
         const struct ng_value *params = json_get(at, "params");
         struct ng_str key = arena_copy(&call->arena, at->key);

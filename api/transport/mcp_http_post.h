@@ -12,7 +12,7 @@ struct mcp_http {
     struct gateway *gateway;
     bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
-    struct mcp_client_requests *requests;
+    struct mcp_client_requests *client_requests;
     pthread_mutex_t lock;
     pthread_cond_t idle;
     int jobs; /* that ended pending, also those whose client went away; less than none while one

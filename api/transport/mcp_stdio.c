@@ -43,7 +43,7 @@ struct stdio_state {
     bool closing; /* nothing more will be queued */
     bool broken;  /* nobody reads */
     size_t limit; /* limits.buffered */
-    struct mcp_client_requests *requests;
+    struct mcp_client_requests *client_requests;
 };
 
 /* Memory of its call. */

@@ -177,7 +177,7 @@ static void test_asking(void **state)
     job_new(&harness, &job, "a", "d_ask", "{}")->client_asks = 1U << NG_ASK_MODEL;
     job_start(&job);
     assert_int_equal(job_wait(&job)->rc, NG_EINPUT);
-    assert_non_null(job.call->client_requests);
+    assert_non_null(job.call->asks);
     job_expect(&job, "INPUT_REQUIRED");
     harness_close(&harness);
 }

@@ -160,7 +160,7 @@ static void waiting_questions_survive_a_restart(void **state)
     char asks[MCP_TASK_ID_LEN + 1];
     char done[MCP_TASK_ID_LEN + 1];
     (void)state;
-    make("k_ask", "{\"count\":1}", requests);
+    make("k_ask", "{\"count\":1}", asks);
     make("k_slow", "{}", done);
     free(get_until(asks, "\"status\":\"input_required\""));
     free(get_until(done, "\"status\":\"completed\""));
