@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks_older.c - tasks of the handshake era: lists, results that are waited for,
- * owners that leave. */
+/* test_mcp_tasks_handshake.c - tasks of the handshake versions: lists, results that are waited
+ * for, owners that leave. */
 #include "test_mcp_tasks_rig.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
-static char *call_older(const char *tool, const char *arguments, const char *task)
+static char *call_handshake(const char *tool, const char *arguments, const char *task)
 {
     char params[BODY_MAX / 2];
     (void)snprintf(params, sizeof(params), "\"name\":\"%s\",\"arguments\":%s%s", tool,
@@ -21,39 +21,40 @@ static char *call_older(const char *tool, const char *arguments, const char *tas
     return ask(false, "tools/call", NULL, params);
 }
 
-static char *on_older(const char *method, const char *id)
+static char *on_handshake(const char *method, const char *id)
 {
     char params[256];
     (void)snprintf(params, sizeof(params), "\"taskId\":\"%s\"", id);
     return ask(false, method, NULL, params);
 }
 
-static void older_tasks_are_asked_for(void **state)
+static void handshake_tasks_are_asked_for(void **state)
 {
     char id[MCP_TASK_ID_LEN + 1];
     (void)state;
-    expect_in(call_older("k_slow", "{}", ""), "slept for tester");
-    expect_in(call_older("k_fail", "{}", ""), "-32601");
-    expect_in(call_older("k_plain", "{}", ",\"task\":{}"), "-32601");
-    expect_in(call_older("k_slow", "{}", ",\"task\":7"), "-32602");
-    char *answer = call_older("k_slow", "{\"ms\":5}", ",\"task\":{\"ttl\":60000}");
+    expect_in(call_handshake("k_slow", "{}", ""), "slept for tester");
+    expect_in(call_handshake("k_fail", "{}", ""), "-32601");
+    expect_in(call_handshake("k_plain", "{}", ",\"task\":{}"), "-32601");
+    expect_in(call_handshake("k_slow", "{}", ",\"task\":7"), "-32602");
+    char *answer = call_handshake("k_slow", "{\"ms\":5}", ",\"task\":{\"ttl\":60000}");
     assert_non_null(strstr(answer, "\"result\":{\"task\":{\"taskId\":"));
     assert_non_null(strstr(answer, "\"ttl\":60000,\"pollInterval\":500"));
     take_id(answer, id);
-    answer = on_older("tasks/result", id);
+    answer = on_handshake("tasks/result", id);
     assert_non_null(strstr(answer, "\"content\":[{\"type\":\"text\",\"text\":\"slept for"));
     expect_in(answer, "\"_meta\":{\"" MCP_TASKS_RELATED "\":{\"taskId\":\"");
-    answer = on_older("tasks/get", id);
+    answer = on_handshake("tasks/get", id);
     assert_null(strstr(answer, "\"content\""));
     expect_in(answer, "\"status\":\"completed\"");
-    expect_in(on_older("tasks/cancel", id), "-32602");
-    expect_in(on_older("tasks/update", id), "-32601");
-    expect_in(on_older("tasks/result", "none"), "-32602");
-    take_id(call_older("k_break", "{}", ",\"task\":{}"), id);
-    expect_in(on_older("tasks/result", id), "\"code\":-32603,\"message\":\"the job broke\"");
-    take_id(call_older("k_fail", "{}", ",\"task\":{}"), id);
-    expect_in(on_older("tasks/result", id), "\"isError\":true");
-    expect_in(on_older("tasks/get", id), "\"status\":\"failed\"");
+    expect_in(on_handshake("tasks/cancel", id), "-32602");
+    expect_in(on_handshake("tasks/update", id), "-32601");
+    expect_in(on_handshake("tasks/result", "none"), "-32602");
+    take_id(call_handshake("k_break", "{}", ",\"task\":{}"), id);
+    expect_in(on_handshake("tasks/result", id),
+              "\"code\":-32603,\"message\":\"the job broke\"");
+    take_id(call_handshake("k_fail", "{}", ",\"task\":{}"), id);
+    expect_in(on_handshake("tasks/result", id), "\"isError\":true");
+    expect_in(on_handshake("tasks/get", id), "\"status\":\"failed\"");
 }
 
 static void results_are_waited_for(void **state)
@@ -62,7 +63,7 @@ static void results_are_waited_for(void **state)
     char body[256];
     struct exchange waits[MCP_TASK_WAITERS_MAX];
     (void)state;
-    take_id(call_older("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
+    take_id(call_handshake("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
     (void)snprintf(body, sizeof(body),
                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/result\",\"params\":{"
                    "\"taskId\":\"%s\"}}",
@@ -76,8 +77,8 @@ static void results_are_waited_for(void **state)
     for (int i = 0; i < PATIENCE_MS / 2 && mcp_tasks_waiting(tasks) < NG_COUNT(waits); i++) {
         (void)nanosleep(&step, NULL);
     }
-    expect_in(on_older("tasks/result", id), "requests wait for this task already");
-    expect_in(on_older("tasks/cancel", id), "\"status\":\"cancelled\"");
+    expect_in(on_handshake("tasks/result", id), "requests wait for this task already");
+    expect_in(on_handshake("tasks/cancel", id), "\"status\":\"cancelled\"");
     for (size_t i = 0; i < NG_COUNT(waits); i++) {
         assert_non_null(strstr(exchange_wait(&waits[i]), "the task was cancelled"));
         exchange_free(&waits[i]);
@@ -102,7 +103,7 @@ static void who_left_does_not_wait(void **state)
     struct exchange waits[MCP_TASK_WAITERS_MAX];
     struct exchange last;
     (void)state;
-    take_id(call_older("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
+    take_id(call_handshake("k_slow", "{\"ms\":600000}", ",\"task\":{}"), id);
     (void)snprintf(body, sizeof(body),
                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/result\",\"params\":{"
                    "\"taskId\":\"%s\"}}",
@@ -120,7 +121,7 @@ static void who_left_does_not_wait(void **state)
         exchange_free(&waits[i]);
     }
     await_waiting(1);
-    expect_in(on_older("tasks/cancel", id), "\"status\":\"cancelled\"");
+    expect_in(on_handshake("tasks/cancel", id), "\"status\":\"cancelled\"");
     assert_non_null(strstr(exchange_wait(&last), "the task was cancelled"));
     exchange_free(&last);
 }
@@ -160,11 +161,11 @@ static void make_listed(char *ret_id)
     while (clock_unix_ms() == now) {
         (void)nanosleep(&step, NULL);
     }
-    take_id(call_older("k_slow", "{}", ",\"task\":{}"), ret_id);
-    free(on_older("tasks/result", ret_id));
+    take_id(call_handshake("k_slow", "{}", ",\"task\":{}"), ret_id);
+    free(on_handshake("tasks/result", ret_id));
 }
 
-static void older_tasks_are_listed(void **state)
+static void handshake_tasks_are_listed(void **state)
 {
     static char ids[MCP_TASKS_PAGE + 3][MCP_TASK_ID_LEN + 1];
     static const char *const wrong[] = {
@@ -251,12 +252,12 @@ static void expired_tasks_are_removed(void **state)
     struct mcp_task task;
     const struct timespec step = {0, 10000000};
     (void)state;
-    char *answer = call_older("k_slow", "{}", ",\"task\":{\"ttl\":1}");
+    char *answer = call_handshake("k_slow", "{}", ",\"task\":{\"ttl\":1}");
     assert_non_null(strstr(answer, "\"ttl\":1000,"));
     take_id(answer, id);
-    take_id(call_older("k_slow", "{\"ms\":600000}", ",\"task\":{\"ttl\":1}"), runs);
+    take_id(call_handshake("k_slow", "{\"ms\":600000}", ",\"task\":{\"ttl\":1}"), runs);
     for (int i = 0; i < PATIENCE_MS / 10; i++) {
-        answer = on_older("tasks/get", runs);
+        answer = on_handshake("tasks/get", runs);
         bool is_gone = strstr(answer, "-32602") != NULL;
         free(answer);
         if (is_gone) {
@@ -264,7 +265,7 @@ static void expired_tasks_are_removed(void **state)
         }
         (void)nanosleep(&step, NULL);
     }
-    expect_in(on_older("tasks/get", id), "-32602");
+    expect_in(on_handshake("tasks/get", id), "-32602");
     struct call *call = harness_new_call(&fixture.harness);
     assert_int_equal(mcp_task_load(call, ng_str_of(id), &task), NG_OK);
     assert_int_equal(gateway->tasks.upkeep(gateway->tasks.self, call), NG_OK);
@@ -291,11 +292,11 @@ static void tools_tell_that_they_run_as_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(older_tasks_are_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(handshake_tasks_are_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(results_are_waited_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_left_does_not_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_revoked_key_ends_its_runs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(older_tasks_are_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(handshake_tasks_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_page_goes_on_behind_a_gone_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(expired_tasks_are_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tools_tell_that_they_run_as_tasks, set_up, tear_down),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_rig.h - a gateway behind MCP's HTTP face, without HTTP: requests and their
- * answers. */
+/* test_mcp_transport_rig.h - a gateway behind MCP's HTTP transport, without HTTP: requests and
+ * their answers. */
 #ifndef NOTEGATE_TEST_MCP_FACE_RIG_H
 #define NOTEGATE_TEST_MCP_FACE_RIG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_sessions.c - the handshake era: sessions, lists, calls, batches.
+/* test_mcp_transport_sessions.c - the handshake versions: sessions, lists, calls, batches.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
-/* A POST of the handshake era, answered as expected. */
+/* A POST of the handshake versions, answered as expected. */
 static void expect_answer(const char *body, int status, const char *answer)
 {
     struct exchange exchange;
@@ -21,7 +21,7 @@ static void expect_answer(const char *body, int status, const char *answer)
     exchange_free(&exchange);
 }
 
-/* ---- the handshake era ---- */
+/* ---- the handshake versions ---- */
 
 static void initialize_agrees_on_a_version(void **state)
 {
@@ -218,7 +218,7 @@ static void a_full_gateway_says_so(void **state)
     exchange_free(&exchange);
 }
 
-static void refusals_of_the_face(void **state)
+static void refusals_of_the_transport(void **state)
 {
     struct buf out;
     struct ng_str none = {NULL, 0};
@@ -320,7 +320,7 @@ int main(void)
         TEST(calls_fail),
         TEST(answers_over_the_buffer_give_way),
         TEST(a_full_gateway_says_so),
-        TEST(refusals_of_the_face),
+        TEST(refusals_of_the_transport),
         TEST(batches_where_the_version_has_them),
         TEST(batches_are_bounded),
     };

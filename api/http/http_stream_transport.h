@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* http_stream_face.h - what the HTTP face does with streams that sources have made. */
-#ifndef NOTEGATE_API_HTTP_STREAM_FACE_H
-#define NOTEGATE_API_HTTP_STREAM_FACE_H
+/* http_stream_transport.h - what the HTTP transport does with streams that sources have made.
+ */
+#ifndef NOTEGATE_API_HTTP_STREAM_TRANSPORT_H
+#define NOTEGATE_API_HTTP_STREAM_TRANSPORT_H
 
 #include "http_stream.h"
 

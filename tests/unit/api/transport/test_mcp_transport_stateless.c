@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_stateless.c - the stateless era: what each request carries, and what memory
- * that runs out does. */
-#include "test_mcp_face_rig.h"
+/* test_mcp_transport_stateless.c - the stateless version: what each request carries, and what
+ * memory that runs out does. */
+#include "test_mcp_transport_rig.h"
 
 #include <stdio.h>
 #include <string.h>

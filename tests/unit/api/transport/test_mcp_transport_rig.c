@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_rig.c - what test_mcp_face*.c share; the header says what it is for.
+/* test_mcp_transport_rig.c - what test_mcp_face*.c share; the header says what it is for.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ void expect_part(const char *body, int status, const char *part)
     exchange_free(&exchange);
 }
 
-/* ---- the handshake era ---- */
+/* ---- the handshake versions ---- */
 
 void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_stdio.c - MCP over standard input and output.
+/* test_mcp_transport_stdio.c - MCP over standard input and output.
  */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -179,7 +179,7 @@ static void stdio_logs_to_the_client(void **state)
     stdio_expect(&pipes, "\"id\":2");
     stdio_send(&pipes, CALL("3", "t_log", "{}") "\n");
     stdio_expect(&pipes, "logged");
-    /* The stateless era says it per request, and nothing means none. */
+    /* The stateless version says it per request, and nothing means none. */
     stdio_send(&pipes, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/call\",\"params\":{"
                        "\"name\":\"t_log\"," META "}}\n");
     stdio_expect(&pipes, "logged");

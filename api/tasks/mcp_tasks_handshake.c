@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_tasks_older.c - what only 2025-11-25 has of tasks: tasks/result, which answers when the
- * task is over, and tasks/list. */
+/* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
+ * the task is over, and tasks/list. */
 #include "core/base/str.h"
 #include "mcp_task_request.h"
 
@@ -11,7 +11,8 @@ static const struct ng_str no_text = {NULL, 0};
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
 {
     const struct mcp_job *job = exchange->job;
-    bool can = job->session != NULL && job->face->ask != NULL && job->asks != NULL;
+    bool can =
+        job->session != NULL && job->transport->ask != NULL && job->client_requests != NULL;
     return can ? atomic_load(&job->session->client_asks) : 0;
 }
 

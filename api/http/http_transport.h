@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* faces.h - what the commands need of the HTTP face: starting it, its address, stopping it. */
-#ifndef NOTEGATE_API_FACES_H
-#define NOTEGATE_API_FACES_H
+/* http_transport.h - what the commands need of the HTTP transport: starting it, its address,
+ * stopping it. */
+#ifndef NOTEGATE_API_HTTP_TRANSPORT_H
+#define NOTEGATE_API_HTTP_TRANSPORT_H
 
 #include "core/call/gateway.h"
 
@@ -43,8 +44,8 @@ void http_server_reload(struct http_server *server, const struct config *config,
 /*
  * No new connections; calls under way get at most wait_ms (gateway_drain), what is left then is
  * cancelled and its connection ended. Returns when the last of these calls has come back, also
- * when that takes longer: afterwards nothing of the face uses the gateway any more. NULL is a
- * no-op.
+ * when that takes longer: afterwards nothing of the transport uses the gateway any more. NULL
+ * is a no-op.
  */
 void http_server_stop(struct http_server *server, int64_t wait_ms);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_era.h - which version of MCP a message speaks, and whether its headers say the same.
+ * mcp_version.h - which version of MCP a message speaks, and whether its headers say the same.
  *
- * Two eras: up to 2025-11-25 a handshake (initialize) opens a session; from 2026-07-28 every
- * request carries its version and the client's capabilities in _meta. Decided per message.
+ * Two kinds of version: up to 2025-11-25 a handshake (initialize) opens a session; from
+ * 2026-07-28 every request carries its version and the client's capabilities in _meta. Decided
+ * per message.
  */
-#ifndef NOTEGATE_API_MCP_ERA_H
-#define NOTEGATE_API_MCP_ERA_H
+#ifndef NOTEGATE_API_MCP_VERSION_H
+#define NOTEGATE_API_MCP_VERSION_H
 
 #include "mcp_message.h"
 
@@ -22,8 +23,8 @@ enum mcp_version {
 /* A client that says nothing: what came before the version header did. */
 #define MCP_VERSION_SILENT MCP_2025_03_26
 
-/* Bits: which eras know a method. */
-enum mcp_era { MCP_ERA_HANDSHAKE = 1, MCP_ERA_STATELESS = 2 };
+/* Bits: which versions know a method. */
+enum mcp_version_set { MCP_VERSIONS_HANDSHAKE = 1, MCP_VERSIONS_STATELESS = 2 };
 
 /* As in RFC 5424, from most to least talkative. */
 enum mcp_log_level {
@@ -86,8 +87,8 @@ const char *mcp_log_level_text(enum mcp_log_level level);
  * headers: NULL where the transport has none (stdio). session: the version a handshake agreed
  * on, or MCP_VERSION_NONE. False: refused, see ret->code.
  */
-bool mcp_era_decide(const struct mcp_message *message, const struct mcp_headers *headers,
-                    enum mcp_version session, struct mcp_terms *ret);
+bool mcp_version_decide(const struct mcp_message *message, const struct mcp_headers *headers,
+                        enum mcp_version session, struct mcp_terms *ret);
 
 /*
  * Does a header say the same as the body's value? White space around it does not count, and

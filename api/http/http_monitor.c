@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_watch.c - clients that left, clients that dawdle. */
-#include "http_watch.h"
+/* http_monitor.c - clients that left, clients that dawdle. */
+#include "http_monitor.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -13,7 +13,7 @@
 #include "core/call/places.h"
 #include "http_request.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Calls cancelled in one round; the next round takes the rest. */
 #define ROUND_CALLS 64
@@ -50,116 +50,116 @@ static void list_remove(struct http_connection **first, struct http_connection *
     }
 }
 
-static void give_place(struct http_watch *watch, struct http_connection *connection)
+static void give_place(struct http_monitor *monitor, struct http_connection *connection)
 {
     if (connection->agent_len > 0) {
-        places_give(watch->agents, agent_of(connection));
+        places_give(monitor->agents, agent_of(connection));
         connection->agent_len = 0;
     }
 }
 
-void http_watch_add(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_add(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&watch->lock);
-    list_add(&watch->first, connection);
-    connection->turn = watch->added++;
-    if (watch->count++ == 0) {
-        pthread_cond_signal(&watch->wake);
+    pthread_mutex_lock(&monitor->lock);
+    list_add(&monitor->first, connection);
+    connection->turn = monitor->added++;
+    if (monitor->count++ == 0) {
+        pthread_cond_signal(&monitor->wake);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }
 
 /* A call left behind keeps its agent's place: else leaving would be a way to run more. */
-void http_watch_remove(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_remove(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&watch->lock);
-    list_remove(&watch->first, connection);
-    watch->count--;
+    pthread_mutex_lock(&monitor->lock);
+    list_remove(&monitor->first, connection);
+    monitor->count--;
     if (connection->is_behind) {
-        list_add(&watch->behind, connection);
+        list_add(&monitor->behind, connection);
     } else {
-        give_place(watch, connection);
+        give_place(monitor, connection);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }
 
-void http_watch_forget(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection)
 {
     if (!connection->is_behind) {
         return;
     }
-    pthread_mutex_lock(&watch->lock);
-    list_remove(&watch->behind, connection);
-    give_place(watch, connection);
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
+    list_remove(&monitor->behind, connection);
+    give_place(monitor, connection);
+    pthread_mutex_unlock(&monitor->lock);
     call_unref(connection->waits.call);
 }
 
-int http_watch_agent(struct http_watch *watch, struct http_connection *connection,
-                     struct ng_str agent)
+int http_monitor_agent(struct http_monitor *monitor, struct http_connection *connection,
+                       struct ng_str agent)
 {
     if (str_equal(agent, agent_of(connection)) || agent.len > sizeof(connection->agent)) {
         return NG_OK; /* only this thread writes it */
     }
     size_t limit = atomic_load(&connection->request.gateway->limits.connections);
-    int rc = places_take(watch->agents, agent, limit);
+    int rc = places_take(monitor->agents, agent, limit);
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
     if (connection->agent_len > 0) {
-        places_give(watch->agents, agent_of(connection));
+        places_give(monitor->agents, agent_of(connection));
     }
     memcpy(connection->agent, agent.data, agent.len);
     connection->agent_len = agent.len;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
     return NG_OK;
 }
 
-void http_watch_suspend(struct http_watch *watch, struct http_connection *connection,
-                        const struct http_wait *wait)
+void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *connection,
+                          const struct http_wait *wait)
 {
     if (wait->call != NULL) {
         call_ref(wait->call);
     }
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
     connection->waits = *wait;
     connection->left = false;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }
 
-bool http_watch_resume(struct http_watch *watch, struct http_connection *connection)
+bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
     bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
     connection->is_behind = connection->is_behind && abandoned;
     struct call *call = connection->is_behind ? NULL : connection->waits.call;
     if (!connection->is_behind) {
         connection->waits.call = NULL;
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
     call_unref(call);
     return abandoned;
 }
 
-void http_watch_stream(struct http_watch *watch, struct http_connection *connection,
-                       struct http_stream *stream)
+void http_monitor_stream(struct http_monitor *monitor, struct http_connection *connection,
+                         struct http_stream *stream)
 {
     http_stream_ref(stream);
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
     connection->stream = stream;
-    if (watch->ending) {
+    if (monitor->ending) {
         http_stream_finish(stream);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }
 
-void http_watch_unstream(struct http_watch *watch, struct http_connection *connection)
+void http_monitor_unstream(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&monitor->lock);
     struct http_stream *stream = connection->stream;
     connection->stream = NULL;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
     http_stream_unref(stream);
 }
 
@@ -210,7 +210,7 @@ static bool cut_off(struct http_connection *connection, long long age)
 {
     char byte;
     struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
-    return age > 2 * HTTP_WATCH_MS && poll(&poll_fd, 1, 0) > 0 &&
+    return age > 2 * HTTP_MONITOR_MS && poll(&poll_fd, 1, 0) > 0 &&
            recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
@@ -224,7 +224,7 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
     if (connection->head_since_ms <= since) {
         connection->head_since_ms = 0;
         if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
-            (long long)info.tcpi_last_data_recv + HTTP_WATCH_MS >= now - since) {
+            (long long)info.tcpi_last_data_recv + HTTP_MONITOR_MS >= now - since) {
             return false;
         }
         connection->head_since_ms = now;
@@ -234,14 +234,14 @@ static bool dawdles_before_head(struct http_connection *connection, long long no
 }
 
 /* How many more connections are open than leave room for others. */
-static size_t crowd(const struct http_watch *watch)
+static size_t crowd(const struct http_monitor *monitor)
 {
-    if (watch->first == NULL) {
+    if (monitor->first == NULL) {
         return 0;
     }
-    size_t limit = atomic_load(&watch->first->request.gateway->limits.connections);
+    size_t limit = atomic_load(&monitor->first->request.gateway->limits.connections);
     size_t most = limit - limit / 8;
-    return watch->count > most ? watch->count - most : 0;
+    return monitor->count > most ? monitor->count - most : 0;
 }
 
 static bool dawdles(struct http_connection *connection, long long now)
@@ -283,17 +283,17 @@ struct crowding {
     size_t excess; /* connections of it that may go */
 };
 
-static void crowding_begin(struct http_watch *watch, size_t excess, struct crowding *ret)
+static void crowding_begin(struct http_monitor *monitor, size_t excess, struct crowding *ret)
 {
     size_t strangers = 0;
     ret->excess = 0;
     if (excess == 0) {
         return;
     }
-    for (struct http_connection *at = watch->first; at != NULL; at = at->next) {
+    for (struct http_connection *at = monitor->first; at != NULL; at = at->next) {
         strangers += is_stranger(at) ? 1 : 0;
     }
-    size_t has = places_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    size_t has = places_most(monitor->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
     ret->of_strangers = strangers >= has;
     has = ret->of_strangers ? strangers : has;
     if (has > 1) {
@@ -366,25 +366,25 @@ static bool take_left(struct http_connection *connection, struct http_wait *ret)
 }
 
 /* One look at all connections; the lock is held. Fills `left` with what is to be told. */
-static size_t look(struct http_watch *watch, struct http_wait *left)
+static size_t look(struct http_monitor *monitor, struct http_wait *left)
 {
     size_t count = 0;
     long long now = http_now_ms();
     struct crowding crowding;
-    size_t excess = crowd(watch);
-    crowding_begin(watch, excess, &crowding);
-    unsigned looks = watch->looks++;
-    for (struct http_connection *connection = watch->first; connection != NULL;
+    size_t excess = crowd(monitor);
+    crowding_begin(monitor, excess, &crowding);
+    unsigned looks = monitor->looks++;
+    for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         int phase = atomic_load(&connection->phase);
         unsigned turn = looks + connection->turn;
         if (phase == HTTP_PHASE_STREAMING) {
-            look_at_stream(connection, now, turn % HTTP_WATCH_STREAM_TURNS == 0);
+            look_at_stream(connection, now, turn % HTTP_MONITOR_STREAM_TURNS == 0);
         } else if (phase == HTTP_PHASE_WORKING) {
             if (count < ROUND_CALLS && take_left(connection, &left[count])) {
                 count++;
             }
-        } else if (must_go(connection, phase, now, turn % HTTP_WATCH_WAITING_TURNS == 0,
+        } else if (must_go(connection, phase, now, turn % HTTP_MONITOR_WAITING_TURNS == 0,
                            excess > 0) ||
                    (phase == HTTP_PHASE_WAITING && gives_way(connection, now, &crowding))) {
             (void)shutdown(connection->fd, SHUT_RDWR);
@@ -406,82 +406,82 @@ static void tell_left(struct http_wait *left, size_t count)
     }
 }
 
-static void *watch_run(void *user)
+static void *monitor_run(void *user)
 {
-    struct http_watch *watch = user;
+    struct http_monitor *monitor = user;
     struct http_wait left[ROUND_CALLS];
-    pthread_mutex_lock(&watch->lock);
-    while (!watch->stopping) {
-        if (watch->count == 0) {
-            (void)pthread_cond_wait(&watch->wake, &watch->lock);
+    pthread_mutex_lock(&monitor->lock);
+    while (!monitor->stopping) {
+        if (monitor->count == 0) {
+            (void)pthread_cond_wait(&monitor->wake, &monitor->lock);
             continue;
         }
         struct timespec until;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += HTTP_WATCH_MS * 1000000L;
+        until.tv_nsec += HTTP_MONITOR_MS * 1000000L;
         if (until.tv_nsec >= 1000000000L) {
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) != ETIMEDOUT) {
+        if (pthread_cond_timedwait(&monitor->wake, &monitor->lock, &until) != ETIMEDOUT) {
             continue;
         }
-        size_t count = look(watch, left);
+        size_t count = look(monitor, left);
         if (count > 0) {
-            pthread_mutex_unlock(&watch->lock);
+            pthread_mutex_unlock(&monitor->lock);
             tell_left(left, count);
-            pthread_mutex_lock(&watch->lock);
+            pthread_mutex_lock(&monitor->lock);
         }
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
     return NULL;
 }
 
-int http_watch_start(struct http_watch *watch)
+int http_monitor_start(struct http_monitor *monitor)
 {
     pthread_condattr_t attributes;
-    watch->first = NULL;
-    watch->behind = NULL;
-    watch->count = 0;
-    watch->looks = 0;
-    watch->added = 0;
-    watch->ending = false;
-    watch->stopping = false;
-    watch->agents = places_new();
-    if (watch->agents == NULL || pthread_mutex_init(&watch->lock, NULL) != 0) {
-        places_free(watch->agents);
+    monitor->first = NULL;
+    monitor->behind = NULL;
+    monitor->count = 0;
+    monitor->looks = 0;
+    monitor->added = 0;
+    monitor->ending = false;
+    monitor->stopping = false;
+    monitor->agents = places_new();
+    if (monitor->agents == NULL || pthread_mutex_init(&monitor->lock, NULL) != 0) {
+        places_free(monitor->agents);
         return NG_EINTERNAL;
     }
     int failed = pthread_condattr_init(&attributes);
     if (failed == 0) {
         (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        failed = pthread_cond_init(&watch->wake, &attributes);
+        failed = pthread_cond_init(&monitor->wake, &attributes);
         (void)pthread_condattr_destroy(&attributes);
     }
     if (failed != 0) {
-        (void)pthread_mutex_destroy(&watch->lock);
-        places_free(watch->agents);
+        (void)pthread_mutex_destroy(&monitor->lock);
+        places_free(monitor->agents);
         return NG_EINTERNAL;
     }
-    if (pthread_create(&watch->thread, NULL, watch_run, watch) != 0) {
-        (void)pthread_cond_destroy(&watch->wake);
-        (void)pthread_mutex_destroy(&watch->lock);
-        places_free(watch->agents);
+    if (pthread_create(&monitor->thread, NULL, monitor_run, monitor) != 0) {
+        (void)pthread_cond_destroy(&monitor->wake);
+        (void)pthread_mutex_destroy(&monitor->lock);
+        places_free(monitor->agents);
         return NG_EINTERNAL;
     }
     return NG_OK;
 }
 
-void http_watch_stop(struct http_watch *watch)
+void http_monitor_stop(struct http_monitor *monitor)
 {
-    pthread_mutex_lock(&watch->lock);
-    watch->stopping = true;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
-    (void)pthread_join(watch->thread, NULL);
-    (void)pthread_cond_destroy(&watch->wake);
-    (void)pthread_mutex_destroy(&watch->lock);
-    places_free(watch->agents);
+    pthread_mutex_lock(&monitor->lock);
+    monitor->stopping = true;
+    pthread_cond_signal(&monitor->wake);
+    pthread_mutex_unlock(&monitor->lock);
+    (void)pthread_join(monitor->thread, NULL);
+    (void)pthread_cond_destroy(&monitor->wake);
+    (void)pthread_mutex_destroy(&monitor->lock);
+    places_free(monitor->agents);
 }
 
 /* Up to ROUND_CALLS calls of the list that were not cancelled yet. */
@@ -498,52 +498,53 @@ static size_t uncancelled(struct http_connection *first, struct http_wait *ret, 
     return count;
 }
 
-void http_watch_cancel_all(struct http_watch *watch)
+void http_monitor_cancel_all(struct http_monitor *monitor)
 {
     struct http_wait calls[ROUND_CALLS];
     size_t count;
     do {
-        pthread_mutex_lock(&watch->lock);
-        count = uncancelled(watch->first, calls, 0);
-        count = uncancelled(watch->behind, calls, count);
-        pthread_mutex_unlock(&watch->lock);
+        pthread_mutex_lock(&monitor->lock);
+        count = uncancelled(monitor->first, calls, 0);
+        count = uncancelled(monitor->behind, calls, count);
+        pthread_mutex_unlock(&monitor->lock);
         tell_left(calls, count);
     } while (count == ROUND_CALLS);
 }
 
-void http_watch_end_streams(struct http_watch *watch)
+void http_monitor_end_streams(struct http_monitor *monitor)
 {
-    pthread_mutex_lock(&watch->lock);
-    watch->ending = true;
-    for (struct http_connection *connection = watch->first; connection != NULL;
+    pthread_mutex_lock(&monitor->lock);
+    monitor->ending = true;
+    for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         if (connection->stream != NULL) {
             http_stream_finish(connection->stream);
         }
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }
 
-size_t http_watch_busy(struct http_watch *watch)
+size_t http_monitor_busy(struct http_monitor *monitor)
 {
     size_t busy = 0;
-    pthread_mutex_lock(&watch->lock);
-    for (struct http_connection *connection = watch->first; connection != NULL;
+    pthread_mutex_lock(&monitor->lock);
+    for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         int phase = atomic_load(&connection->phase);
         busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING ||
-                (phase == HTTP_PHASE_STREAMING && watch->ending);
+                (phase == HTTP_PHASE_STREAMING && monitor->ending);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
     return busy;
 }
 
-void http_watch_each(struct http_watch *watch, void (*each)(struct http_connection *connection))
+void http_monitor_each(struct http_monitor *monitor,
+                       void (*each)(struct http_connection *connection))
 {
-    pthread_mutex_lock(&watch->lock);
-    for (struct http_connection *connection = watch->first; connection != NULL;
+    pthread_mutex_lock(&monitor->lock);
+    for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         each(connection);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&monitor->lock);
 }

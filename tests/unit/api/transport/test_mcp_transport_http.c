@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_face_http.c - media types, methods and statuses of HTTP, and calls that are
+/* test_mcp_transport_http.c - media types, methods and statuses of HTTP, and calls that are
  * cancelled. */
-#include "test_mcp_face_rig.h"
+#include "test_mcp_transport_rig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static void calls_can_be_cancelled(void **state)
     struct exchange exchange;
     char id[MCP_HTTP_SESSION_MAX];
     (void)state;
-    /* By the face, when the client left. */
+    /* By the transport, when the client left. */
     exchange_init(&exchange, CALL("1", "t_wait", "{}"));
     exchange_start(&exchange);
     wait_waiting(1);

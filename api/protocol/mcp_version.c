@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_era.c - version, header and _meta decisions. A difference between headers and body is
+/* mcp_version.c - version, header and _meta decisions. A difference between headers and body is
  * refused: what stands between us and the client may have decided by the headers. */
-#include "mcp_era.h"
+#include "mcp_version.h"
 
 #include <stdio.h>
 
@@ -308,8 +308,8 @@ static bool decide_stateless(const struct mcp_message *message,
     return headers == NULL || check_headers(message, headers, terms);
 }
 
-bool mcp_era_decide(const struct mcp_message *message, const struct mcp_headers *headers,
-                    enum mcp_version session, struct mcp_terms *ret)
+bool mcp_version_decide(const struct mcp_message *message, const struct mcp_headers *headers,
+                        enum mcp_version session, struct mcp_terms *ret)
 {
     /* Not the sentence: it is long and rarely needed. */
     ret->version = MCP_VERSION_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* target.c - finds the gateway that serves a data directory, or opens one. */
-#include "target.h"
+/* attach.c - finds the gateway that serves a data directory, or opens one. */
+#include "attach.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,23 +17,23 @@
 #include "core/base/str.h"
 #include "core/base/trust.h"
 
-#define TARGET_ERROR_MAX ((size_t)64 * 1024)
+#define ATTACH_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */
-#define TARGET_POLL_NS 20000000L
-#define TARGET_PATH_MAX 4096
-#define TARGET_PASSWD_MAX 4096
+#define ATTACH_POLL_NS 20000000L
+#define ATTACH_PATH_MAX 4096
+#define ATTACH_PASSWD_MAX 4096
 /* As the backend calls it; a test compares. */
-#define TARGET_SQLITE_FILE "notegate.db"
+#define ATTACH_SQLITE_FILE "notegate.db"
 /* At the end: for a call that was answered before its tool came back. */
-#define TARGET_DRAIN_MS 5000
+#define ATTACH_DRAIN_MS 5000
 
 /* ---- the client module ---- */
 
-static int target_load_client(struct target *target)
+static int attach_load_client(struct attach *attach)
 {
-    char folder[TARGET_PATH_MAX];
-    char path[TARGET_PATH_MAX + sizeof(CLIENT_MODULE_NAME) + 1];
-    if (target->client != NULL) {
+    char folder[ATTACH_PATH_MAX];
+    char path[ATTACH_PATH_MAX + sizeof(CLIENT_MODULE_NAME) + 1];
+    if (attach->client != NULL) {
         return NG_OK;
     }
     if (loader_default_folders(NG_KIND_PLUGIN, folder, sizeof(folder)) != NG_OK) {
@@ -47,7 +47,7 @@ static int target_load_client(struct target *target)
     }
     (void)snprintf(path, sizeof(path), "%s/%s", folder, CLIENT_MODULE_NAME);
     struct buf error;
-    buf_init(&error, TARGET_ERROR_MAX);
+    buf_init(&error, ATTACH_ERROR_MAX);
     int trusted = trust_check_path(path, TRUST_PROGRAM, &error);
     if (trusted != NG_OK && trusted != NG_ENOTFOUND) {
         command_error("%s", buf_cstr(&error));
@@ -55,42 +55,42 @@ static int target_load_client(struct target *target)
         return NG_EUNAVAILABLE;
     }
     buf_done(&error);
-    target->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (target->client_module == NULL) {
+    attach->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (attach->client_module == NULL) {
         command_error("cannot load what talks to the running gateway: %s", dlerror());
         return NG_EUNAVAILABLE;
     }
-    const struct client_api *client = dlsym(target->client_module, CLIENT_SYMBOL);
+    const struct client_api *client = dlsym(attach->client_module, CLIENT_SYMBOL);
     if (client == NULL || client->version != CLIENT_API) {
         command_error("%s is not of this version of notegate; install both from one build",
                       path);
         return NG_EUNAVAILABLE;
     }
-    target->client = client;
+    attach->client = client;
     return NG_OK;
 }
 
 /* ---- the socket ---- */
 
-static int target_name_socket(struct target *target)
+static int attach_name_socket(struct attach *attach)
 {
-    int len = snprintf(target->socket_path, sizeof(target->socket_path), "%s/%s",
-                       target->data_dir, NOTEGATE_SOCKET_NAME);
-    if (len >= 0 && (size_t)len < sizeof(target->socket_path)) {
+    int len = snprintf(attach->socket_path, sizeof(attach->socket_path), "%s/%s",
+                       attach->data_dir, NOTEGATE_SOCKET_NAME);
+    if (len >= 0 && (size_t)len < sizeof(attach->socket_path)) {
         return NG_OK;
     }
     /* Too long for a socket address: by way of a descriptor of the folder. */
-    target->dir_fd = open(target->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (target->dir_fd < 0) {
+    attach->dir_fd = open(attach->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (attach->dir_fd < 0) {
         return NG_ENOTFOUND;
     }
-    (void)snprintf(target->socket_path, sizeof(target->socket_path), "/proc/self/fd/%d/%s",
-                   target->dir_fd, NOTEGATE_SOCKET_NAME);
+    (void)snprintf(attach->socket_path, sizeof(attach->socket_path), "/proc/self/fd/%d/%s",
+                   attach->dir_fd, NOTEGATE_SOCKET_NAME);
     return NG_OK;
 }
 
 /* Does somebody take connections there? A socket that a killed gateway left does not. */
-static bool target_socket_answers(const char *path)
+static bool attach_socket_answers(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat info;
@@ -108,15 +108,15 @@ static bool target_socket_answers(const char *path)
     return answers;
 }
 
-static bool target_is_served(struct target *target)
+static bool attach_is_served(struct attach *attach)
 {
-    if (target->socket_path[0] == '\0' && target_name_socket(target) != NG_OK) {
+    if (attach->socket_path[0] == '\0' && attach_name_socket(attach) != NG_OK) {
         return false;
     }
-    return target_socket_answers(target->socket_path);
+    return attach_socket_answers(attach->socket_path);
 }
 
-static int target_prepare(struct command_line *line, struct target *ret)
+static int attach_prepare(struct command_line *line, struct attach *ret)
 {
     struct buf error;
     memset(ret, 0, sizeof(*ret));
@@ -124,21 +124,21 @@ static int target_prepare(struct command_line *line, struct target *ret)
     if (command_config(line, &ret->config) != COMMAND_OK) {
         return COMMAND_FAILED;
     }
-    buf_init(&error, TARGET_ERROR_MAX);
+    buf_init(&error, ATTACH_ERROR_MAX);
     ret->data_dir = gateway_data_dir(ret->config, false, &error);
     int rc = ret->data_dir == NULL ? COMMAND_FAILED : COMMAND_OK;
     if (rc != COMMAND_OK) {
         command_error("%s", buf_cstr(&error));
-        target_done(ret);
+        attach_done(ret);
     }
     buf_done(&error);
     return rc;
 }
 
-static bool target_has_file(const struct target *target, const char *name)
+static bool attach_has_file(const struct attach *attach, const char *name)
 {
-    char path[TARGET_PATH_MAX];
-    int len = snprintf(path, sizeof(path), "%s/%s", target->data_dir, name);
+    char path[ATTACH_PATH_MAX];
+    int len = snprintf(path, sizeof(path), "%s/%s", attach->data_dir, name);
     return len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
 }
@@ -148,31 +148,31 @@ static bool target_has_file(const struct target *target, const char *name)
  * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
  * or a data directory that is named.
  */
-static int target_check_passed(struct target *target)
+static int attach_check_passed(struct attach *attach)
 {
-    const char *passed = config_passed_over(target->config);
-    if (passed == NULL || config_is_set(target->config, "data_dir") ||
-        target_has_file(target, NOTEGATE_LOCK_NAME)) {
+    const char *passed = config_passed_over(attach->config);
+    if (passed == NULL || config_is_set(attach->config, "data_dir") ||
+        attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
         return COMMAND_OK;
     }
     command_error("this machine's gateway is configured in %s, which this user may not read; "
                   "run this as its user: sudo -u notegate notegate ..., or name a data "
                   "directory of your own with --data-dir, or a configuration with --config",
                   passed);
-    target_done(target);
+    attach_done(attach);
     return COMMAND_FAILED;
 }
 
-int target_find(struct command_line *line, struct target *ret, bool *ret_running)
+int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
 {
-    int rc = target_prepare(line, ret);
-    rc = rc == COMMAND_OK ? target_check_passed(ret) : rc;
+    int rc = attach_prepare(line, ret);
+    rc = rc == COMMAND_OK ? attach_check_passed(ret) : rc;
     if (rc != COMMAND_OK) {
         return rc;
     }
-    *ret_running = target_is_served(ret);
-    if (*ret_running && target_load_client(ret) != NG_OK) {
-        target_done(ret);
+    *ret_running = attach_is_served(ret);
+    if (*ret_running && attach_load_client(ret) != NG_OK) {
+        attach_done(ret);
         return COMMAND_FAILED;
     }
     return COMMAND_OK;
@@ -184,28 +184,28 @@ int target_find(struct command_line *line, struct target *ret, bool *ret_running
  * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
  * is refused when it is open.
  */
-static bool target_has_data(const struct target *target)
+static bool attach_has_data(const struct attach *attach)
 {
-    if (str_is(config_text(target->config, "documents"), "memory")) {
+    if (str_is(config_text(attach->config, "documents"), "memory")) {
         return false;
     }
-    if (!str_is(config_text(target->config, "documents"), "sqlite")) {
+    if (!str_is(config_text(attach->config, "documents"), "sqlite")) {
         return true;
     }
-    return target_has_file(target, TARGET_SQLITE_FILE);
+    return attach_has_file(attach, ATTACH_SQLITE_FILE);
 }
 
-bool target_is_own(const struct target *target)
+bool attach_is_own(const struct attach *attach)
 {
     struct stat info;
-    return stat(target->data_dir, &info) == 0 && S_ISDIR(info.st_mode) &&
-           info.st_uid == geteuid() && target_has_file(target, NOTEGATE_LOCK_NAME) &&
-           (str_is(config_text(target->config, "documents"), "memory") ||
-            target_has_data(target));
+    return stat(attach->data_dir, &info) == 0 && S_ISDIR(info.st_mode) &&
+           info.st_uid == geteuid() && attach_has_file(attach, NOTEGATE_LOCK_NAME) &&
+           (str_is(config_text(attach->config, "documents"), "memory") ||
+            attach_has_data(attach));
 }
 
 /* Every document is made with a sequence number. */
-static bool target_is_empty(struct gateway *gateway)
+static bool attach_is_empty(struct gateway *gateway)
 {
     void *db = NULL;
     const struct ng_documents *backend = store_backend(gateway->store, &db);
@@ -213,67 +213,67 @@ static bool target_is_empty(struct gateway *gateway)
            backend->last_seq != NULL && backend->last_seq(db) == 0;
 }
 
-static int target_refuse_empty(struct target *target)
+static int attach_refuse_empty(struct attach *attach)
 {
     struct stat info;
     const struct config *config =
-        target->gateway != NULL ? target->gateway->config : target->config;
+        attach->gateway != NULL ? attach->gateway->config : attach->config;
     struct ng_str documents = config_text(config, "documents");
-    if (stat(target->data_dir, &info) != 0 && errno == ENOENT) {
+    if (stat(attach->data_dir, &info) != 0 && errno == ENOENT) {
         command_error("the data directory %s does not exist; name the right one with "
                       "--data-dir, or `data_dir` in the configuration",
-                      target->data_dir);
+                      attach->data_dir);
     } else {
         command_error("there is no store (documents: %.*s) in the data directory %s, and no "
                       "gateway serves it; name the right one with --data-dir, or `data_dir` "
                       "in the configuration",
-                      (int)documents.len, documents.data, target->data_dir);
+                      (int)documents.len, documents.data, attach->data_dir);
     }
-    target_done(target);
+    attach_done(attach);
     return COMMAND_FAILED;
 }
 
-int target_check_owner(const struct target *target)
+int attach_check_owner(const struct attach *attach)
 {
     struct stat info;
     struct passwd entry;
     struct passwd *found = NULL;
-    char text[TARGET_PASSWD_MAX];
-    if (stat(target->data_dir, &info) != 0 || info.st_uid == geteuid()) {
+    char text[ATTACH_PASSWD_MAX];
+    if (stat(attach->data_dir, &info) != 0 || info.st_uid == geteuid()) {
         return COMMAND_OK;
     }
     bool named =
         getpwuid_r(info.st_uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
     char number[16];
     (void)snprintf(number, sizeof(number), "#%lu", (unsigned long)info.st_uid);
-    bool enters = access(target->data_dir, X_OK) == 0;
+    bool enters = access(attach->data_dir, X_OK) == 0;
     command_error("the data directory %s belongs to user %s%s; run this as that user: "
                   "sudo -u '%s' notegate ...",
-                  target->data_dir, named ? found->pw_name : number,
+                  attach->data_dir, named ? found->pw_name : number,
                   enters ? " and no gateway serves it" : ", who alone may enter it",
                   named ? found->pw_name : number);
     return COMMAND_FAILED;
 }
 
-int target_open(struct command_line *line, struct target *ret)
+int attach_open(struct command_line *line, struct attach *ret)
 {
     struct buf error;
     int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
     bool running = false;
-    int rc = target_find(line, ret, &running);
+    int rc = attach_find(line, ret, &running);
     if (rc != COMMAND_OK || running) {
         return rc;
     }
     bool needs_data = line->command->needs_data || line->needs_data;
-    rc = target_check_owner(ret);
+    rc = attach_check_owner(ret);
     if (rc != COMMAND_OK) {
-        target_done(ret);
+        attach_done(ret);
         return rc;
     }
-    if (needs_data && !target_has_data(ret)) {
-        return target_refuse_empty(ret);
+    if (needs_data && !attach_has_data(ret)) {
+        return attach_refuse_empty(ret);
     }
-    buf_init(&error, TARGET_ERROR_MAX);
+    buf_init(&error, ATTACH_ERROR_MAX);
     for (;;) {
         buf_clear(&error);
         rc = gateway_open(ret->config, GATEWAY_FULL, 0, &ret->gateway, &error);
@@ -285,64 +285,64 @@ int target_open(struct command_line *line, struct target *ret)
             break;
         }
         /* Whoever has the directory may be a gateway that is just starting. */
-        if (target_is_served(ret)) {
-            rc = target_load_client(ret);
+        if (attach_is_served(ret)) {
+            rc = attach_load_client(ret);
             break;
         }
-        const struct timespec pause = {0, TARGET_POLL_NS};
+        const struct timespec pause = {0, ATTACH_POLL_NS};
         (void)nanosleep(&pause, NULL);
     }
     if (rc != NG_OK) {
         if (error.len > 0) {
             command_error("%s", buf_cstr(&error));
         }
-        target_done(ret);
+        attach_done(ret);
     }
     buf_done(&error);
-    if (rc == NG_OK && needs_data && ret->gateway != NULL && target_is_empty(ret->gateway)) {
-        return target_refuse_empty(ret);
+    if (rc == NG_OK && needs_data && ret->gateway != NULL && attach_is_empty(ret->gateway)) {
+        return attach_refuse_empty(ret);
     }
     return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
-void target_done(struct target *target)
+void attach_done(struct attach *attach)
 {
-    if (target->gateway != NULL) {
-        (void)gateway_drain(target->gateway, TARGET_DRAIN_MS);
+    if (attach->gateway != NULL) {
+        (void)gateway_drain(attach->gateway, ATTACH_DRAIN_MS);
     }
-    gateway_close(target->gateway);
-    config_free(target->config);
-    free(target->data_dir);
-    if (target->dir_fd >= 0) {
-        (void)close(target->dir_fd);
+    gateway_close(attach->gateway);
+    config_free(attach->config);
+    free(attach->data_dir);
+    if (attach->dir_fd >= 0) {
+        (void)close(attach->dir_fd);
     }
     /* The module stays loaded: libcurl keeps state that outlives its use. */
-    target->gateway = NULL;
-    target->config = NULL;
-    target->data_dir = NULL;
-    target->dir_fd = -1;
+    attach->gateway = NULL;
+    attach->config = NULL;
+    attach->data_dir = NULL;
+    attach->dir_fd = -1;
 }
 
 /* ---- requests ---- */
 
-static int target_keep_body(void *user, int status, const char *data, size_t len)
+static int attach_keep_body(void *user, int status, const char *data, size_t len)
 {
-    struct target_answer *answer = user;
+    struct attach_answer *answer = user;
     (void)status;
     return buf_add(&answer->body, data, len);
 }
 
-int target_request(struct target *target, struct client_request *request,
-                   struct target_answer *ret)
+int attach_request(struct attach *attach, struct client_request *request,
+                   struct attach_answer *ret)
 {
     char error[512];
     memset(ret, 0, sizeof(*ret));
-    buf_init(&ret->body, TARGET_ANSWER_MAX);
-    request->socket_path = target->socket_path;
-    request->on_body = target_keep_body;
+    buf_init(&ret->body, ATTACH_ANSWER_MAX);
+    request->socket_path = attach->socket_path;
+    request->on_body = attach_keep_body;
     request->user = ret;
     enum client_outcome outcome =
-        target->client->send(request, &ret->status, error, sizeof(error));
+        attach->client->send(request, &ret->status, error, sizeof(error));
     if (ret->body.rc != NG_OK) {
         command_error("%s", ret->body.rc == NG_EINTERNAL
                                 ? "out of memory for the gateway's answer; what was asked "
@@ -357,17 +357,17 @@ int target_request(struct target *target, struct client_request *request,
     return NG_OK;
 }
 
-void target_answer_done(struct target_answer *answer)
+void attach_answer_done(struct attach_answer *answer)
 {
     buf_done(&answer->body);
 }
 
-void target_print_error(const struct target_answer *answer)
+void attach_print_error(const struct attach_answer *answer)
 {
     struct arena arena;
     const struct ng_value *value = NULL;
     struct json_error json_error;
-    arena_init(&arena, TARGET_ANSWER_MAX);
+    arena_init(&arena, ATTACH_ANSWER_MAX);
     int rc =
         json_parse(&arena, buf_str(&answer->body), JSON_DEPTH_DEFAULT, &value, &json_error);
     const struct ng_value *message = rc == NG_OK ? json_get(value, "message") : NULL;
@@ -383,7 +383,7 @@ void target_print_error(const struct target_answer *answer)
     arena_done(&arena);
 }
 
-int target_caller_headers(struct command_line *line, struct client_request *request)
+int attach_caller_headers(struct command_line *line, struct client_request *request)
 {
     const struct {
         const char *name, *value;
@@ -408,7 +408,7 @@ int target_caller_headers(struct command_line *line, struct client_request *requ
     return NG_OK;
 }
 
-bool target_parse_mode(const char *text, enum ng_mode *ret)
+bool attach_parse_mode(const char *text, enum ng_mode *ret)
 {
     static const char *const modes[] = {"ask", "edit", "agent"};
     static const enum ng_mode values[] = {NG_MODE_ASK, NG_MODE_EDIT, NG_MODE_AGENT};
@@ -422,10 +422,10 @@ bool target_parse_mode(const char *text, enum ng_mode *ret)
     return text == NULL;
 }
 
-int target_set_caller(const struct command_line *line, struct call *call)
+int attach_set_caller(const struct command_line *line, struct call *call)
 {
     enum ng_mode mode;
-    if (!target_parse_mode(line->mode, &mode)) {
+    if (!attach_parse_mode(line->mode, &mode)) {
         return call_fail(call, NG_EINVAL, "the mode \"%s\" is none of ask, edit and agent",
                          line->mode);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_look.c - tasks that other gateways on the same documents run: finding them,
+/* mcp_task_remote.c - tasks that other gateways on the same documents run: finding them,
  * following them, and ending those whose gateway died. */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static struct mcp_task_entry *add_entry(struct mcp_tasks *tasks, const struct mc
     return entry;
 }
 
-void mcp_task_find_elsewhere(struct mcp_tasks *tasks, struct call *call, struct ng_str id)
+void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_str id)
 {
     struct mcp_task task;
     if (!store_is_shared(tasks->gateway->store) || id.len != MCP_TASK_ID_LEN) {
@@ -164,7 +164,7 @@ static int end_dead(struct mcp_tasks *tasks, struct call *call, struct looking *
     return rc;
 }
 
-int mcp_tasks_look(void *self, struct call *call)
+int mcp_tasks_poll_remote(void *self, struct call *call)
 {
     struct mcp_tasks *tasks = self;
     int64_t now_ns = clock_monotonic_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_open.c - the table's life: made from the documents at the start, freed of what
+/* mcp_task_lifecycle.c - the table's life: made from the documents at the start, freed of what
  * expired, stopped. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +226,7 @@ static void tasks_close(void *self)
         free(entry);
         entry = next;
     }
-    (void)pthread_mutex_destroy(&tasks->watch_lock);
+    (void)pthread_mutex_destroy(&tasks->subscription_lock);
     (void)pthread_mutex_destroy(&tasks->lock);
     free(tasks);
 }
@@ -239,7 +239,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     struct call *call = call_new(gateway);
     struct mcp_tasks *tasks = alloc_zeroed(1, sizeof(*tasks));
     if (call == NULL || tasks == NULL || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
-        pthread_mutex_init(&tasks->watch_lock, NULL) != 0) {
+        pthread_mutex_init(&tasks->subscription_lock, NULL) != 0) {
         buf_add_c(error, "out of memory");
         free(tasks);
         call_unref(call);
@@ -251,7 +251,8 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
     rc = rc != NG_OK ? rc : settle_found(&found);
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        rc = NG_OK; /* the database is away: mcp_tasks_look() reads them when it is back */
+        rc = NG_OK; /* the database is away: mcp_tasks_poll_remote() reads them when it is back
+                     */
     }
     if (rc != NG_OK) {
         buf_printf(error, "the stored tasks cannot be read: %.*s", (int)call->work.message.len,
@@ -259,7 +260,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;
-        gateway->tasks.look = mcp_tasks_look;
+        gateway->tasks.look = mcp_tasks_poll_remote;
         gateway->tasks.close = tasks_close;
         atomic_store(&gateway->tasks.self, tasks);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_ask.c - the older era: rounds of questions that wait for the client's responses, one
- * thread that ends those which wait too long. */
-#include "mcp_ask.h"
+/* mcp_client_request.c - the handshake versions: rounds of questions that wait for the client's
+ * responses, one thread that ends those which wait too long. */
+#include "mcp_client_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +30,13 @@ struct mcp_round {
     struct ng_value *answers; /* an object; earlier rounds' first */
     struct round_question *questions;
     size_t count, left;
-    bool late;                 /* under asks->lock */
+    bool late;                 /* under requests->lock */
     char failed[ASK_TEXT_MAX]; /* the client could not answer: the sentence */
-    int64_t until_ms;          /* under asks->lock, as the list */
+    int64_t until_ms;          /* under requests->lock, as the list */
     struct mcp_round *prev, *next;
 };
 
-struct mcp_asks {
+struct mcp_client_requests {
     struct gateway *gateway;
     struct mcp_seal *seal;
     void (*tick)(void *user);
@@ -52,63 +52,63 @@ struct mcp_asks {
 
 /* ---- what is shared ---- */
 
-int mcp_asks_new(struct gateway *gateway, void (*tick)(void *user), void *user,
-                 struct mcp_asks **ret)
+int mcp_client_requests_new(struct gateway *gateway, void (*tick)(void *user), void *user,
+                            struct mcp_client_requests **ret)
 {
-    struct mcp_asks *asks = alloc_zeroed(1, sizeof(*asks));
-    if (asks == NULL) {
+    struct mcp_client_requests *requests = alloc_zeroed(1, sizeof(*requests));
+    if (requests == NULL) {
         return NG_EINTERNAL;
     }
-    asks->gateway = gateway;
-    asks->tick = tick;
-    asks->tick_user = user;
-    int rc = mcp_seal_new(gateway->data_dir, &asks->seal);
+    requests->gateway = gateway;
+    requests->tick = tick;
+    requests->tick_user = user;
+    int rc = mcp_seal_new(gateway->data_dir, &requests->seal);
     if (rc != NG_OK) {
-        free(asks);
+        free(requests);
         return rc;
     }
-    (void)pthread_mutex_init(&asks->lock, NULL);
+    (void)pthread_mutex_init(&requests->lock, NULL);
     pthread_condattr_t monotonic; /* the time of day may be set back by hours */
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&asks->changed, &monotonic);
+    (void)pthread_cond_init(&requests->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    *ret = asks;
+    *ret = requests;
     return NG_OK;
 }
 
-void mcp_asks_free(struct mcp_asks *asks)
+void mcp_client_requests_free(struct mcp_client_requests *requests)
 {
-    if (asks == NULL) {
+    if (requests == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&asks->lock);
-    asks->stopping = true;
-    (void)pthread_cond_broadcast(&asks->changed);
-    (void)pthread_mutex_unlock(&asks->lock);
-    if (asks->started) {
-        (void)pthread_join(asks->thread, NULL);
+    (void)pthread_mutex_lock(&requests->lock);
+    requests->stopping = true;
+    (void)pthread_cond_broadcast(&requests->changed);
+    (void)pthread_mutex_unlock(&requests->lock);
+    if (requests->started) {
+        (void)pthread_join(requests->thread, NULL);
     }
-    (void)pthread_cond_destroy(&asks->changed);
-    (void)pthread_mutex_destroy(&asks->lock);
-    mcp_seal_free(asks->seal);
-    free(asks);
+    (void)pthread_cond_destroy(&requests->changed);
+    (void)pthread_mutex_destroy(&requests->lock);
+    mcp_seal_free(requests->seal);
+    free(requests);
 }
 
-const struct mcp_seal *mcp_asks_seal(const struct mcp_asks *asks)
+const struct mcp_seal *mcp_client_requests_seal(const struct mcp_client_requests *requests)
 {
-    return asks->seal;
+    return requests->seal;
 }
 
-static int64_t asks_now_ms(const struct mcp_asks *asks)
+static int64_t requests_now_ms(const struct mcp_client_requests *requests)
 {
-    return clock_monotonic_ns() / 1000000 + asks->shift_ms;
+    return clock_monotonic_ns() / 1000000 + requests->shift_ms;
 }
 
-static void end_late(struct mcp_asks *asks)
+static void end_late(struct mcp_client_requests *requests)
 {
-    int64_t now = asks_now_ms(asks);
-    for (struct mcp_round *round = asks->rounds; round != NULL; round = round->next) {
+    int64_t now = requests_now_ms(requests);
+    for (struct mcp_round *round = requests->rounds; round != NULL; round = round->next) {
         if (round->until_ms <= now) {
             round->late = true;
             mcp_wait_wake(round->exchange); /* it leaves the list on another thread */
@@ -116,76 +116,77 @@ static void end_late(struct mcp_asks *asks)
     }
 }
 
-static void *asks_run(void *user)
+static void *requests_run(void *user)
 {
-    struct mcp_asks *asks = user;
-    (void)pthread_mutex_lock(&asks->lock);
-    while (!asks->stopping) {
+    struct mcp_client_requests *requests = user;
+    (void)pthread_mutex_lock(&requests->lock);
+    while (!requests->stopping) {
         struct timespec until;
-        end_late(asks);
-        (void)pthread_mutex_unlock(&asks->lock);
-        if (asks->tick != NULL) {
-            asks->tick(asks->tick_user);
+        end_late(requests);
+        (void)pthread_mutex_unlock(&requests->lock);
+        if (requests->tick != NULL) {
+            requests->tick(requests->tick_user);
         }
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += MCP_ASK_TICK_MS / 1000;
-        (void)pthread_mutex_lock(&asks->lock);
-        if (!asks->stopping) {
-            (void)pthread_cond_timedwait(&asks->changed, &asks->lock, &until);
+        until.tv_sec += MCP_CLIENT_REQUEST_TICK_MS / 1000;
+        (void)pthread_mutex_lock(&requests->lock);
+        if (!requests->stopping) {
+            (void)pthread_cond_timedwait(&requests->changed, &requests->lock, &until);
         }
     }
-    (void)pthread_mutex_unlock(&asks->lock);
+    (void)pthread_mutex_unlock(&requests->lock);
     return NULL;
 }
 
-void mcp_asks_start(struct mcp_asks *asks)
+void mcp_client_requests_start(struct mcp_client_requests *requests)
 {
-    (void)pthread_mutex_lock(&asks->lock);
-    if (!asks->started && !asks->stopping) {
-        asks->started = pthread_create(&asks->thread, NULL, asks_run, asks) == 0;
+    (void)pthread_mutex_lock(&requests->lock);
+    if (!requests->started && !requests->stopping) {
+        requests->started =
+            pthread_create(&requests->thread, NULL, requests_run, requests) == 0;
     }
-    (void)pthread_mutex_unlock(&asks->lock);
+    (void)pthread_mutex_unlock(&requests->lock);
 }
 
-void mcp_asks_age(struct mcp_asks *asks, int64_t ms)
+void mcp_client_requests_age(struct mcp_client_requests *requests, int64_t ms)
 {
-    (void)pthread_mutex_lock(&asks->lock);
-    asks->shift_ms += ms;
-    (void)pthread_cond_broadcast(&asks->changed);
-    (void)pthread_mutex_unlock(&asks->lock);
+    (void)pthread_mutex_lock(&requests->lock);
+    requests->shift_ms += ms;
+    (void)pthread_cond_broadcast(&requests->changed);
+    (void)pthread_mutex_unlock(&requests->lock);
 }
 
-static bool enter(struct mcp_asks *asks, struct mcp_round *round)
+static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
 {
-    mcp_asks_start(asks);
-    (void)pthread_mutex_lock(&asks->lock);
-    bool room = asks->waiting < MCP_ASK_WAITING_MAX && asks->started;
+    mcp_client_requests_start(requests);
+    (void)pthread_mutex_lock(&requests->lock);
+    bool room = requests->waiting < MCP_CLIENT_REQUEST_WAITING_MAX && requests->started;
     if (room) {
-        asks->waiting++;
-        round->until_ms = asks_now_ms(asks) + MCP_ASK_WAIT_MS;
-        round->next = asks->rounds;
+        requests->waiting++;
+        round->until_ms = requests_now_ms(requests) + MCP_CLIENT_REQUEST_WAIT_MS;
+        round->next = requests->rounds;
         if (round->next != NULL) {
             round->next->prev = round;
         }
-        asks->rounds = round;
+        requests->rounds = round;
     }
-    (void)pthread_mutex_unlock(&asks->lock);
+    (void)pthread_mutex_unlock(&requests->lock);
     return room;
 }
 
-static void leave(struct mcp_asks *asks, struct mcp_round *round)
+static void leave(struct mcp_client_requests *requests, struct mcp_round *round)
 {
-    (void)pthread_mutex_lock(&asks->lock);
+    (void)pthread_mutex_lock(&requests->lock);
     if (round->next != NULL) {
         round->next->prev = round->prev;
     }
     if (round->prev != NULL) {
         round->prev->next = round->next;
     } else {
-        asks->rounds = round->next;
+        requests->rounds = round->next;
     }
-    asks->waiting--;
-    (void)pthread_mutex_unlock(&asks->lock);
+    requests->waiting--;
+    (void)pthread_mutex_unlock(&requests->lock);
 }
 
 /* ---- a round ---- */
@@ -326,7 +327,7 @@ static void withdraw(struct mcp_round *round, const char *reason)
                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
                        "{\"requestId\":%llu,\"reason\":\"%s\"}}",
                        (unsigned long long)question->id, reason);
-        exchange->job->face->notify(exchange->job, ng_str_of(text));
+        exchange->job->transport->notify(exchange->job, ng_str_of(text));
     }
 }
 
@@ -337,7 +338,7 @@ static void round_over(struct mcp_exchange *exchange)
     struct call *call = exchange->call;
     bool cancelled = atomic_load(&call->cancelled);
     bool gone = mcp_session_has_ended(exchange->job->session);
-    leave(exchange->job->asks, round);
+    leave(exchange->job->client_requests, round);
     bool complete = !cancelled && round->failed[0] == '\0' && round->left == 0;
     withdraw(round, complete               ? NULL
                     : !gone && round->late ? "it took too long"
@@ -390,7 +391,7 @@ static bool print_questions(struct mcp_round *round)
 static void send_questions(struct mcp_job *job, struct buf *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        job->face->ask(job, buf_str(&texts[i]));
+        job->transport->ask(job, buf_str(&texts[i]));
         buf_done(&texts[i]);
     }
 }
@@ -404,19 +405,19 @@ static int fail_now(struct mcp_exchange *exchange, const char *sentence)
 static int ask_client(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    struct buf texts[MCP_ASK_QUESTIONS_MAX];
+    struct buf texts[MCP_CLIENT_REQUEST_QUESTIONS_MAX];
     size_t count = 0;
     for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
         count++;
     }
-    if (count > MCP_ASK_QUESTIONS_MAX) {
+    if (count > MCP_CLIENT_REQUEST_QUESTIONS_MAX) {
         return fail_now(exchange, "more is to be asked at once than a client is asked");
     }
     struct mcp_round *round = new_round(exchange, count);
     if (round == NULL) {
         return fail_now(exchange, "the gateway ran out of memory");
     }
-    if (!print_questions(round) || !enter(job->asks, round)) {
+    if (!print_questions(round) || !enter(job->client_requests, round)) {
         withdraw(round, NULL);
         free_round(round);
         return fail_now(exchange, "the client cannot be asked now: too many calls wait for "
@@ -434,17 +435,17 @@ static int ask_client(struct mcp_exchange *exchange)
     return NG_PENDING;
 }
 
-int mcp_ask(struct mcp_exchange *exchange, bool *ret_answered)
+int mcp_client_request(struct mcp_exchange *exchange, bool *ret_answered)
 {
     struct mcp_job *job = exchange->job;
     *ret_answered = false;
-    if (++exchange->rounds > MCP_ASK_ROUNDS_MAX) {
+    if (++exchange->rounds > MCP_CLIENT_REQUEST_ROUNDS_MAX) {
         return fail_now(exchange, "it asked again and again; that is given up here");
     }
     if (mcp_is_stateless(exchange->terms.version)) {
         return mcp_input_answer(exchange, ret_answered);
     }
-    if (job->session == NULL || job->face->ask == NULL || job->asks == NULL) {
+    if (job->session == NULL || job->transport->ask == NULL || job->client_requests == NULL) {
         return fail_now(exchange, "the client cannot be asked: it has no session");
     }
     return ask_client(exchange);
