@@ -39,9 +39,10 @@ void archive_hash_free(struct archive_hash *hash)
 
 int archive_hash_add(struct archive_hash *hash, struct ng_str bytes)
 {
-    return bytes.len == 0 || EVP_DigestUpdate(hash->running, bytes.data, bytes.len) == 1
-               ? NG_OK
-               : NG_EINTERNAL;
+    if (bytes.len > 0 && EVP_DigestUpdate(hash->running, bytes.data, bytes.len) != 1) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 int archive_hash_hex(struct archive_hash *hash, char ret_hex[ARCHIVE_HASH_CHARS + 1])

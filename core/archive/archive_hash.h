@@ -9,7 +9,7 @@
 /* Of the running hash in every line: enough to tell which line was changed. */
 #define ARCHIVE_LINE_HASH_CHARS 16
 
-struct archive_hash; /* one running hash */
+struct archive_hash;
 
 struct archive_hash *archive_hash_new(void); /* NULL: out of memory */
 void archive_hash_free(struct archive_hash *hash);

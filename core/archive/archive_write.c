@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_write.c - an export as lines of JSON with hashes. */
+/* archive_write.c - writes an export as lines of JSON with hashes. */
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,9 +14,9 @@
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
 
-/* Bytes that go through base64 at once; a multiple of 3. */
+/* Bytes of one base64 step; a multiple of 3. */
 #define ARCHIVE_BASE64_BYTES 3072
-/* Lines are handed over in pieces of about this size. */
+/* Lines are buffered up to about this size. */
 #define ARCHIVE_PIECE_BYTES ((size_t)64 * 1024)
 
 int archive_out_fail(struct archive_out *out, int rc, const char *what)
@@ -52,15 +52,14 @@ void archive_line_begin(struct archive_out *out, const char *kind)
     json_cstring(&out->writer, kind);
 }
 
-/* Ends the line with the hash over all that went before, under this name. */
 int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
 {
     char hex[ARCHIVE_HASH_CHARS + 1];
     json_end(&out->writer);
     if (out->line.rc != NG_OK) {
+        bool too_large = out->line.rc == NG_ETOOLARGE;
         return archive_out_fail(out, out->line.rc,
-                                out->line.rc == NG_ETOOLARGE ? "a document is too large"
-                                                             : "out of memory");
+                                too_large ? "a document is too large" : "out of memory");
     }
     /* The closing brace comes after the hash. */
     size_t body = out->line.len - 1;
@@ -75,7 +74,10 @@ int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     buf_add_str(&out->out, buf_str(&out->line));
-    return out->out.len >= ARCHIVE_PIECE_BYTES || out->out.rc != NG_OK ? out_flush(out) : NG_OK;
+    if (out->out.len < ARCHIVE_PIECE_BYTES && out->out.rc == NG_OK) {
+        return NG_OK;
+    }
+    return out_flush(out);
 }
 
 void archive_line_int(struct archive_out *out, const char *name, uint64_t number)
@@ -124,7 +126,7 @@ static bool in_character(struct ng_str text, size_t at)
     return at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80;
 }
 
-/* Common head and tail, cut between characters, so that what is put stays UTF-8. */
+/* Common head and tail, cut between characters: the inserted part must be UTF-8. */
 static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
                         size_t *ret_tail)
 {
@@ -148,7 +150,7 @@ static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
     *ret_tail = tail;
 }
 
-/* A body: nothing where it is as before, a splice where that saves something, else whole. */
+/* Writes a body: nothing if it is unchanged, a splice if that is shorter, else the whole. */
 static void line_body(struct archive_out *out, const char *name, bool same_document,
                       struct buf *last, struct ng_str now)
 {
@@ -184,21 +186,26 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     struct buf *names = &out->collections;
     buf_add_char(names, ' ');
     const char *known = buf_cstr(names);
-    bool is_known = str_in_words(name, known + (names->len > 1 ? 1 : 0));
+    bool is_known = str_in_words(name, known + (names->len > 1));
     if (is_known) {
         names->len--;
         return NG_OK;
     }
     buf_add_str(names, name);
-    const struct ng_collection *collection =
-        out->origin->collection == NULL ? NULL
-                                        : out->origin->collection(out->origin->user, name);
+    static const struct ng_collection undeclared = {.name = ""};
+    const struct ng_collection *collection = NULL;
+    if (out->origin->collection != NULL) {
+        collection = out->origin->collection(out->origin->user, name);
+    }
+    if (collection == NULL) {
+        collection = &undeclared;
+    }
     archive_line_begin(out, "collection");
     archive_line_bytes(out, "name", name);
-    archive_line_int(out, "flags", collection == NULL ? 0 : collection->flags);
+    archive_line_int(out, "flags", collection->flags);
     json_name(&out->writer, "fields");
     json_array(&out->writer);
-    for (size_t i = 0; collection != NULL && i < collection->field_count; i++) {
+    for (size_t i = 0; i < collection->field_count; i++) {
         json_object(&out->writer);
         json_name(&out->writer, "name");
         json_cstring(&out->writer, store_field(collection, i)->name);
@@ -420,7 +427,7 @@ int archive_write_store(struct store *store, struct files *files, struct call *c
 
 struct archive_counting {
     struct archive_counts counts;
-    struct buf last; /* collection, space and id of the revision before */
+    struct buf last; /* key of the previous revision */
     struct buf key;
 };
 
@@ -441,10 +448,10 @@ static int count_record(void *user, const struct ng_record *record)
             counting->counts.documents++;
         }
         counting->counts.revisions++;
-        return counting->key.rc == NG_OK ? counting->last.rc : counting->key.rc;
+        return counting->key.rc != NG_OK ? counting->key.rc : counting->last.rc;
     }
-    counting->counts.events += record->kind == NG_RECORD_EVENT ? 1 : 0;
-    counting->counts.answers += record->kind == NG_RECORD_ANSWER ? 1 : 0;
+    counting->counts.events += record->kind == NG_RECORD_EVENT;
+    counting->counts.answers += record->kind == NG_RECORD_ANSWER;
     return NG_OK;
 }
 

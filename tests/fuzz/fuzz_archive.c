@@ -74,11 +74,11 @@ static int take_record(void *user, const struct ng_record *record, struct buf *e
     return NG_OK;
 }
 
-static int take_file(void *user, const struct archive_file *file, struct buf *error)
+static int take_file(void *user, const struct packed_file *file, struct buf *error)
 {
     (void)user;
     (void)error;
-    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == ARCHIVE_ROOT));
+    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == PACKED_ROOT));
     must(file->mode <= 0777);
     return NG_OK;
 }
