@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
 
@@ -123,7 +124,7 @@ static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const 
 /* How many bytes of a wrong value a sentence shows. */
 static int shown(struct ng_str value)
 {
-    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+    return (int)utf8_cut(value, SHOWN_MAX).len;
 }
 
 static bool space_valid(struct ng_str space)
@@ -435,7 +436,7 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         call->remote = arena_copy(&call->arena, caller->remote);
     }
     if (caller->client.data != NULL) {
-        call->client = arena_copy(&call->arena, str_utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+        call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
     }
     if (caller->traceparent.data != NULL) {
         call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
@@ -456,5 +457,5 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->remote = call->remote;
     kept->client = call->client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
-    return call->arena.starved ? NULL : kept;
+    return call->arena.oom ? NULL : kept;
 }

@@ -345,7 +345,7 @@ static int op_abandon(struct file_op *op, int rc)
     op->kept = op->call->work;
     op->step = op_abandoned;
     op->call->arena.failed = false; /* of what is given up */
-    op->call->arena.starved = false;
+    op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
@@ -390,7 +390,7 @@ static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
-    call->arena.starved = false;
+    call->arena.oom = false;
     if (revision[0] != '\0') { /* of the op, which is there as long as the call */
         call->work.revision_kind = REVISION_TEXT;
         call->work.revision_text = ng_str_of(revision);

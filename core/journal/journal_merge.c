@@ -223,7 +223,7 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
         return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s",
                          error.message);
     }
-    if (rc != NG_OK && tree->starved) {
+    if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);
     }
     return rc == NG_OK ? rc

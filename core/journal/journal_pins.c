@@ -110,7 +110,7 @@ static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
-    call->arena.starved |= tree.starved;
+    call->arena.oom |= tree.oom;
     if (rc == NG_OK) {
         entries = json_get(body, "entries");
     } else if (rc == NG_EJSON) {

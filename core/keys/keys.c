@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
 #include "keys_table.h"
@@ -55,7 +56,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     key_unref(key);
     if (rc != NG_OK) {
         log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
-                  (int)str_utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
+                  (int)utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
                   rc == NG_EINTERNAL ? " just now: out of memory" : "");
     }
 }

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
 #include "keys_table.h"
@@ -176,7 +177,7 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,
     struct key *key = keys_get(keys, id);
     if (key == NULL) {
         return call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",
-                         (int)str_utf8_cut(id, KEY_TEXT_MAX).len, id.data);
+                         (int)utf8_cut(id, KEY_TEXT_MAX).len, id.data);
     }
     int rc = NG_OK;
     if (ret_left != NULL) {
