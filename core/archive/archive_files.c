@@ -38,8 +38,8 @@ static int write_entry(struct archive_out *out, const struct packed_file *file,
     if (file->kind == PACKED_FILE) {
         json_name(&out->writer, "modified_ms");
         json_int(&out->writer, file->modified_ms);
-        archive_hash_free(out->file_hash);
-        out->file_hash = archive_hash_new();
+        sha256_free(out->file_hash);
+        out->file_hash = sha256_new();
         out->file_size = 0;
         if (out->file_hash == NULL) {
             return archive_out_fail(out, NG_EINTERNAL, "out of memory");
@@ -53,7 +53,7 @@ static int write_piece(struct archive_out *out, const struct packed_file *file)
     archive_line_begin(out, "piece");
     archive_line_bytes(out, "bytes", file->bytes);
     out->file_size += file->bytes.len;
-    if (archive_hash_add(out->file_hash, file->bytes) != NG_OK) {
+    if (sha256_add(out->file_hash, file->bytes) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
@@ -61,7 +61,7 @@ static int write_piece(struct archive_out *out, const struct packed_file *file)
 
 static int write_file_end(struct archive_out *out, const struct packed_file *file)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     if (archive_hash_hex(out->file_hash, hex) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
@@ -103,7 +103,7 @@ int archive_write_files(struct archive_out *out)
     if (out->rc == NG_OK) {
         out->rc = rc;
     }
-    archive_hash_free(out->file_hash);
+    sha256_free(out->file_hash);
     out->file_hash = NULL;
     return out->rc;
 }
@@ -209,7 +209,7 @@ int archive_read_file(struct archive_in *in, const struct ng_value *line)
     if (in->rc != NG_OK) {
         return in->rc;
     }
-    in->file_hash = archive_hash_new();
+    in->file_hash = sha256_new();
     in->file_size = 0;
     if (in->file_hash == NULL) {
         return archive_in_fail(in, "out of memory");
@@ -224,7 +224,7 @@ int archive_read_piece(struct archive_in *in, const struct ng_value *line)
     if (in->file_hash == NULL) {
         return archive_in_fail(in, "the piece is of no file");
     }
-    if (archive_hash_add(in->file_hash, file.bytes) != NG_OK) {
+    if (sha256_add(in->file_hash, file.bytes) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
     }
     in->file_size += file.bytes.len;
@@ -233,7 +233,7 @@ int archive_read_piece(struct archive_in *in, const struct ng_value *line)
 
 int archive_read_file_end(struct archive_in *in, const struct ng_value *line)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1] = "";
+    char hex[SHA256_HEX_SIZE] = "";
     struct packed_file file = {.kind = PACKED_FILE_END};
     uint64_t size = archive_take_number(in, line, "size");
     struct ng_str content = archive_take_bytes(in, line, "content");
@@ -247,7 +247,7 @@ int archive_read_file_end(struct archive_in *in, const struct ng_value *line)
         !str_is(content, hex)) {
         return archive_in_fail(in, "the file's content is not what was written");
     }
-    archive_hash_free(in->file_hash);
+    sha256_free(in->file_hash);
     in->file_hash = NULL;
     file.changed = archive_take_flag(line, "changed");
     in->counts.changed += file.changed;

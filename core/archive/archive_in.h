@@ -12,7 +12,7 @@ struct archive_in {
     void *user;
     const struct archive_sink *sink; /* or NULL */
     struct buf *error;
-    struct archive_hash *hash;
+    struct sha256 *hash;
     struct arena arena; /* of one line */
     struct buf pending; /* bytes read ahead */
     size_t taken;       /* consumed bytes of `pending` */
@@ -27,7 +27,7 @@ struct archive_in {
     uint64_t last_revision, last_event;
     struct buf collection, space, id, json, text;
     uint64_t root_count, file_size; /* roots so far; bytes of the present file so far */
-    struct archive_hash *file_hash; /* NULL: between files */
+    struct sha256 *file_hash;       /* NULL: between files */
 };
 
 /* Reports the first fault with its line number; later ones are dropped. Returns NG_EFAILED. */

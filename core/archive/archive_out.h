@@ -11,7 +11,7 @@ struct archive_out {
     struct call *call;
     archive_put_fn *put;
     void *user;
-    struct archive_hash *hash;
+    struct sha256 *hash;
     struct buf line; /* the line in progress */
     struct buf out;  /* complete lines that were not handed over yet */
     struct ng_writer writer;
@@ -19,8 +19,8 @@ struct archive_out {
     /* Key, JSON and text of the previous revision line: the next one is a splice of it. */
     bool has_last;
     struct buf last_collection, last_space, last_id, last_json, last_text;
-    struct buf collections;         /* collections declared so far: " NAME NAME ..." */
-    struct archive_hash *file_hash; /* of the present file */
+    struct buf collections;   /* collections declared so far: " NAME NAME ..." */
+    struct sha256 *file_hash; /* of the present file */
     uint64_t file_size;
     int rc;
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* archive_read.c - checks an archive line by line and passes its records to a sink. */
-#include <openssl/evp.h>
 #include <stdlib.h>
 
 #include "archive.h"
 #include "archive_hash.h"
 #include "archive_in.h"
 #include "core/base/arena.h"
+#include "core/base/base64.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
@@ -89,7 +89,7 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
 /* Compares the hash at the end of the line and adds the line to the running hash. */
 static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     static const char last_mark[] = ",\"sha256\":\"";
     size_t tail = ARCHIVE_LINE_TAIL;
     size_t chars = ARCHIVE_LINE_HASH_CHARS;
@@ -106,7 +106,7 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
         return archive_in_fail(in, in->line == 1 ? "this is no notegate backup"
                                                  : "the line does not end in its hash");
     }
-    if (archive_hash_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
+    if (sha256_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
         archive_hash_hex(in->hash, hex) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
     }
@@ -118,8 +118,8 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
             "it, was changed or is missing",
             (int)chars, found, (int)chars, hex);
     }
-    if (archive_hash_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
-        archive_hash_add(in->hash, ng_str_of("\n")) != NG_OK) {
+    if (sha256_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
+        sha256_add(in->hash, ng_str_of("\n")) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
     }
     return NG_OK;
@@ -150,34 +150,20 @@ uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,
 
 static struct ng_str decode_base64(struct archive_in *in, const char *name, struct ng_str text)
 {
-    enum { CHUNK = 4096 };
-    char *out = arena_alloc(&in->arena, text.len / 4 * 3 + 4);
-    size_t len = 0;
-    size_t padding = 0;
-    if (out == NULL) {
+    struct buf out;
+    buf_init(&out, ARCHIVE_LINE_MAX);
+    bool is_base64 = base64_decode(&out, text, BASE64_STANDARD);
+    struct ng_str bytes = {"", 0};
+    if (out.len > 0) {
+        bytes = arena_copy(&in->arena, buf_str(&out));
+    }
+    if (out.rc != NG_OK || bytes.data == NULL) {
         (void)archive_in_fail(in, "out of memory");
-        return str_make(NULL, 0);
+    } else if (!is_base64) {
+        (void)archive_in_fail(in, "\"%s\" is not base64", name);
     }
-    while (padding < 2 && padding < text.len && text.data[text.len - 1 - padding] == '=') {
-        padding++;
-    }
-    for (size_t i = 0; i < text.len; i += CHUNK) {
-        size_t part = text.len - i < CHUNK ? text.len - i : CHUNK;
-        int got = -1;
-        if (part % 4 == 0) {
-            got = EVP_DecodeBlock((unsigned char *)out + len,
-                                  (const unsigned char *)text.data + i, (int)part);
-        }
-        if (got < 0) {
-            (void)archive_in_fail(in, "\"%s\" is not base64", name);
-            return str_make(NULL, 0);
-        }
-        len += (size_t)got;
-    }
-    if (len >= padding) {
-        len -= padding;
-    }
-    return str_make(out, len);
+    buf_done(&out);
+    return bytes;
 }
 
 static struct ng_str bytes_of(struct archive_in *in, const char *name,
@@ -584,7 +570,7 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
         buf_init(all[i], ARCHIVE_LINE_MAX);
     }
     arena_init(&in.arena, 0);
-    in.hash = archive_hash_new();
+    in.hash = sha256_new();
     int rc = in.hash == NULL ? archive_in_fail(&in, "out of memory") : read_all(&in);
     if (rc == NG_OK) {
         *ret = in.counts;
@@ -593,7 +579,7 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
         buf_done(all[i]);
     }
     arena_done(&in.arena);
-    archive_hash_free(in.hash);
-    archive_hash_free(in.file_hash);
+    sha256_free(in.hash);
+    sha256_free(in.file_hash);
     return rc;
 }

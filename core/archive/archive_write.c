@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* archive_write.c - writes an export as lines of JSON with hashes. */
-#include <openssl/evp.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "archive.h"
 #include "archive_hash.h"
 #include "archive_out.h"
+#include "core/base/base64.h"
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
+#include "core/base/rfc3339.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/call.h"
@@ -15,8 +16,6 @@
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
 
-/* Bytes of one base64 step; a multiple of 3. */
-#define ARCHIVE_BASE64_BYTES 3072
 /* Lines are buffered up to about this size. */
 #define ARCHIVE_PIECE_BYTES ((size_t)64 * 1024)
 
@@ -55,7 +54,7 @@ void archive_line_begin(struct archive_out *out, const char *kind)
 
 int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     json_end(&out->writer);
     if (out->line.rc != NG_OK) {
         bool too_large = out->line.rc == NG_ETOOLARGE;
@@ -64,14 +63,13 @@ int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash
     }
     /* The closing brace comes after the hash. */
     size_t body = out->line.len - 1;
-    if (archive_hash_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
+    if (sha256_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
         archive_hash_hex(out->hash, hex) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     out->line.len = body;
     buf_printf(&out->line, ",\"%s\":\"%.*s\"}\n", hash_name, (int)hash_chars, hex);
-    if (archive_hash_add(out->hash, str_make(out->line.data + body, out->line.len - body)) !=
-        NG_OK) {
+    if (sha256_add(out->hash, str_make(out->line.data + body, out->line.len - body)) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     buf_add_str(&out->out, buf_str(&out->line));
@@ -91,17 +89,9 @@ static void line_base64(struct archive_out *out, struct ng_str bytes)
 {
     struct buf text;
     buf_init(&text, ARCHIVE_LINE_MAX);
-    for (size_t i = 0; i < bytes.len; i += ARCHIVE_BASE64_BYTES) {
-        size_t len =
-            bytes.len - i < ARCHIVE_BASE64_BYTES ? bytes.len - i : ARCHIVE_BASE64_BYTES;
-        char *to = buf_reserve(&text, ARCHIVE_BASE64_BYTES / 3 * 4 + 1);
-        if (to == NULL) {
-            out->line.rc = text.rc;
-            break;
-        }
-        int written = EVP_EncodeBlock((unsigned char *)to,
-                                      (const unsigned char *)bytes.data + i, (int)len);
-        text.len += (size_t)written;
+    base64_encode(&text, bytes, BASE64_STANDARD);
+    if (text.rc != NG_OK) {
+        out->line.rc = text.rc;
     }
     json_object(&out->writer);
     json_name(&out->writer, "base64");
@@ -124,14 +114,14 @@ void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str
 
 static bool in_character(struct ng_str text, size_t at)
 {
-    return at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80;
+    return at < text.len && !utf8_is_start(text.data[at]);
 }
 
 /* Common head and tail, cut between characters: the inserted part must be UTF-8. */
 static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
                         size_t *ret_tail)
 {
-    size_t most = from.len < to.len ? from.len : to.len;
+    size_t most = size_min(from.len, to.len);
     size_t head = 0;
     size_t tail = 0;
     while (head < most && from.data[head] == to.data[head]) {
@@ -323,12 +313,8 @@ static int write_record(void *user, const struct ng_record *record)
 
 static int write_header(struct archive_out *out, int64_t now_ms)
 {
-    char time_text[32] = "";
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm parts;
-    if (gmtime_r(&seconds, &parts) != NULL) {
-        (void)strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
+    char time_text[RFC3339_SIZE];
+    rfc3339_write(now_ms, RFC3339_SECONDS, time_text);
     archive_line_begin(out, "notegate backup");
     archive_line_int(out, "format",
                      out->origin->files != NULL ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_PLAIN);
@@ -373,7 +359,7 @@ static void out_done(struct archive_out *out)
     for (size_t i = 0; i < NG_COUNT(all); i++) {
         buf_done(all[i]);
     }
-    archive_hash_free(out->hash);
+    sha256_free(out->hash);
 }
 
 int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
@@ -385,7 +371,7 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
     }
     struct archive_out out = {.origin = origin, .call = call, .put = put, .user = user};
     out_init(&out);
-    out.hash = archive_hash_new();
+    out.hash = sha256_new();
     if (out.hash == NULL) {
         (void)archive_out_fail(&out, NG_EINTERNAL, "out of memory");
     } else if (write_header(&out, now_ms) == NG_OK) {

@@ -22,17 +22,17 @@ static void must(bool holds)
 }
 
 /* Adds the line with the tail that its content asks for. */
-static void add_line(struct archive_hash *hash, struct buf *archive, struct ng_str line)
+static void add_line(struct sha256 *hash, struct buf *archive, struct ng_str line)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     bool last = line.len > 0 && line.data[0] == '!';
     struct buf tail;
     buf_init(&tail, ARCHIVE_BYTES_MAX);
     line = last ? str_make(line.data + 1, line.len - 1) : line;
-    must(archive_hash_add(hash, line) == NG_OK && archive_hash_hex(hash, hex) == NG_OK);
+    must(sha256_add(hash, line) == NG_OK && archive_hash_hex(hash, hex) == NG_OK);
     int chars = last ? ARCHIVE_HASH_CHARS : ARCHIVE_LINE_HASH_CHARS;
     (void)buf_printf(&tail, ",\"%s\":\"%.*s\"}\n", last ? "sha256" : "h", chars, hex);
-    must(archive_hash_add(hash, buf_str(&tail)) == NG_OK);
+    must(sha256_add(hash, buf_str(&tail)) == NG_OK);
     (void)buf_add_str(archive, line);
     (void)buf_add_str(archive, buf_str(&tail));
     buf_done(&tail);
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf archive;
     struct buf error;
     struct archive_counts counts;
-    struct archive_hash *hash = archive_hash_new();
+    struct sha256 *hash = sha256_new();
     must(hash != NULL);
     buf_init(&archive, ARCHIVE_BYTES_MAX);
     buf_init(&error, ERROR_BYTES_MAX);
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int rc = archive_read(get, &source, &sink, &counts, &error);
         must(rc == NG_OK || (rc == NG_EFAILED && error.len > 0));
     }
-    archive_hash_free(hash);
+    sha256_free(hash);
     buf_done(&archive);
     buf_done(&error);
     return 0;
