@@ -35,12 +35,12 @@ static void makes(struct fixture *fixture, const char *text, const char *members
 {
     char args[2000];
     char said[200];
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     fixture_put(fixture, "n.md", text);
     (void)snprintf(args, sizeof(args), "{\"path\":\"n.md\",%s}", members);
     char *answer = fixture_call(fixture, EDIT, args);
     fixture_has(fixture, "n.md", wanted);
-    assert_int_equal(on_revision(ng_str_of(wanted), -1, revision), NG_OK);
+    assert_int_equal(notes_revision(ng_str_of(wanted), -1, revision), NG_OK);
     (void)snprintf(said, sizeof(said), "{\"path\":\"n.md\",\"revision\":\"%s\"}", revision);
     assert_string_equal(answer, said);
     free(answer);
@@ -276,9 +276,9 @@ static void expected_revision(void **state)
 {
     struct fixture *fixture = *state;
     char args[300];
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     fixture_put(fixture, "n.md", "x\n");
-    assert_int_equal(on_revision(ng_str_of("x\n"), -1, revision), NG_OK);
+    assert_int_equal(notes_revision(ng_str_of("x\n"), -1, revision), NG_OK);
     (void)snprintf(args, sizeof(args),
                    "{\"path\":\"n.md\",\"expectedRevision\":\"%s\"," APPEND("y") "}", revision);
     free(fixture_call(fixture, EDIT, args));
