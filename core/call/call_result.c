@@ -138,8 +138,7 @@ void call_complete_result(struct call *call)
     }
     /* What it failed with instead, not found or too large, may only be what that looked like.
      */
-    if ((work->rc == NG_OK && call_lacks_memory(call)) ||
-        (work->rc < 0 && call->arena.starved)) {
+    if ((work->rc == NG_OK && call_lacks_memory(call)) || (work->rc < 0 && call->arena.oom)) {
         call_no_memory(call);
     }
     result_check_asks(call);

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 
 #define IDEM_BUCKETS 256
@@ -144,7 +145,7 @@ static void idem_print_reply(struct ng_writer *writer, struct call *call)
     json_name(writer, "text");
     if (!open && !work->has_text) {
         json_null(writer); /* parts only */
-    } else if (str_utf8_valid(text)) {
+    } else if (utf8_valid(text)) {
         json_string(writer, text);
     } else {
         json_null(writer);

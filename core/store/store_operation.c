@@ -305,7 +305,7 @@ static void operation_note(struct operation *op)
 {
     struct arena *arena = &op->call->arena;
     bool failed = arena->failed;
-    bool starved = arena->starved;
+    bool oom = arena->oom;
     for (size_t i = 0; i < op->count; i++) {
         const struct piece *piece = &op->pieces[i];
         const struct ng_collection *collection =
@@ -317,7 +317,7 @@ static void operation_note(struct operation *op)
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
-    arena->starved = starved;
+    arena->oom = oom;
 }
 
 static int operation_commit(struct operation *op)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: cells are read, changed and run in real .ipynb files and real
  * kernels. What the plugin declares; each tool has its own file. */
-#include "cells.h"
+#include "tools/cells.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,7 +286,7 @@ static const struct ng_option cells_options[] = {
      .type = NG_OPTION_INT,
      .fallback = "8",
      .min = 1,
-     .max = HOLDER_KERNELS_MAX / 2,
+     .max = SUPERVISOR_KERNELS_MAX / 2,
      .help = "Kernels that run at once; at the cap an idle one makes room."},
     {.name = "idle_timeout",
      .type = NG_OPTION_DURATION,

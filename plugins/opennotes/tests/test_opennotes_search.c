@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_opennotes_search.c - the parts of searching: distances of words against the plain table,
- * words of texts, conditions taken apart. (Whole searches: tests/e2e/test_opennotes_search.py.)
+ * words of texts, conditions taken apart. (Whole searches: tests/e2e/notes.)
  */
 #include "harness.h"
 

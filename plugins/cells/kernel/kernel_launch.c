@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_launch.c - begins a kernel: ports, connection file, sockets, process. */
+#include "kernel_state.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PORT_SHELL, PORT_CONTROL, PORT_IOPUB, PORT_STDIN, PORT_HEARTBEAT, PORTS };
+
+static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(why, KERNEL_WHY_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+/* libzmq ends the process where descriptors run out: there must be enough for all sockets. */
+static bool has_descriptors(void)
+{
+    struct rlimit limit;
+    size_t used = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        if (folder != NULL) {
+            (void)closedir(folder);
+        }
+        return false;
+    }
+    while (readdir(folder) != NULL) {
+        used++;
+    }
+    (void)closedir(folder);
+    return used + KERNEL_DESCRIPTORS <= limit.rlim_cur;
+}
+
+/* Ports that are free now, all taken at once so that they differ. */
+static bool pick_ports(int ports[PORTS])
+{
+    int sockets[PORTS];
+    bool good = true;
+    for (int i = 0; i < PORTS; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t size = sizeof(address);
+        sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        good = good && sockets[i] >= 0 &&
+               bind(sockets[i], (struct sockaddr *)&address, sizeof(address)) == 0 &&
+               getsockname(sockets[i], (struct sockaddr *)&address, &size) == 0;
+        ports[i] = ntohs(address.sin_port);
+    }
+    for (int i = 0; i < PORTS; i++) {
+        if (sockets[i] >= 0) {
+            (void)close(sockets[i]);
+        }
+    }
+    return good;
+}
+
+static bool write_connection_file(struct kernel *kernel, const int ports[PORTS])
+{
+    char text[1024];
+    int len =
+        snprintf(text, sizeof(text),
+                 "{\"shell_port\":%d,\"iopub_port\":%d,\"stdin_port\":%d,"
+                 "\"control_port\":%d,\"hb_port\":%d,\"ip\":\"127.0.0.1\","
+                 "\"key\":\"%s\",\"transport\":\"tcp\","
+                 "\"signature_scheme\":\"hmac-sha256\",\"kernel_name\":\"%s\"}\n",
+                 ports[PORT_SHELL], ports[PORT_IOPUB], ports[PORT_STDIN], ports[PORT_CONTROL],
+                 ports[PORT_HEARTBEAT], kernel->key.text, kernel->spec.name);
+    int fd = open(kernel->connection_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    bool good = write(fd, text, (size_t)len) == len;
+    good = close(fd) == 0 && good;
+    return good;
+}
+
+static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, int type,
+                            int port)
+{
+    struct zeromq *zmq = &kernel->kernels->zmq;
+    char address[64];
+    int none = 0;
+    int one = 1;
+    int linger = 0;
+    void *socket = zmq->socket(kernel->kernels->context, type);
+    kernel->sockets[channel] = socket;
+    if (socket == NULL) {
+        return false;
+    }
+    (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
+    /* No limit on what waits: beyond one, messages are lost, the last word among them. */
+    bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
+                zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
+    if (channel == CHANNEL_STDIN) {
+        /* Writable once it is connected: see kernel_has_stdin(). */
+        good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
+    }
+    if (type == ZMQ_SUB) {
+        good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
+    } else {
+        /* One identity, so that the kernel knows whom to ask for input. */
+        good = good && zmq->setsockopt(socket, ZMQ_IDENTITY, kernel->session,
+                                       strlen(kernel->session)) == 0;
+    }
+    return good && zmq->connect(socket, address) == 0;
+}
+
+static bool connect_all(struct kernel *kernel, const int ports[PORTS])
+{
+    return connect_channel(kernel, CHANNEL_SHELL, ZMQ_DEALER, ports[PORT_SHELL]) &&
+           connect_channel(kernel, CHANNEL_CONTROL, ZMQ_DEALER, ports[PORT_CONTROL]) &&
+           connect_channel(kernel, CHANNEL_IOPUB, ZMQ_SUB, ports[PORT_IOPUB]) &&
+           connect_channel(kernel, CHANNEL_STDIN, ZMQ_DEALER, ports[PORT_STDIN]);
+}
+
+static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
+{
+    char path[PATH_MAX];
+    int error = 0;
+    if (kernels->context == NULL) {
+        const char *missing = kernels->zmq.library != NULL ? NULL : zeromq_load(&kernels->zmq);
+        if (missing != NULL) {
+            return fail(why, "Kernels cannot be started, libzmq is missing: %s", missing);
+        }
+        kernels->context = kernels->zmq.ctx_new();
+        if (kernels->context == NULL) {
+            return fail(why, "Kernels cannot be started: libzmq does not start.");
+        }
+    }
+    if (kernels->supervisor.socket < 0 &&
+        !supervisor_open(&kernels->supervisor, path, &error)) {
+        char text[128];
+        if (error == EPERM) {
+            return fail(why,
+                        "Kernels cannot be started: other users can change the program that "
+                        "holds them; do `chown root %.450s && chmod go-w %.450s`.",
+                        path, path);
+        }
+        return fail(why,
+                    "Kernels cannot be started: the program %.700s, which holds them, does not "
+                    "start: %s",
+                    path, strerror_r(error, text, sizeof(text)));
+    }
+    return true;
+}
+
+/* A program, or what names it, that others can change runs their code as our user. */
+static bool is_trusted(const struct kernel *kernel, const char *path, char why[KERNEL_WHY_MAX])
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (path[0] != '/') { /* else it would be looked for beside the notebook */
+        return fail(why, "The kernel `%s` is not started: its program `%.300s` %s.",
+                    kernel->spec.name, path,
+                    slash != NULL
+                        ? "is a relative path; name it as an absolute one in kernel.json"
+                        : "is in no folder of PATH");
+    }
+    int len =
+        snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);
+    const char *wrong = supervisor_is_untrusted(path)                                  ? path
+                        : len < PATH_MAX && len > 0 && supervisor_is_untrusted(folder) ? folder
+                                                                                       : NULL;
+    struct stat info;
+    if (wrong == NULL || stat(wrong, &info) != 0) {
+        return true;
+    }
+    bool ours = info.st_uid == 0 || info.st_uid == geteuid();
+    return fail(why,
+                "The kernel `%s` is not started: other users can change %.300s; do `%s%.300s%s"
+                "chmod go-w %.300s`.",
+                kernel->spec.name, wrong, ours ? "" : "chown root ", ours ? "" : wrong,
+                ours ? "" : " && ", wrong);
+}
+
+/* A name without a folder becomes the path that PATH gives it, so that the file that was looked
+ * at is the one that is run. A name that is not found stays: starting it says why. */
+static bool find_program(char **program, char *const *variables)
+{
+    const char *path = getenv("PATH");
+    path = path != NULL ? path : "/usr/local/bin:/usr/bin:/bin"; /* an empty environment */
+    for (; *variables != NULL; variables++) {
+        path = strncmp(*variables, "PATH=", 5) == 0 ? *variables + 5 : path;
+    }
+    if (strchr(*program, '/') != NULL) {
+        return true;
+    }
+    while (*path != '\0') {
+        char file[PATH_MAX];
+        struct stat info;
+        size_t folder = strcspn(path, ":");
+        int len = snprintf(file, sizeof(file), "%.*s/%s", (int)folder, path, *program);
+        if (path[0] == '/' && len < PATH_MAX && access(file, X_OK) == 0 &&
+            stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
+            char *found = strdup(file);
+            if (found != NULL) {
+                free(*program);
+                *program = found;
+            }
+            return found != NULL;
+        }
+        path += folder + (path[folder] == ':' ? 1 : 0);
+    }
+    return true;
+}
+
+static bool is_spec_trusted(const struct kernel *kernel, char *const *command,
+                            char why[KERNEL_WHY_MAX])
+{
+    char file[PATH_MAX];
+    int len = snprintf(file, sizeof(file), "%s/kernel.json", kernel->spec.folder);
+    return (len <= 0 || len >= PATH_MAX || is_trusted(kernel, file, why)) &&
+           is_trusted(kernel, command[0], why);
+}
+
+static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
+{
+    char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
+    char **variables = kernelspec_environment(&kernel->spec);
+    if (command != NULL && variables != NULL && !find_program(&command[0], variables)) {
+        kernelspec_free_list(command);
+        command = NULL;
+    }
+    if (command != NULL && !is_spec_trusted(kernel, command, why)) {
+        kernelspec_free_list(command);
+        kernelspec_free_list(variables);
+        return false;
+    }
+    bool good = command != NULL && variables != NULL &&
+                supervisor_start(&kernel->kernels->supervisor, kernel->id, kernel->folder,
+                                 command, variables);
+    kernelspec_free_list(command);
+    kernelspec_free_list(variables);
+    return good ? true
+                : fail(why,
+                       "The kernel `%s` could not be started: its command is too long, the "
+                       "process that holds kernels does not listen, or memory is out.",
+                       kernel->spec.name);
+}
+
+bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
+{
+    struct kernels *kernels = kernel->kernels;
+    int ports[PORTS];
+    kernel_disconnect(kernel);
+    if (!has_descriptors()) {
+        return fail(why, "Too few file descriptors are free for a kernel: raise the limit "
+                         "(ulimit -n), or close some connections.");
+    }
+    if (!open_library(kernels, why)) {
+        return false;
+    }
+    kernel->id = ++kernels->last_id;
+    int len =
+        snprintf(kernel->connection_file, sizeof(kernel->connection_file),
+                 "%s/kernel-%d-%u.json", kernels->folder, (int)getpid(), (unsigned)kernel->id);
+    if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(ports) ||
+        len < 0 || (size_t)len >= sizeof(kernel->connection_file)) {
+        return fail(why, "The kernel `%s` could not be started: no free ports.",
+                    kernel->spec.name);
+    }
+    (void)unlink(kernel->connection_file);
+    if (!write_connection_file(kernel, ports)) {
+        return fail(why,
+                    "The kernel's connection file %s could not be written: is the disk "
+                    "full?",
+                    kernel->connection_file);
+    }
+    kernel->info_replied = false;
+    kernel->iopub_seen = false;
+    kernel->info_request_ms = 0;
+    kernel->ready_ms = 0;
+    kernel->started_ms = kernel_now_ms();
+    kernel->starts++;
+    kernel->place_count = 0;
+    if (!connect_all(kernel, ports)) {
+        kernel_disconnect(kernel);
+        return fail(why, "The kernel `%s` could not be reached: %s", kernel->spec.name,
+                    kernels->zmq.strerror(kernels->zmq.error()));
+    }
+    if (!start_process(kernel, why)) {
+        kernel_disconnect(kernel);
+        return false;
+    }
+    return true;
+}
+
+void kernel_disconnect(struct kernel *kernel)
+{
+    for (int i = 0; i < CHANNELS; i++) {
+        if (kernel->sockets[i] != NULL) {
+            (void)kernel->kernels->zmq.close(kernel->sockets[i]);
+            kernel->sockets[i] = NULL;
+        }
+    }
+    if (kernel->connection_file[0] != '\0') {
+        (void)unlink(kernel->connection_file);
+        kernel->connection_file[0] = '\0';
+    }
+}

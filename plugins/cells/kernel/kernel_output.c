@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_output.c - to which cell goes what a kernel puts out: the one that runs, the one
+ * before, those that show a display which changes, and the last one while none runs. */
+#include "kernel_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_id(struct ng_str id, const char *known)
+{
+    return known[0] != '\0' && id.len == strlen(known) && memcmp(id.data, known, id.len) == 0;
+}
+
+/* ---- displays that change afterwards ---- */
+
+void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < kernel->place_count; i++) {
+        if (strcmp(kernel->places[i].handle, cell->handle) != 0) {
+            kernel->places[kept++] = kernel->places[i];
+        }
+    }
+    kernel->place_count = kept;
+    for (size_t i = 0; i < cell->outputs.count; i++) {
+        const struct output *output = &cell->outputs.items[i];
+        if (output->display_id[0] == '\0' || kernel->place_count == DISPLAY_PLACES_MAX) {
+            continue;
+        }
+        struct display_place *places =
+            realloc(kernel->places, (kernel->place_count + 1) * sizeof(*places));
+        if (places == NULL) {
+            return;
+        }
+        kernel->places = places;
+        struct display_place *place = &places[kernel->place_count++];
+        memcpy(place->id, output->display_id, sizeof(place->id));
+        memcpy(place->handle, cell->handle, sizeof(place->handle));
+        place->ordinal = i;
+        place->bytes = output->text.len + output->metadata.len;
+        place->rest = cell->outputs.cap - cell->outputs.bytes;
+    }
+}
+
+/* The cell may not grow beyond its cap by this. false: the display stays as it is. */
+static bool has_room(struct kernel *kernel, struct display_place *place, size_t bytes)
+{
+    if (bytes > place->bytes && bytes - place->bytes > place->rest) {
+        return false;
+    }
+    for (size_t i = 0; i < kernel->place_count; i++) {
+        if (strcmp(kernel->places[i].handle, place->handle) == 0) {
+            kernel->places[i].rest = kernel->places[i].rest + place->bytes - bytes;
+        }
+    }
+    place->bytes = bytes;
+    return true;
+}
+
+static void add_patch(struct run_patches *patches, const struct display_place *place,
+                      const struct output_update *update)
+{
+    struct run_patch *patch = NULL;
+    for (size_t i = 0; i < patches->count; i++) {
+        if (patches->items[i].ordinal == place->ordinal &&
+            strcmp(patches->items[i].handle, place->handle) == 0) {
+            patch = &patches->items[i];
+            nb_text_done(&patch->data);
+            nb_text_done(&patch->metadata);
+        }
+    }
+    if (patch == NULL) {
+        struct run_patch *items =
+            realloc(patches->items, (patches->count + 1) * sizeof(*items));
+        if (items == NULL) {
+            return;
+        }
+        patches->items = items;
+        patch = &items[patches->count++];
+        memset(patch, 0, sizeof(*patch));
+        memcpy(patch->handle, place->handle, sizeof(patch->handle));
+        patch->ordinal = place->ordinal;
+    }
+    nb_add_str(&patch->data, nb_text_str(&update->data));
+    nb_add_str(&patch->metadata, nb_text_str(&update->metadata));
+}
+
+static bool is_of_run(const struct run *run, const char *handle)
+{
+    for (size_t i = 0; run != NULL && i <= run->at && i < run->cell_count; i++) {
+        if (strcmp(handle, run->cells[i].handle) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same display in cells that were run before: in this run, and in earlier ones. run: NULL:
+ * none is at work. */
+static void update_elsewhere(struct kernel *kernel, struct run *run,
+                             const struct wire_message *message)
+{
+    struct output_update update = {0};
+    if (!output_update_of(message, &update)) {
+        return;
+    }
+    struct wire_message as_update = *message;
+    as_update.type = ng_str_of("update_display_data");
+    for (size_t i = 0; run != NULL && i < run->at; i++) {
+        (void)outputs_take(&run->cells[i].outputs, &as_update);
+    }
+    for (size_t i = 0; i < kernel->place_count; i++) {
+        struct display_place *place = &kernel->places[i];
+        if (strcmp(place->id, update.display_id) == 0 && !is_of_run(run, place->handle) &&
+            has_room(kernel, place, update.data.len + update.metadata.len)) {
+            add_patch(run != NULL ? &run->patches : &kernel->late.patches, place, &update);
+        }
+    }
+    output_update_done(&update);
+}
+
+/* ---- cells that are over ---- */
+
+void kernel_drop_late(struct kernel *kernel)
+{
+    struct late_output *late = &kernel->late;
+    run_cell_done(&late->cell);
+    run_patches_done(&late->patches);
+    memset(late, 0, sizeof(*late));
+}
+
+void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell)
+{
+    struct late_output *late = &kernel->late;
+    kernel_drop_late(kernel);
+    nb_add_str(&late->cell.source, nb_text_str(&cell->source));
+    if (late->cell.source.failed) {
+        nb_text_done(&late->cell.source);
+        return;
+    }
+    memcpy(late->id, id, sizeof(late->id));
+    memcpy(late->cell.handle, cell->handle, sizeof(late->cell.handle));
+    late->cell.index = cell->index;
+    late->cell.count = cell->count;
+    outputs_continue(&late->cell.outputs, &cell->outputs);
+}
+
+void kernel_give_patches(struct kernel *kernel, struct run *run)
+{
+    run->patches = kernel->late.patches;
+    memset(&kernel->late.patches, 0, sizeof(kernel->late.patches));
+}
+
+void kernel_give_late(struct kernel *kernel, struct run *run)
+{
+    struct run_cell *cell = &kernel->late.cell;
+    bool anything =
+        cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->outputs.cleared;
+    /* A cell that was run again has nothing of its run before. */
+    if (kernel->late.id[0] == '\0' || !anything || is_of_run(run, cell->handle)) {
+        return;
+    }
+    run->late = malloc(sizeof(*run->late));
+    if (run->late != NULL) {
+        *run->late = *cell;
+        memset(cell, 0, sizeof(*cell));
+        kernel->late.id[0] = '\0';
+    }
+}
+
+/* Is it of the cell before, which is still of the run at work? */
+static bool is_previous(const struct kernel *kernel, const struct wire_message *message)
+{
+    const struct previous_cell *previous = &kernel->previous;
+    return previous->run != NULL && previous->run == kernel->execution.run &&
+           is_id(message->parent_id, previous->id);
+}
+
+/* Of a cell whose run is over, or of nobody: what the last one was is known. */
+static void take_late(struct kernel *kernel, const struct wire_message *message)
+{
+    if (is_id(message->parent_id, kernel->late.id)) {
+        update_elsewhere(kernel, kernel->execution.run, message);
+        (void)outputs_take(&kernel->late.cell.outputs, message);
+    }
+}
+
+void kernel_take_output(struct kernel *kernel, const struct wire_message *message)
+{
+    struct execution *execution = &kernel->execution;
+    struct run *run = execution->run;
+    if (run == NULL || is_id(message->parent_id, kernel->late.id)) {
+        take_late(kernel, message);
+        return;
+    }
+    bool late = is_previous(kernel, message);
+    struct run_cell *cell = &run->cells[late ? kernel->previous.at : run->at];
+    update_elsewhere(kernel, run, message);
+    if (outputs_take(&cell->outputs, message) && !late) {
+        execution->error_on_iopub = execution->error_on_iopub || cell->outputs.has_error;
+        execution->output_ms = kernel_now_ms();
+    }
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_queue.c - runs that come: which kernel has them, and whether one more may begin. */
+#include "kernel_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool copy_list(char ***ret, char *const *list)
+{
+    size_t count = 0;
+    while (list[count] != NULL) {
+        count++;
+    }
+    *ret = calloc(count + 1, sizeof(**ret));
+    for (size_t i = 0; *ret != NULL && i < count; i++) {
+        (*ret)[i] = strdup(list[i]);
+        if ((*ret)[i] == NULL) {
+            return false;
+        }
+    }
+    return *ret != NULL;
+}
+
+static bool copy_spec(struct kernelspec *ret, const struct kernelspec *spec)
+{
+    memset(ret, 0, sizeof(*ret));
+    memcpy(ret->name, spec->name, sizeof(ret->name));
+    ret->message_interrupt = spec->message_interrupt;
+    ret->folder = strdup(spec->folder);
+    ret->display_name = strdup(spec->display_name);
+    ret->language = strdup(spec->language);
+    ret->prefix = strdup(spec->prefix);
+    return copy_list(&ret->argv, spec->argv) && copy_list(&ret->env, spec->env) &&
+           ret->folder != NULL && ret->display_name != NULL && ret->language != NULL &&
+           ret->prefix != NULL;
+}
+
+static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
+                                 const struct kernelspec *spec)
+{
+    struct kernel *kernel = calloc(1, sizeof(*kernel));
+    if (kernel == NULL) {
+        return NULL;
+    }
+    kernel->kernels = kernels;
+    kernel->notebook = strdup(run->notebook);
+    kernel->folder = strdup(run->folder);
+    kernel->fresh = true;
+    if (kernel->notebook == NULL || kernel->folder == NULL || !copy_spec(&kernel->spec, spec)) {
+        kernel_free(kernel);
+        return NULL;
+    }
+    kernel->lost = kernels_forget_lost(kernels, run->notebook);
+    kernel->next = kernels->first;
+    kernels->first = kernel;
+    return kernel;
+}
+
+/* At the cap the one that is idle longest goes; false: all are at work. */
+static bool make_room(struct kernels *kernels)
+{
+    struct kernel *oldest = NULL;
+    size_t count = 0;
+    for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
+        if (!kernel_takes_runs(kernel)) {
+            continue;
+        }
+        count++;
+        if (!kernel_is_busy(kernel) && (oldest == NULL || kernel->used_ms < oldest->used_ms)) {
+            oldest = kernel;
+        }
+    }
+    if (count < kernels->options.max_kernels) {
+        return true;
+    }
+    if (oldest == NULL) {
+        return false;
+    }
+    kernels_remember_lost(kernels, oldest->notebook);
+    oldest->state = KERNEL_ENDING;
+    oldest->end_requested = true; /* only the kernels' thread uses its sockets */
+    return true;
+}
+
+static void refuse(struct kernels *kernels, struct run *run, enum run_fault fault,
+                   const char *why)
+{
+    run->state = RUN_DONE;
+    run->fault = fault;
+    for (size_t i = 0; i < run->cell_count; i++) {
+        run->cells[i].state = CELL_NOT_RUN;
+    }
+    (void)snprintf(run->why, sizeof(run->why), "%s", why);
+    kernels_ended(kernels, run);
+}
+
+/* Behind those that wait; what a tool waits for comes before them. */
+static void queue(struct kernel *kernel, struct run *run, bool urgent)
+{
+    struct run **at = &kernel->first;
+    while (*at != NULL && !(urgent && (*at)->state != RUN_RUNNING)) {
+        at = &(*at)->next;
+    }
+    run->next = *at;
+    run->state = kernel->state == KERNEL_READY ? RUN_QUEUED : RUN_STARTING;
+    run->queued_ms = kernel_now_ms();
+    run->reported_ms = run->queued_ms;
+    kernel->queued++;
+    *at = run;
+}
+
+static struct run *find_run(struct kernels *kernels, uint64_t number)
+{
+    for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
+        for (struct run *run = kernel->first; run != NULL; run = run->next) {
+            if (run->number == number) {
+                return run;
+            }
+        }
+    }
+    return NULL;
+}
+
+void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
+                        struct nb_text *source, bool gone)
+{
+    kernels_lock(kernels);
+    struct run *run = find_run(kernels, number);
+    struct run_cell *asked = run != NULL && run->at == cell ? &run->cells[cell] : NULL;
+    if (asked != NULL && asked->asked && asked->state == CELL_PENDING) {
+        asked->answered = true;
+        asked->gone = gone;
+        if (source != NULL && !source->failed) {
+            struct nb_text before = asked->source;
+            asked->source = *source;
+            *source = before;
+            asked->changed = true;
+        }
+    }
+    kernels_unlock(kernels);
+    if (source != NULL) {
+        nb_text_done(source);
+    }
+    kernels_wake(kernels);
+}
+
+void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec)
+{
+    kernels_lock(kernels);
+    run->number = ++kernels->runs;
+    struct kernel *kernel = kernels_find(kernels, run->notebook);
+    if (kernels->stopping) {
+        refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
+    } else if (!kernels_begin(kernels)) {
+        refuse(kernels, run, RUN_NO_KERNEL,
+               "A kernel could not be started: no thread could be made.");
+    } else if (kernel != NULL && kernel->queued >= KERNEL_QUEUE_MAX) {
+        refuse(kernels, run, RUN_BUSY, "Too many runs wait for the kernel of this notebook.");
+    } else if (kernel == NULL && !make_room(kernels)) {
+        refuse(kernels, run, RUN_BUSY,
+               "All kernels are at work, and no more may be started (cells.max_kernels).");
+    } else {
+        kernel = kernel != NULL ? kernel : kernel_new(kernels, run, spec);
+        if (kernel == NULL) {
+            refuse(kernels, run, RUN_NO_KERNEL, "Out of memory while starting a kernel.");
+        } else {
+            queue(kernel, run, false);
+        }
+    }
+    kernels_unlock(kernels);
+    kernels_notify_ended(kernels);
+    kernels_wake(kernels);
+}
+
+void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command)
+{
+    kernels_lock(kernels);
+    struct kernel *kernel = kernels_find(kernels, run->notebook);
+    run->timeout_ms =
+        command == KERNELS_INTERRUPT ? KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS : INT32_MAX;
+    if (kernels->stopping) {
+        refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
+    } else if (kernel == NULL) {
+        refuse(kernels, run, RUN_NO_KERNEL,
+               "No active kernel session found for this notebook. The kernel may not be "
+               "started.");
+    } else if (command == KERNELS_INTERRUPT && !kernel->execution.active &&
+               !kernel_is_between_cells(kernel)) {
+        run->state = RUN_DONE;
+        (void)snprintf(run->why, sizeof(run->why), "Nothing runs in the kernel.");
+        kernels_ended(kernels, run);
+    } else {
+        kernel->interrupt_requested =
+            kernel->interrupt_requested || command == KERNELS_INTERRUPT;
+        kernel->restart_requested = kernel->restart_requested || command == KERNELS_RESTART;
+        queue(kernel, run, true);
+    }
+    kernels_unlock(kernels);
+    kernels_notify_ended(kernels);
+    kernels_wake(kernels);
+}

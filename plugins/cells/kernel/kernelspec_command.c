@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* kernelspec_command.c - what is run for a kernel, and with which variables. */
+#include "kernelspec.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of ipykernel: else each run is written into the user's own history. */
+#define NO_HISTORY "--HistoryManager.hist_file=:memory:"
+
+static char *take_string(struct nb_text *text)
+{
+    nb_add(text, "", 1);
+    if (text->failed) {
+        nb_text_done(text);
+        return NULL;
+    }
+    return text->data;
+}
+
+/* "{connection_file}" and the like; other words in braces stay. */
+static char *fill_placeholders(const struct kernelspec *spec, const char *word,
+                               const char *connection_file)
+{
+    const struct {
+        const char *name, *value;
+    } places[] = {
+        {"{connection_file}", connection_file},
+        {"{resource_dir}", spec->folder},
+        {"{prefix}", spec->prefix},
+    };
+    struct nb_text out = {0};
+    const char *home = getenv("HOME");
+    if (word[0] == '~' && (word[1] == '/' || word[1] == '\0') && home != NULL) {
+        nb_add_word(&out, home);
+        word++;
+    }
+    while (*word != '\0') {
+        size_t skip = 0;
+        for (size_t i = 0; i < NG_COUNT(places) && skip == 0; i++) {
+            if (strncmp(word, places[i].name, strlen(places[i].name)) == 0) {
+                nb_add_word(&out, places[i].value == NULL ? "" : places[i].value);
+                skip = strlen(places[i].name);
+            }
+        }
+        if (skip == 0) {
+            nb_add(&out, word, 1);
+            skip = 1;
+        }
+        word += skip;
+    }
+    return take_string(&out);
+}
+
+/* "python", "python3", "python3.11": the environment's own. */
+static bool is_python(const char *word)
+{
+    if (strncmp(word, "python", 6) != 0) {
+        return false;
+    }
+    for (word += 6; *word != '\0'; word++) {
+        if (!isdigit((unsigned char)*word) && *word != '.') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *program_of(const struct kernelspec *spec)
+{
+    char path[PATH_MAX];
+    const char *word = spec->argv[0];
+    if (is_python(word) && spec->prefix != NULL) {
+        int len = snprintf(path, sizeof(path), "%s/bin/%s", spec->prefix, word);
+        if (len > 0 && len < PATH_MAX && access(path, X_OK) == 0) {
+            word = path;
+        }
+    }
+    return fill_placeholders(spec, word, "");
+}
+
+char **kernelspec_command(const struct kernelspec *spec, const char *connection_file)
+{
+    size_t count = 0;
+    bool ipykernel = false;
+    while (spec->argv[count] != NULL) {
+        ipykernel = ipykernel || strncmp(spec->argv[count], "ipykernel", 9) == 0;
+        count++;
+    }
+    char **command = calloc(count + 2, sizeof(*command));
+    for (size_t i = 0; command != NULL && i < count + (ipykernel ? 1 : 0); i++) {
+        command[i] = i == 0       ? program_of(spec)
+                     : i == count ? fill_placeholders(spec, NO_HISTORY, "")
+                                  : fill_placeholders(spec, spec->argv[i], connection_file);
+        if (command[i] == NULL) {
+            kernelspec_free_list(command);
+            return NULL;
+        }
+    }
+    return command;
+}
+
+static bool name_part(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* $NAME and ${NAME}; unknown ones stay as they are. */
+static char *expand(const char *text)
+{
+    struct nb_text out = {0};
+    while (*text != '\0') {
+        bool braces = text[0] == '$' && text[1] == '{';
+        const char *name = text + (braces ? 2 : 1);
+        size_t len = 0;
+        char variable[256];
+        while (text[0] == '$' && name_part(name[len])) {
+            len++;
+        }
+        const char *value = NULL;
+        if (len > 0 && len < sizeof(variable) && (!braces || name[len] == '}')) {
+            memcpy(variable, name, len);
+            variable[len] = '\0';
+            value = getenv(variable);
+        }
+        if (value != NULL) {
+            nb_add_word(&out, value);
+            text = name + len + (braces ? 1 : 0);
+        } else {
+            nb_add(&out, text++, 1);
+        }
+    }
+    return take_string(&out);
+}
+
+char **kernelspec_environment(const struct kernelspec *spec)
+{
+    size_t count = 0;
+    while (spec->env[count] != NULL) {
+        count++;
+    }
+    char **env = calloc(count + 1, sizeof(*env));
+    for (size_t i = 0; env != NULL && i < count; i++) {
+        env[i] = expand(spec->env[i]);
+        if (env[i] == NULL) {
+            kernelspec_free_list(env);
+            return NULL;
+        }
+    }
+    return env;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* nb_scan.c - the index of a notebook file, read once: is it a notebook, and where do its cells
+ * lie. */
+#include "nb_scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_SLOTS_MIN 16
+
+/* ---- cells ---- */
+
+static void bad_cell(struct nb_scan *scan, size_t at, const char *what)
+{
+    if (scan->bad_cell.fault == NB_FINE) {
+        struct nb_scan told = *scan;
+        char text[NB_ERROR_MAX / 2];
+        (void)snprintf(text, sizeof(text), "cell %zu %s", scan->nb->cell_count, what);
+        told.error = &scan->bad_cell;
+        (void)nb_scan_fail(&told, NB_BAD_CELL, at, text);
+    }
+}
+
+static char first_of(const struct nb_scan *scan, struct nb_span span)
+{
+    return span.len > 0 ? scan->bytes.data[span.at] : '\0';
+}
+
+static bool output_element(struct nb_scan *scan, void *user)
+{
+    struct nb_cell *cell = user;
+    struct nb_span value;
+    cell->output_count++;
+    if (!nb_scan_is(scan, '{')) {
+        bad_cell(scan, scan->at, "has an output that is no object");
+    }
+    return nb_scan_value(scan, &value);
+}
+
+static bool cell_member(struct nb_scan *scan, struct nb_span name, void *user)
+{
+    struct nb_cell *cell = user;
+    struct nb_span value;
+    if (nb_scan_is(scan, '[') && nb_is_word(scan->bytes, name, "outputs")) {
+        cell->output_count = 0;
+        return nb_scan_array(scan, output_element, cell, &cell->outputs);
+    }
+    if (!nb_scan_value(scan, &value)) {
+        return false;
+    }
+    const struct {
+        const char *name;
+        struct nb_span *span;
+    } members[] = {
+        {"id", &cell->id},
+        {"cell_type", &cell->type_word},
+        {"source", &cell->source},
+        {"outputs", &cell->outputs},
+        {"execution_count", &cell->count},
+        {"metadata", &cell->metadata},
+        {"attachments", &cell->attachments},
+    };
+    for (size_t i = 0; i < NG_COUNT(members); i++) {
+        if (nb_is_word(scan->bytes, name, members[i].name)) {
+            *members[i].span = value;
+        }
+    }
+    return true;
+}
+
+static bool lines_are_strings(const struct nb_scan *scan, struct nb_span array)
+{
+    struct nb_walk walk = nb_walk_into(scan->bytes, array);
+    struct nb_span line;
+    while (nb_walk_element(&walk, &line)) {
+        if (first_of(scan, line) != '"') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
+{
+    static const struct {
+        const char *word;
+        enum nb_type type;
+    } types[] = {{"code", NB_CODE}, {"markdown", NB_MARKDOWN}, {"raw", NB_RAW}};
+    cell->type = NB_UNKNOWN;
+    for (size_t i = 0; i < NG_COUNT(types); i++) {
+        if (nb_is_word(scan->bytes, cell->type_word, types[i].word)) {
+            cell->type = types[i].type;
+        }
+    }
+    char source = first_of(scan, cell->source);
+    bool text = source == '"' || (source == '[' && lines_are_strings(scan, cell->source));
+    if (cell->type == NB_UNKNOWN && !text) { /* of a later format: it may have none */
+        cell->source = (struct nb_span){0, 0};
+        text = true;
+    }
+    if (first_of(scan, cell->type_word) != '"') {
+        bad_cell(scan, cell->whole.at, "has no cell_type");
+    } else if (!text) {
+        bad_cell(scan, source == '\0' ? cell->whole.at : cell->source.at,
+                 source == '\0' ? "has no source" : "has a source that is no text");
+    } else if (cell->outputs.len > 0 && first_of(scan, cell->outputs) != '[') {
+        bad_cell(scan, cell->outputs.at, "has outputs that are no list");
+    } else if (cell->metadata.len > 0 && first_of(scan, cell->metadata) != '{') {
+        bad_cell(scan, cell->metadata.at, "has metadata that are no object");
+    }
+}
+
+static bool scan_cell(struct nb_scan *scan, void *user)
+{
+    struct nb *nb = scan->nb;
+    struct nb_cell cell = {.type = NB_UNKNOWN};
+    (void)user;
+    if (nb->cell_count == scan->cells_size) {
+        size_t size = scan->cells_size == 0 ? 64 : scan->cells_size * 2;
+        if (size > NB_CELLS_MAX) {
+            return nb_scan_fail(scan, NB_BAD_CELL, scan->at, "it has too many cells");
+        }
+        struct nb_cell *cells = realloc(nb->cells, size * sizeof(*cells));
+        if (cells == NULL) {
+            return nb_scan_fail(scan, NB_NO_MEMORY, scan->at, "there is no room for its cells");
+        }
+        nb->cells = cells;
+        scan->cells_size = size;
+    }
+    if (!nb_scan_is(scan, '{')) {
+        bad_cell(scan, scan->at, "is no object");
+        if (!nb_scan_value(scan, &cell.whole)) {
+            return false;
+        }
+    } else {
+        if (!nb_scan_object(scan, cell_member, &cell, &cell.whole)) {
+            return false;
+        }
+        check_cell(scan, &cell);
+    }
+    nb->cells[nb->cell_count++] = cell;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool top_member(struct nb_scan *scan, struct nb_span name, void *user)
+{
+    struct nb *nb = scan->nb;
+    struct nb_span value;
+    (void)user;
+    if (nb_is_word(scan->bytes, name, "cells")) {
+        nb->cell_count = 0;
+        scan->has_cells = true;
+        scan->cells_no_array = !nb_scan_is(scan, '[');
+        return scan->cells_no_array ? nb_scan_value(scan, &nb->cells_array)
+                                    : nb_scan_array(scan, scan_cell, NULL, &nb->cells_array);
+    }
+    if (!nb_scan_value(scan, &value)) {
+        return false;
+    }
+    if (nb_is_word(scan->bytes, name, "metadata")) {
+        nb->metadata = value;
+    } else if (nb_is_word(scan->bytes, name, "nbformat")) {
+        scan->has_format = true;
+        scan->format = value;
+    } else if (nb_is_word(scan->bytes, name, "nbformat_minor")) {
+        scan->minor = value;
+    } else if (nb_is_word(scan->bytes, name, "worksheets")) {
+        scan->has_worksheets = true;
+    }
+    return true;
+}
+
+static bool check_notebook(struct nb_scan *scan)
+{
+    struct nb *nb = scan->nb;
+    int64_t major = 0;
+    if (!scan->has_format && !scan->has_cells && !scan->has_worksheets) {
+        return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at,
+                            "it is JSON, but no notebook: it has neither nbformat nor cells");
+    }
+    if (!scan->has_format || !nb_integer(scan->bytes, scan->format, &major)) {
+        return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at,
+                            "its nbformat is missing or no whole number");
+    }
+    if (major != 4) {
+        return nb_scan_fail(scan, NB_OTHER_VERSION, scan->format.at,
+                            major < 4
+                                ? "its nbformat is older than 4: open it in Jupyter and save "
+                                  "it, which converts it"
+                                : "its nbformat is newer than 4");
+    }
+    if (scan->minor.len > 0 && !nb_integer(scan->bytes, scan->minor, &nb->minor)) {
+        return nb_scan_fail(scan, NB_NO_NOTEBOOK, scan->minor.at,
+                            "its nbformat_minor is no whole number");
+    }
+    if (!scan->has_cells || scan->cells_no_array) {
+        return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at, "it has no list of cells");
+    }
+    if (nb->metadata.len > 0 && first_of(scan, nb->metadata) != '{') {
+        return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->metadata.at,
+                            "its metadata are no object");
+    }
+    if (scan->bad_cell.fault != NB_FINE) {
+        *scan->error = scan->bad_cell;
+        return false;
+    }
+    nb->has_ids = nb->minor >= 5;
+    return true;
+}
+
+static bool id_fits(struct ng_str id)
+{
+    if (id.len < 3 || id.len > NB_ID_MAX + 2 || id.data[0] != '"') {
+        return false;
+    }
+    for (size_t i = 1; i + 1 < id.len; i++) {
+        char c = id.data[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '-' || c == '_')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An id is a handle where no other cell has it. Of doubled ones none is: which of the two is
+ * meant would be a guess. */
+static bool find_unique_ids(struct nb_scan *scan)
+{
+    struct nb *nb = scan->nb;
+    size_t slots = ID_SLOTS_MIN;
+    while (slots < nb->cell_count * 2) {
+        slots *= 2;
+    }
+    size_t *seen = calloc(slots, sizeof(*seen)); /* cell + 1 */
+    if (seen == NULL) {
+        return nb_scan_fail(scan, NB_NO_MEMORY, 0, "there is no room for its cells");
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        struct ng_str id = nb_bytes(scan->bytes, nb->cells[i].id);
+        if (!id_fits(id)) {
+            continue;
+        }
+        uint64_t hash = 1469598103934665603u; /* FNV-1a */
+        for (size_t k = 0; k < id.len; k++) {
+            hash = (hash ^ (unsigned char)id.data[k]) * 1099511628211u;
+        }
+        size_t slot = (size_t)hash & (slots - 1);
+        struct nb_cell *first = NULL;
+        while (seen[slot] != 0 && first == NULL) {
+            struct nb_cell *other = &nb->cells[seen[slot] - 1];
+            struct ng_str its = nb_bytes(scan->bytes, other->id);
+            first = its.len == id.len && memcmp(its.data, id.data, id.len) == 0 ? other : NULL;
+            slot = (slot + 1) & (slots - 1);
+        }
+        if (first == NULL) {
+            seen[slot] = i + 1;
+        } else {
+            first->id_unique = false;
+            first->id_duplicate = true;
+        }
+        nb->cells[i].id_unique = first == NULL;
+        nb->cells[i].id_duplicate = first != NULL;
+    }
+    free(seen);
+    return true;
+}
+
+static bool scan_whole(struct nb_scan *scan)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors put it there, readers skip it */
+    if (scan->bytes.len >= 3 && memcmp(scan->bytes.data, mark, 3) == 0) {
+        scan->start = scan->at = 3;
+    }
+    nb_scan_space(scan);
+    if (scan->at >= scan->bytes.len) {
+        return nb_scan_fail(scan, NB_EMPTY, 0, "it is empty");
+    }
+    if ((unsigned char)scan->bytes.data[scan->at] >= 0x80 &&
+        nb_utf8_length(scan->bytes, scan->at) == 0) {
+        return nb_scan_fail(scan, NB_NOT_UTF8, scan->at, "it is not UTF-8");
+    }
+    if (!nb_scan_is(scan, '{')) {
+        struct nb_span value;
+        return nb_scan_value(scan, &value) &&
+               nb_scan_fail(scan, NB_NO_NOTEBOOK, value.at, "it is JSON, but no object");
+    }
+    if (!nb_scan_object(scan, top_member, NULL, &scan->nb->top)) {
+        return false;
+    }
+    nb_scan_space(scan);
+    if (scan->at < scan->bytes.len) {
+        return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
+                            "something follows the end of its JSON");
+    }
+    return check_notebook(scan) && find_unique_ids(scan);
+}
+
+enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error)
+{
+    struct nb_scan scan = {.bytes = bytes, .nb = ret, .error = error};
+    memset(ret, 0, sizeof(*ret));
+    memset(error, 0, sizeof(*error));
+    ret->bytes = bytes;
+    if (!scan_whole(&scan)) {
+        nb_done(ret);
+        return error->fault;
+    }
+    nb_detect_style(ret);
+    return NB_FINE;
+}
+
+void nb_done(struct nb *nb)
+{
+    free(nb->cells);
+    nb->cells = NULL;
+    nb->cell_count = 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_attach.c - attachNotebook, detachNotebook and selectNotebookCells. */
+#include "cells_attached.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct attach_request {
+    struct ng_str real, path;
+    bool makes_active;
+    bool active; /* as it turned out */
+};
+
+static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
+{
+    struct attach_request *request = user;
+    struct cells_attached *attached = cells_attached_find(owner, request->real);
+    char *path = attached != NULL ? cells_copy(request->path) : NULL;
+    if (path != NULL) {
+        free(attached->path);
+        attached->path = path;
+    } else if (attached == NULL && owner->count == CELLS_ATTACHED_MAX) {
+        return ng_fail(call, NG_EBUSY,
+                       "At most %d notebooks can be attached at once; detach one",
+                       CELLS_ATTACHED_MAX);
+    } else if (attached == NULL) {
+        attached = cells_attached_add(owner, request->real, request->path);
+    } else {
+        attached = NULL;
+    }
+    if (attached == NULL) {
+        return cells_no_memory(call);
+    }
+    size_t index = (size_t)(attached - owner->items);
+    if (request->makes_active) {
+        owner->active = index;
+    }
+    request->active = owner->active == index;
+    return NG_OK;
+}
+
+int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct notebook_file notebook;
+    struct ng_str path;
+    const struct ng_value *active = ng_arg(call, "active");
+    (void)args;
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    size_t cells = notebook.nb.cell_count;
+    struct attach_request request = {
+        .real = notebook.file.real,
+        .path = path,
+        .makes_active = active == NULL || call->host->json_type(active) == NG_TYPE_TRUE,
+    };
+    cells_close(&notebook);
+    rc = cells_attached_change(self, call, attach, &request);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
+                                                   (int)path.len, path.data, cells,
+                                                   request.active ? "; it is active" : ""));
+}
+
+struct detach_request {
+    struct ng_str real, path;
+};
+
+/* What the caller calls so, by its name or as the same file. */
+static struct cells_attached *attached_named(const struct cells_owner *owner,
+                                             const struct detach_request *request)
+{
+    for (size_t i = 0; i < owner->count; i++) {
+        if (strlen(owner->items[i].path) == request->path.len &&
+            memcmp(owner->items[i].path, request->path.data, request->path.len) == 0) {
+            return &owner->items[i];
+        }
+    }
+    return cells_attached_find(owner, request->real);
+}
+
+static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
+{
+    const struct detach_request *request = user;
+    struct cells_attached *attached = attached_named(owner, request);
+    if (attached == NULL) {
+        return ng_fail(call, CELLS_ENOTEBOOK, "The notebook %.*s is not attached",
+                       (int)request->path.len, request->path.data);
+    }
+    size_t index = (size_t)(attached - owner->items);
+    cells_attached_done(attached);
+    owner->count--;
+    memmove(attached, attached + 1, (owner->count - index) * sizeof(*attached));
+    /* None is active then, unless another one was. */
+    if (owner->active == index) {
+        owner->active = SIZE_MAX;
+    } else if (owner->active != SIZE_MAX && owner->active > index) {
+        owner->active--;
+    }
+    return NG_OK;
+}
+
+int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct ng_file file = {.size = sizeof(file)};
+    struct detach_request request;
+    (void)args;
+    int rc = cells_path(user, call, &request.path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    /* The file may be gone, or out of reach by now: then only its name tells. */
+    rc = call->host->file_stat(call, request.path, &file);
+    request.real = rc == NG_OK ? file.real : request.path;
+    rc = cells_attached_change(user, call, detach, &request);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call, call->host->format(call, "Detached %.*s", (int)request.path.len,
+                                                   request.path.data));
+}
+
+/* ---- selecting ---- */
+
+struct select_request {
+    struct ng_str real, path;
+    char **selected; /* handles; NULL at the end */
+    char *editing;   /* or NULL */
+};
+
+static int select_cells(struct ng_call *call, struct cells_owner *owner, void *user)
+{
+    const struct select_request *request = user;
+    struct cells_attached *attached = cells_attached_find(owner, request->real);
+    if (attached == NULL) {
+        return ng_fail(call, CELLS_ENOTEBOOK,
+                       "The notebook %.*s is not attached: attach it before cells of it are "
+                       "selected",
+                       (int)request->path.len, request->path.data);
+    }
+    kernelspec_free_list(attached->selected);
+    free(attached->editing);
+    attached->selected = NULL;
+    attached->editing = NULL;
+    size_t count = 0;
+    while (request->selected[count] != NULL) {
+        count++;
+    }
+    attached->selected = calloc(count + 1, sizeof(*attached->selected));
+    bool good = attached->selected != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        attached->selected[i] = cells_copy(ng_str_of(request->selected[i]));
+        good = attached->selected[i] != NULL;
+    }
+    if (good && request->editing != NULL) {
+        attached->editing = cells_copy(ng_str_of(request->editing));
+        good = attached->editing != NULL;
+    }
+    return good ? NG_OK : cells_no_memory(call);
+}
+
+/* The handles as the file has them now, so that index:N of a cell with an id becomes that. */
+static int selected_handles(struct ng_call *call, const struct nb *nb, char ***ret)
+{
+    size_t *chosen = NULL;
+    size_t count = 0;
+    int rc = cells_chosen(call, nb, &chosen, &count);
+    char **list = rc == NG_OK ? calloc(count + 1, sizeof(*list)) : NULL;
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        char handle[CELLS_HANDLE_MAX];
+        cells_handle(nb, chosen[i], handle);
+        list[i] = cells_copy(ng_str_of(handle));
+        if (list[i] == NULL) {
+            kernelspec_free_list(list);
+            list = NULL;
+        }
+    }
+    *ret = list;
+    return rc != NG_OK ? rc : list == NULL ? cells_no_memory(call) : NG_OK;
+}
+
+/* What the call asks for, in the handles of the file. */
+static int read_selection(struct ng_call *call, const struct nb *nb, struct select_request *ret)
+{
+    char handle[CELLS_HANDLE_MAX];
+    struct ng_str active = ng_arg_text(call, "active");
+    int rc = selected_handles(call, nb, &ret->selected);
+    if (rc != NG_OK || active.len == 0) {
+        return rc;
+    }
+    size_t index = cells_find(nb, active);
+    if (index == SIZE_MAX) {
+        return cells_fail_unknown(call, nb, active);
+    }
+    cells_handle(nb, index, handle);
+    ret->editing = cells_copy(ng_str_of(handle));
+    return ret->editing == NULL ? cells_no_memory(call) : NG_OK;
+}
+
+int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct notebook_file notebook;
+    struct select_request request = {.selected = NULL};
+    (void)args;
+    int rc = cells_path(user, call, &request.path);
+    rc = rc != NG_OK ? rc : cells_open(call, request.path, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    request.real = notebook.file.real;
+    rc = read_selection(call, &notebook.nb, &request);
+    cells_close(&notebook);
+    rc = rc != NG_OK ? rc : cells_attached_change(user, call, select_cells, &request);
+    kernelspec_free_list(request.selected);
+    free(request.editing);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
+    return rc != NG_OK
+               ? rc
+               : ng_reply(call,
+                          call->host->format(call, "Selected %zu cell(s)",
+                                             call->host->json_count(ng_arg(call, "cellIds"))));
+}

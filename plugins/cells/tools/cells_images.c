@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_images.c - the images of an answer, as far as limits.result lets them: a line stands
+ * for each of the others, and the text is told in any case. */
+#include "cells.h"
+
+#include <stdio.h>
+
+/* A line about an image that is left out has at most this, handle and all. */
+#define IMAGES_LINE_MAX (CELLS_HANDLE_MAX + 200)
+/* What else the answer may hold beside its text. */
+#define IMAGES_ROOM_LEAST 1024
+
+size_t cells_text_max(const struct cells *self)
+{
+    size_t limit = (size_t)self->max_result;
+    return limit > 2 * IMAGES_ROOM_LEAST ? limit - IMAGES_ROOM_LEAST : limit / 2 + 1;
+}
+
+void cells_fit_text(const struct cells *self, struct nb_text *text)
+{
+    struct nb_text cut = {0};
+    if (text->len <= cells_text_max(self)) {
+        return;
+    }
+    render_cut(&cut, nb_text_str(text), cells_text_max(self));
+    cut.failed = cut.failed || text->failed;
+    nb_text_done(text);
+    *text = cut;
+}
+
+void cells_images_begin(struct cells_images *images, const struct cells *self,
+                        struct ng_call *call, struct nb_text *text)
+{
+    size_t limit = (size_t)self->max_result;
+    *images = (struct cells_images){.call = call, .text = text, .limit = limit};
+    cells_fit_text(self, text);
+    images->room = limit > text->len ? limit - text->len : 0;
+}
+
+int cells_images_add(struct cells_images *images, const struct rendered *rendered,
+                     const char *handle)
+{
+    char line[IMAGES_LINE_MAX];
+    for (size_t i = 0; i < rendered->image_count; i++) {
+        const struct rendered_image *image = &rendered->images[i];
+        struct ng_str bytes = nb_text_str(&image->bytes);
+        /* Room for what is told of those that follow stays. */
+        if (images->room >= IMAGES_LINE_MAX && bytes.len <= images->room - IMAGES_LINE_MAX) {
+            images->room -= bytes.len;
+            int rc = images->call->host->reply_media(images->call, "image", image->mime, bytes);
+            if (rc != NG_OK) {
+                return rc;
+            }
+            continue;
+        }
+        images->left_out++;
+        if (images->room < 2 * IMAGES_LINE_MAX) {
+            continue;
+        }
+        images->room -= IMAGES_LINE_MAX;
+        (void)snprintf(line, sizeof(line), "\n[image %zu of cell %s, %s, %zu bytes: left out]",
+                       i + 1, handle, image->mime, bytes.len);
+        nb_add_word(images->text, line);
+    }
+    return NG_OK;
+}
+
+void cells_images_end(struct cells_images *images)
+{
+    char line[IMAGES_LINE_MAX];
+    if (images->left_out == 0) {
+        return;
+    }
+    (void)snprintf(line, sizeof(line),
+                   "\n[%zu image(s) left out: the answer would be larger than limits.result, "
+                   "%zu bytes. They are in the file]",
+                   images->left_out, images->limit);
+    nb_add_word(images->text, line);
+}

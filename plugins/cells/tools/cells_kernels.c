@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_kernels.c - listKernels, interruptKernel, restartKernel. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX SUPERVISOR_KERNELS_MAX
+
+static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
+{
+    char line[1024];
+    nb_add_word(out, specs->count > 0 ? "Installed kernels:"
+                                      : "No kernel is installed. Install one, for example "
+                                        "Debian's python3-ipykernel.");
+    for (size_t i = 0; i < specs->count; i++) {
+        (void)snprintf(line, sizeof(line), "\n- %s: %.300s (%.100s)", specs->items[i].name,
+                       specs->items[i].display_name,
+                       specs->items[i].language[0] != '\0' ? specs->items[i].language
+                                                           : "language unknown");
+        nb_add_word(out, line);
+    }
+}
+
+/* May the caller see this notebook's file? Then it may know of its kernel. */
+static bool may_see(struct ng_call *call, const char *notebook)
+{
+    struct ng_file file = {.size = sizeof(file)};
+    return call->host->file_stat(call, ng_str_of(notebook), &file) == NG_OK;
+}
+
+int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct kernelspecs specs;
+    struct nb_text out = {0};
+    char line[4096 + 512];
+    (void)args;
+    struct kernel_info *list = calloc(LIST_MAX, sizeof(*list));
+    if (list == NULL || !kernelspecs_load(&specs)) {
+        free(list);
+        return cells_no_memory(call);
+    }
+    add_specs(&out, &specs);
+    kernelspecs_done(&specs);
+    size_t count = kernels_list(self->kernels, list, LIST_MAX);
+    size_t listed = 0;
+    for (size_t i = 0; i < count && i < LIST_MAX; i++) {
+        if (!may_see(call, list[i].notebook)) {
+            continue;
+        }
+        nb_add_word(&out, listed++ == 0 ? "\n\nRunning kernels:" : "");
+        (void)snprintf(line, sizeof(line), "\n- %s for %s: %s, %zu run(s) waiting or running",
+                       list[i].name, list[i].notebook, list[i].state, list[i].queued);
+        nb_add_word(&out, line);
+    }
+    free(list);
+    return cells_reply(call, &out);
+}
+
+/* ---- interrupt and restart: the call waits until it is so ---- */
+
+/* Memory of the call. */
+struct control_request {
+    struct ng_call *call;
+    struct ng_deferred *deferred;
+    bool restart;
+};
+
+static bool control_cancelled(void *user)
+{
+    const struct control_request *request = user;
+    return request->call->host->cancelled(request->call);
+}
+
+static int answer(const struct control_request *request, const struct run *run)
+{
+    struct ng_call *call = request->call;
+    switch (run->fault) {
+    case RUN_FINE:
+        break;
+    case RUN_TIMED_OUT:
+        return ng_fail(call, NG_ETIMEOUT,
+                       "The kernel was interrupted, and the cell is still running: "
+                       "restartKernel ends it");
+    case RUN_CANCELLED:
+        return ng_fail(call, NG_ECANCELLED, "%s", run->why);
+    default:
+        return ng_fail(call, CELLS_EKERNEL, "%s", run->why);
+    }
+    return ng_reply(call, ng_str_of(run->why[0] != '\0' ? run->why
+                                    : request->restart
+                                        ? "Successfully restarted the kernel."
+                                        : "Successfully interrupted notebook execution."));
+}
+
+static void control_done(struct run *run, void *user)
+{
+    const struct control_request *request = user;
+    const struct ng_host *host = request->call->host;
+    struct ng_deferred *deferred = request->deferred;
+    int rc = answer(request, run);
+    run_free(run);
+    host->finish(deferred, rc);
+}
+
+static int control(struct cells *self, struct ng_call *call, enum kernels_command command)
+{
+    struct ng_str path;
+    struct ng_file file = {.size = sizeof(file)};
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : call->host->file_stat(call, path, &file);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct control_request *request = ng_alloc(call, sizeof(*request));
+    struct run *run = calloc(1, sizeof(*run));
+    if (run != NULL) {
+        run->notebook = strndup(file.real.data, file.real.len);
+    }
+    if (request == NULL || run == NULL || run->notebook == NULL) {
+        run_free(run);
+        return cells_no_memory(call);
+    }
+    *request =
+        (struct control_request){call, call->host->defer(call), command == KERNELS_RESTART};
+    run->cancelled = control_cancelled;
+    run->done = control_done;
+    run->user = request;
+    kernels_control(self->kernels, run, command);
+    return NG_PENDING;
+}
+
+int cells_interrupt_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return control(user, call, KERNELS_INTERRUPT);
+}
+
+int cells_restart_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return control(user, call, KERNELS_RESTART);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_run.c - runNotebookCells: from the cells that are asked for to a run, and from its end
+ * to the file and the answer (cells_answer.c says it). */
+#include "cells_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_DEFAULT_S 120
+/* Of the kernels that are installed, in a sentence. */
+#define KERNELS_LISTED 20
+
+static char *keep(struct ng_str text)
+{
+    return text.data == NULL ? NULL : strndup(text.data, text.len);
+}
+
+/* ---- which cells ---- */
+
+/* Does the cell carry this tag? */
+static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char *tag)
+{
+    struct nb_span tags = nb_member(nb->bytes, cell->metadata, "tags");
+    struct nb_walk walk = nb_walk_into(nb->bytes, tags);
+    struct nb_span value;
+    while (tags.len > 0 && nb->bytes.data[tags.at] == '[' && nb_walk_element(&walk, &value)) {
+        if (nb_is_word(nb->bytes, value, tag)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The code cells among those, in the order of the notebook, each once. */
+static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
+                       struct cells_run *cells_run)
+{
+    struct run *run = cells_run->run;
+    bool *wanted = calloc(nb->cell_count + 1, sizeof(*wanted));
+    run->cells = calloc(count + 1, sizeof(*run->cells));
+    bool good = wanted != NULL && run->cells != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        wanted[chosen[i]] = true;
+    }
+    for (size_t i = 0; good && i < nb->cell_count; i++) {
+        const struct nb_cell *cell = &nb->cells[i];
+        if (!wanted[i]) {
+            continue;
+        }
+        if (cell->type != NB_CODE || has_tag(nb, cell, "skip-execution")) {
+            cells_run->skipped++;
+            continue;
+        }
+        struct run_cell *to_run = &run->cells[run->cell_count++];
+        cells_handle(nb, i, to_run->handle);
+        to_run->index = i;
+        to_run->count = -1;
+        to_run->may_raise = has_tag(nb, cell, "raises-exception");
+        (void)nb_decode_lines(&to_run->source, nb->bytes, cell->source);
+        good = !to_run->source.failed;
+    }
+    free(wanted);
+    return good;
+}
+
+/* ---- which kernel ---- */
+
+static void decode_word(struct ng_str bytes, struct nb_span value, struct nb_text *out)
+{
+    if (value.len > 0 && bytes.data[value.at] == '"') {
+        nb_decode(out, bytes, value);
+    }
+}
+
+static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb,
+                                       const struct kernelspecs *specs, struct cells_run *run)
+{
+    struct ng_str asked = ng_arg_text(call, "kernel");
+    struct nb_span spec = nb_member(nb->bytes, nb->metadata, "kernelspec");
+    struct nb_span info = nb_member(nb->bytes, nb->metadata, "language_info");
+    struct nb_text name = {0};
+    struct nb_text language = {0};
+    const struct kernelspec *found = NULL;
+    decode_word(nb->bytes, nb_member(nb->bytes, spec, "name"), &name);
+    decode_word(nb->bytes, nb_member(nb->bytes, spec, "language"), &language);
+    if (language.len == 0) {
+        decode_word(nb->bytes, nb_member(nb->bytes, info, "name"), &language);
+    }
+    if (asked.len > 0) {
+        found = kernelspecs_named(specs, asked);
+        run->asked = keep(asked);
+    } else {
+        found = kernelspecs_named(specs, nb_text_str(&name));
+        if (found == NULL && name.len > 0) {
+            nb_add(&name, "", 1);
+            run->fallback = name.failed ? NULL : strdup(name.data);
+        }
+        found = found != NULL ? found : kernelspecs_of(specs, nb_text_str(&language));
+        bool other = language.len > 0 && found == NULL; /* no kernel speaks its language */
+        found = found != NULL || other ? found : kernelspecs_named(specs, ng_str_of("python3"));
+        found = found != NULL || other || specs->count == 0 ? found : &specs->items[0];
+    }
+    nb_text_done(&name);
+    nb_text_done(&language);
+    return found;
+}
+
+/* "a, b": what is installed. */
+static void add_names(struct nb_text *out, const struct kernelspecs *specs)
+{
+    nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
+    for (size_t i = 0; i < specs->count && i < KERNELS_LISTED; i++) {
+        nb_add_word(out, i > 0 ? ", " : "");
+        nb_add_word(out, specs->items[i].name);
+    }
+    nb_add_word(out, specs->count > KERNELS_LISTED ? ", ..." : "");
+}
+
+static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
+                      const struct cells_run *run)
+{
+    struct nb_text names = {0};
+    add_names(&names, specs);
+    struct ng_str list = nb_text_str(&names);
+    int rc = ng_fail(call, CELLS_EKERNEL,
+                     "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
+                     "one as `kernel`",
+                     run->fallback != NULL ? ", it names " : "",
+                     run->fallback != NULL ? run->fallback : "", (int)list.len, list.data);
+    nb_text_done(&names);
+    return rc;
+}
+
+static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_run *run)
+{
+    struct kernelspecs specs;
+    struct ng_str asked = ng_arg_text(call, "kernel");
+    if (!kernelspecs_load(&specs)) {
+        return cells_no_memory(call);
+    }
+    const struct kernelspec *spec = choose(call, nb, &specs, run);
+    int rc = NG_OK;
+    if (spec != NULL) {
+        size_t index = (size_t)(spec - specs.items);
+        run->spec = specs.items[index];
+        specs.items[index] = specs.items[--specs.count];
+    } else if (asked.len > 0) {
+        rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)asked.len, asked.data);
+        call->host->hint(call, "listKernels tells which are installed");
+    } else {
+        rc = fail_unfit(call, &specs, run);
+    }
+    kernelspecs_done(&specs);
+    return rc;
+}
+
+/* ---- making a run ---- */
+
+/* The folder of a path: where its kernel is started. */
+static struct ng_str folder_of(struct ng_str path)
+{
+    while (path.len > 1 && path.data[path.len - 1] != '/') {
+        path.len--;
+    }
+    path.len -= path.len > 1 ? 1 : 0;
+    return path;
+}
+
+static struct cells_run *run_new(struct cells *self, struct ng_call *call,
+                                 const struct notebook_file *notebook)
+{
+    struct cells_run *run = calloc(1, sizeof(*run));
+    if (run == NULL) {
+        return NULL;
+    }
+    run->self = self;
+    run->owner = keep(cells_owner_key(call));
+    run->path = keep(notebook->path);
+    run->notebook_cells = notebook->nb.cell_count;
+    run->bytes = notebook->file.bytes;
+    run->modified_ms = notebook->file.modified_ms;
+    run->run = calloc(1, sizeof(*run->run));
+    if (run->run != NULL) {
+        run->run->notebook = keep(notebook->file.real);
+        run->run->folder = keep(folder_of(notebook->file.real));
+        run->run->max_saved_output = (size_t)self->max_saved_output;
+    }
+    if (run->run == NULL || run->owner == NULL || run->path == NULL ||
+        run->run->notebook == NULL || run->run->folder == NULL || !wire_id(run->id)) {
+        cells_run_free(run);
+        return NULL;
+    }
+    return run;
+}
+
+static int take_timeout(struct cells *self, struct ng_call *call, struct run *run)
+{
+    double seconds = TIMEOUT_DEFAULT_S;
+    const struct ng_value *value = ng_arg(call, "timeout");
+    if (value != NULL) {
+        seconds = call->host->json_double(value);
+    } else if (seconds * 1000 > (double)self->max_timeout_ms) {
+        seconds = (double)self->max_timeout_ms / 1000;
+    }
+    if (seconds * 1000 > (double)self->max_timeout_ms) {
+        return ng_fail(call, NG_EINVAL,
+                       "`timeout` is %g s, the most is %lld s (cells.max_timeout)", seconds,
+                       (long long)(self->max_timeout_ms / 1000));
+    }
+    run->timeout_ms = (int64_t)(seconds * 1000);
+    return NG_OK;
+}
+
+static int check_revision(struct ng_call *call, const struct notebook_file *notebook)
+{
+    struct ng_str expected = ng_arg_text(call, "expectedRevision");
+    struct ng_str now = notebook->file.revision;
+    if (expected.len == 0 ||
+        (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
+        return NG_OK;
+    }
+    int rc =
+        ng_fail(call, NG_ECONFLICT,
+                "The notebook has changed: it is at revision %.*s, expected was %.*s. Read "
+                "it again before you run it",
+                (int)now.len, now.data, (int)expected.len, expected.data);
+    struct ng_writer *details = call->host->details(call);
+    if (details != NULL) {
+        call->host->json_object(details);
+        call->host->json_name(details, "currentRevision");
+        call->host->json_string(details, now);
+        call->host->json_end(details);
+    }
+    return rc;
+}
+
+static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
+{
+    struct notebook_file notebook;
+    struct ng_str path;
+    size_t *chosen = NULL;
+    size_t count = 0;
+    int rc = cells_path(self, call, &path);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct cells_run *run = run_new(self, call, &notebook);
+    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &notebook);
+    rc = rc != NG_OK ? rc : cells_chosen(call, &notebook.nb, &chosen, &count);
+    if (rc == NG_OK && count == 0) {
+        rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
+    }
+    if (rc == NG_OK && !take_cells(&notebook.nb, chosen, count, run)) {
+        rc = cells_no_memory(call);
+    }
+    rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
+    if (rc == NG_OK && run->run->cell_count > 0) {
+        rc = pick_kernel(call, &notebook.nb, run);
+    }
+    cells_close(&notebook);
+    if (rc != NG_OK) {
+        cells_run_free(run);
+        return rc;
+    }
+    *ret = run;
+    return NG_OK;
+}
+
+/* ---- the run and its call ---- */
+
+/* In the background there is no client that could leave: only the gateway's end is told. */
+static bool run_cancelled(void *user)
+{
+    const struct cells_run *run = user;
+    return run->call->host->cancelled(run->call);
+}
+
+static void run_progress(void *user, double done, size_t total, const char *text)
+{
+    const struct cells_run *run = user;
+    struct ng_str none = {NULL, 0};
+    run->call->host->progress(run->call, done, (double)total,
+                              text == NULL ? none : ng_str_of(text));
+}
+
+/* On the kernels' thread: the rest is a worker's. */
+static void run_done(struct run *inner, void *user)
+{
+    struct cells_run *run = user;
+    struct ng_call *call = run->call;
+    struct ng_deferred *deferred = run->deferred;
+    (void)inner;
+    if (!cells_run_is_refreshing(run)) {
+        (void)call->host->continue_on_worker(call, cells_run_save, run);
+        call->host->finish(deferred, NG_PENDING);
+    }
+}
+
+int cells_run_over(struct ng_call *call, struct cells_run *run)
+{
+    call->host->finish(run->deferred, NG_PENDING);
+    return cells_run_save(call, run);
+}
+
+/* The last that is heard of the call: what it lent is free. */
+static void run_ended(void *user, int rc, struct ng_str message)
+{
+    struct cells_run *run = user;
+    cells_runs_over(run->self->runs, run, rc, message);
+}
+
+/* The call waits from here on without a thread. */
+static int run_begin(struct ng_call *call, void *user)
+{
+    struct cells_run *run = user;
+    int rc = call->host->on_complete(call, run_ended, run);
+    if (rc != NG_OK) {
+        cells_runs_over(run->self->runs, run, rc, ng_str_of("out of memory"));
+        return rc;
+    }
+    run->call = call;
+    run->deferred = call->host->defer(call);
+    run->run->cancelled = run_cancelled;
+    run->run->progress = run_progress;
+    run->run->request_source = cells_run_refresh;
+    run->run->done = run_done;
+    run->run->user = run;
+    kernels_run(run->self->kernels, run->run, &run->spec);
+    return NG_PENDING;
+}
+
+static int run_in_background(struct cells *self, struct ng_call *call, struct cells_run *run)
+{
+    char id[WIRE_ID_SIZE];
+    size_t cells = run->run->cell_count;
+    memcpy(id, run->id, sizeof(id));
+    cells_runs_add(self->runs, run);
+    int rc = call->host->background(call, run_begin, run);
+    if (rc != NG_OK) {
+        cells_runs_over(self->runs, run, rc, ng_str_of("it could not be begun"));
+        return rc;
+    }
+    return ng_reply(call, call->host->format(call,
+                                             "Running %zu cell(s) in the background. Run: %s\n"
+                                             "getNotebookRun tells how it is doing.",
+                                             cells, id));
+}
+
+int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    struct cells *self = user;
+    struct cells_run *run = NULL;
+    (void)args;
+    int rc = make_run(self, call, &run);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (run->run->cell_count == 0) {
+        struct nb_text text = {0};
+        cells_answer(run, NULL, &text);
+        cells_run_free(run);
+        return cells_reply(call, &text);
+    }
+    return call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE
+               ? run_in_background(self, call, run)
+               : run_begin(call, run);
+}

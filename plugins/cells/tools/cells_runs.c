@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_runs.c - the table of runs, and what is remembered of cells. */
+#include "cells_runs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct last_run {
+    uint64_t hash; /* of notebook and handle */
+    struct cells_last last;
+};
+
+struct cells_runs {
+    pthread_mutex_t lock;
+    struct cells_run *first; /* the newest */
+    size_t count;
+    struct last_run *lasts; /* a ring */
+    size_t last_count, last_at;
+};
+
+int cells_runs_open(struct ng_call *call, struct cells_runs **ret)
+{
+    struct cells_runs *runs = calloc(1, sizeof(*runs));
+    if (runs == NULL) {
+        return cells_no_memory(call);
+    }
+    (void)pthread_mutex_init(&runs->lock, NULL);
+    *ret = runs;
+    return NG_OK;
+}
+
+void cells_run_free(struct cells_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    run_free(run->run);
+    kernelspec_done(&run->spec);
+    nb_text_done(&run->text);
+    free(run->owner);
+    free(run->path);
+    free(run->fallback);
+    free(run->asked);
+    free(run);
+}
+
+void cells_runs_close(struct cells_runs *runs)
+{
+    if (runs == NULL) {
+        return;
+    }
+    while (runs->first != NULL) {
+        struct cells_run *run = runs->first;
+        runs->first = run->next;
+        cells_run_free(run);
+    }
+    free(runs->lasts);
+    (void)pthread_mutex_destroy(&runs->lock);
+    free(runs);
+}
+
+void cells_runs_lock(struct cells_runs *runs)
+{
+    (void)pthread_mutex_lock(&runs->lock);
+}
+
+void cells_runs_unlock(struct cells_runs *runs)
+{
+    (void)pthread_mutex_unlock(&runs->lock);
+}
+
+static size_t bytes_of(const struct cells_run *run)
+{
+    size_t bytes = run->text.len;
+    for (size_t i = 0; i < run->run->cell_count; i++) {
+        bytes += run->run->cells[i].outputs.bytes + run->run->cells[i].source.len;
+    }
+    return bytes;
+}
+
+/* The oldest that is over and that nobody looks at, but never the newest. False: there is none.
+ * With the lock held. */
+static bool forget_oldest(struct cells_runs *runs)
+{
+    struct cells_run **found = NULL;
+    for (struct cells_run **at = &runs->first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->over && (*at)->refs == 1 && at != &runs->first) {
+            found = at;
+        }
+    }
+    if (found == NULL) {
+        return false;
+    }
+    struct cells_run *run = *found;
+    *found = run->next;
+    runs->count--;
+    cells_run_free(run);
+    return true;
+}
+
+static size_t bytes_over(const struct cells_runs *runs)
+{
+    size_t bytes = 0;
+    for (const struct cells_run *run = runs->first; run != NULL; run = run->next) {
+        bytes += run->over ? bytes_of(run) : 0;
+    }
+    return bytes;
+}
+
+void cells_runs_add(struct cells_runs *runs, struct cells_run *run)
+{
+    cells_runs_lock(runs);
+    run->background = true;
+    run->refs = 2;
+    run->next = runs->first;
+    runs->first = run;
+    runs->count++;
+    while (runs->count > CELLS_RUNS_MAX && forget_oldest(runs)) {
+    }
+    cells_runs_unlock(runs);
+}
+
+void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
+                     struct ng_str message)
+{
+    if (!run->background) {
+        cells_run_free(run);
+        return;
+    }
+    cells_runs_lock(runs);
+    if (rc != NG_OK && rc != run->code) { /* saving failed, or it never began */
+        run->code = rc;
+        run->text.len = 0;
+        nb_add_str(&run->text, message);
+    }
+    run->over = true;
+    run->refs--;
+    while (bytes_over(runs) > CELLS_RUNS_BYTES_MAX && forget_oldest(runs)) {
+    }
+    cells_runs_unlock(runs);
+}
+
+void cells_runs_unref(struct cells_runs *runs, struct cells_run *run)
+{
+    cells_runs_lock(runs);
+    run->refs--;
+    cells_runs_unlock(runs);
+}
+
+struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id, struct ng_str owner)
+{
+    struct cells_run *found = NULL;
+    cells_runs_lock(runs);
+    for (struct cells_run *run = runs->first; run != NULL; run = run->next) {
+        if (strlen(run->id) == id.len && memcmp(run->id, id.data, id.len) == 0 &&
+            strlen(run->owner) == owner.len && memcmp(run->owner, owner.data, owner.len) == 0) {
+            found = run;
+            run->refs++;
+            break;
+        }
+    }
+    cells_runs_unlock(runs);
+    return found;
+}
+
+/* ---- how cells ended ---- */
+
+static uint64_t hash_of(const char *notebook, size_t len, const char *handle)
+{
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ (unsigned char)notebook[i]) * 1099511628211u;
+    }
+    hash *= 1099511628211u;
+    for (; *handle != '\0'; handle++) {
+        hash = (hash ^ (unsigned char)*handle) * 1099511628211u;
+    }
+    return hash;
+}
+
+static struct last_run *last_of(struct cells_runs *runs, uint64_t hash)
+{
+    for (size_t i = 0; i < runs->last_count; i++) {
+        if (runs->lasts[i].hash == hash) {
+            return &runs->lasts[i];
+        }
+    }
+    return NULL;
+}
+
+static struct last_run *last_place(struct cells_runs *runs, uint64_t hash)
+{
+    struct last_run *last = last_of(runs, hash);
+    if (last != NULL) {
+        return last;
+    }
+    if (runs->last_count < CELLS_LAST_MAX) {
+        struct last_run *lasts =
+            realloc(runs->lasts, (runs->last_count + 1) * sizeof(*runs->lasts));
+        if (lasts == NULL) {
+            return NULL;
+        }
+        runs->lasts = lasts;
+        return &lasts[runs->last_count++];
+    }
+    runs->last_at = (runs->last_at + 1) % CELLS_LAST_MAX;
+    return &runs->lasts[runs->last_at];
+}
+
+void cells_runs_remember(struct cells_runs *runs, const struct run *run)
+{
+    cells_runs_lock(runs);
+    for (size_t i = 0; i < run->cell_count; i++) {
+        const struct run_cell *cell = &run->cells[i];
+        if (cell->started_ms == 0 || cell->state == CELL_NOT_RUN) {
+            continue;
+        }
+        uint64_t hash = hash_of(run->notebook, strlen(run->notebook), cell->handle);
+        struct last_run *last = last_place(runs, hash);
+        if (last != NULL) {
+            last->hash = hash;
+            last->last = (struct cells_last){true, cell->state == CELL_OK,
+                                             cell->ended_ms - cell->started_ms, cell->ended_ms};
+        }
+    }
+    cells_runs_unlock(runs);
+}
+
+struct cells_last cells_last_run(struct cells *self, struct ng_str notebook, const char *handle)
+{
+    struct cells_last none = {.known = false};
+    cells_runs_lock(self->runs);
+    const struct last_run *last =
+        last_of(self->runs, hash_of(notebook.data, notebook.len, handle));
+    struct cells_last found = last == NULL ? none : last->last;
+    cells_runs_unlock(self->runs);
+    return found;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* cells_save.c - the outputs of a run go into the file, as it is by then, and the call ends. */
+#include "cells_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whose outputs are to be kept: it was begun. */
+static bool has_run(const struct run_cell *cell)
+{
+    return cell->started_ms != 0 && cell->state != CELL_NOT_RUN;
+}
+
+static void add_note(struct nb_text *note, const char *text, const char *more)
+{
+    nb_add_word(note, note->len > 0 ? "; " : "");
+    nb_add_word(note, text);
+    nb_add_word(note, more);
+}
+
+static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell,
+                     struct nb_text *note)
+{
+    struct nb_text json = {0};
+    struct ng_str source = nb_text_str(&cell->source);
+    size_t index = cells_run_find(nb, cell->handle, source);
+    if (index == SIZE_MAX || nb->cells[index].type != NB_CODE) {
+        add_note(note, "there is no longer a code cell ", cell->handle);
+        return;
+    }
+    /* What the source that is there now would put out nobody knows. */
+    if (!cells_has_source(nb, index, source)) {
+        add_note(note, "the source is no longer the one that was run in cell ", cell->handle);
+        return;
+    }
+    outputs_json(&cell->outputs, nb->style.one_string, &json);
+    nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
+    edit->failed = edit->failed || json.failed;
+    nb_text_done(&json);
+}
+
+static void put_patch(struct nb_edit *edit, const struct nb *nb, const struct run_patch *patch)
+{
+    struct ng_str data = nb_text_str(&patch->data);
+    struct nb_span whole = {0, data.len};
+    struct nb_text bundle = {0};
+    size_t index = cells_find(nb, ng_str_of(patch->handle));
+    if (index == SIZE_MAX) {
+        return;
+    }
+    output_bundle(&bundle, data, whole, nb->style.one_string);
+    (void)nb_patch_output(edit, nb, index, patch->ordinal, nb_text_str(&bundle),
+                          nb_text_str(&patch->metadata));
+    edit->failed = edit->failed || bundle.failed;
+    nb_text_done(&bundle);
+}
+
+/* Were all outputs of this cell made anew? */
+static bool is_of_run(const struct run *run, const char *handle)
+{
+    for (size_t i = 0; i < run->cell_count; i++) {
+        if (has_run(&run->cells[i]) && strcmp(run->cells[i].handle, handle) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the last cell of the run before put out after that: behind its outputs, if they are
+ * still those of that run. True: all its outputs were made anew. */
+static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
+{
+    struct nb_text json = {0};
+    int64_t count = 0;
+    struct ng_str source = nb_text_str(&cell->source);
+    size_t index = cells_run_find(nb, cell->handle, source);
+    if (index == SIZE_MAX || nb->cells[index].type != NB_CODE ||
+        !cells_has_source(nb, index, source)) {
+        return false;
+    }
+    if (!nb_integer(nb->bytes, nb->cells[index].count, &count)) {
+        count = -1;
+    }
+    if (count != cell->count) {
+        return false;
+    }
+    outputs_json(&cell->outputs, nb->style.one_string, &json);
+    if (cell->outputs.cleared) {
+        nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
+    } else {
+        nb_append_outputs(edit, nb, index, nb_text_str(&json));
+    }
+    edit->failed = edit->failed || json.failed;
+    nb_text_done(&json);
+    return cell->outputs.cleared;
+}
+
+/* What there is to write into this file. Without one, `note` says why. */
+static int put_outputs(struct ng_call *call, const struct ng_file *present,
+                       struct ng_draft *next, struct cells_run *cells_run, struct nb_text *note)
+{
+    const struct run *run = cells_run->run;
+    struct nb nb;
+    struct nb_error error;
+    struct nb_edit edit = {0};
+    if (present->type != NG_FILE_REGULAR) {
+        add_note(note, "the file is gone", "");
+        return NG_OK;
+    }
+    enum nb_fault fault = nb_index(present->data, &nb, &error);
+    if (cells_should_reread(fault, &cells_run->reads)) {
+        return NG_EWOULDBLOCK;
+    }
+    if (fault != NB_FINE) {
+        add_note(note, "the file cannot be used any more: ", error.text);
+        return NG_OK;
+    }
+    for (size_t i = 0; i < run->cell_count; i++) {
+        if (has_run(&run->cells[i])) {
+            put_cell(&edit, &nb, &run->cells[i], note);
+        }
+    }
+    bool anew = run->late != NULL && put_late(&edit, &nb, run->late);
+    for (size_t i = 0; i < run->patches.count; i++) {
+        const struct run_patch *patch = &run->patches.items[i];
+        if (!is_of_run(run, patch->handle) &&
+            !(anew && strcmp(run->late->handle, patch->handle) == 0)) {
+            put_patch(&edit, &nb, patch);
+        }
+    }
+    nb_done(&nb);
+    int rc = cells_draft(call, next, present->data, &edit);
+    nb_edit_done(&edit);
+    return rc;
+}
+
+/* The answer, in the call and for who asks later. */
+static int answer(struct ng_call *call, struct cells_run *run, const struct nb_text *note)
+{
+    struct nb_text text = {0};
+    struct nb_text said = {0};
+    nb_add_str(&said, nb_text_str(note));
+    nb_add(&said, "", 1);
+    if (said.failed) {
+        nb_text_done(&said);
+        return cells_no_memory(call);
+    }
+    cells_runs_lock(run->self->runs);
+    cells_answer(run, said.len > 1 ? said.data : NULL, &text);
+    int code = run->code;
+    nb_text_done(&run->text);
+    nb_add_str(&run->text, nb_text_str(&text));
+    cells_runs_unlock(run->self->runs);
+    nb_text_done(&said);
+    int rc = text.failed ? cells_no_memory(call) : NG_OK;
+    if (rc == NG_OK && run->background) {
+        /* Who asks later is told: nobody reads the answer of this call. */
+    } else if (rc == NG_OK && code == NG_OK) {
+        rc = cells_answer_reply(call, run, &text);
+    } else if (rc == NG_OK) {
+        /* The outputs are saved all the same: only the call fails. */
+        rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
+    }
+    nb_text_done(&text);
+    return rc;
+}
+
+static int save_file(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    struct cells_run *run = user;
+    struct nb_text note = {0};
+    int rc = put_outputs(call, present, next, run, &note);
+    rc = rc != NG_OK ? rc : answer(call, run, &note);
+    nb_text_done(&note);
+    return rc;
+}
+
+static bool anything_ran(const struct run *run)
+{
+    for (size_t i = 0; i < run->cell_count; i++) {
+        if (has_run(&run->cells[i])) {
+            return true;
+        }
+    }
+    return run->patches.count > 0 || run->late != NULL;
+}
+
+/* Nothing was written: the outputs are in the answer all the same. */
+static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int code)
+{
+    struct nb_text text = {0};
+    const char *why = code == NG_EOUTSIDE       ? "the file is in none of the roots any more"
+                      : code == NG_ENOTFOUND    ? "the file is gone"
+                      : code == NG_ECONFLICT    ? "other programs keep changing the file"
+                      : code == NG_EFORBIDDEN   ? "the file may not be written"
+                      : code == NG_EFULL        ? "no room is left on the disk"
+                      : code == NG_ETOOLARGE    ? "the file is too large"
+                      : code == NG_EUNAVAILABLE ? "the storage does not answer"
+                                                : "the file could not be changed";
+    cells_runs_lock(run->self->runs);
+    cells_answer(run, why, &text);
+    run->code = code;
+    run->text.len = 0;
+    nb_add_str(&run->text, nb_text_str(&text));
+    cells_runs_unlock(run->self->runs);
+    int rc = text.failed ? cells_no_memory(call)
+                         : call->host->fail_text(call, code, nb_text_str(&text));
+    nb_text_done(&text);
+    return rc;
+}
+
+int cells_run_save(struct ng_call *call, void *user)
+{
+    struct cells_run *run = user;
+    struct nb_text none = {0};
+    call->host->mask_cancel(call); /* what was put out is kept, though nobody may wait for it */
+    cells_runs_remember(run->self->runs, run->run);
+    if (!anything_ran(run->run)) {
+        int rc = answer(call, run, &none);
+        return rc == NG_OK && run->code != NG_OK && !run->background
+                   ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
+                   : rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = call->host->format(call, "%s", run->path),
+        .fn = save_file,
+        .user = run,
+        .max_bytes = CELLS_FILE_MAX,
+        .collection = CELLS_COLLECTION,
+        .action = "run",
+    };
+    int rc =
+        edit.path.data == NULL ? cells_no_memory(call) : call->host->file_edit(call, &edit);
+    return rc < NG_OK && rc != NG_EINTERNAL ? fail_with_outputs(call, run, rc) : rc;
+}
