@@ -41,11 +41,11 @@ static void check_note(struct notes_arena *arena, struct ng_str bytes)
     must(notes_note_parse(arena, bytes, &note) == NG_OK);
     must(notes_utf8_valid(note.body));
     must(note.place.body <= bytes.len && note.place.end <= note.place.body);
-    must(note.front != NULL && note.front->type == NOTES_MAP);
+    must(note.frontmatter != NULL && note.frontmatter->type == NOTES_MAP);
     for (size_t i = 0; i < note.tag_count; i++) {
         must(note.tags[i].len > 0 && notes_utf8_valid(note.tags[i]));
     }
-    check_json(note.front);
+    check_json(note.frontmatter);
 }
 
 /* Written as YAML and read again it is the same. */
@@ -58,8 +58,8 @@ static void check_written(struct notes_arena *arena, const struct notes_value *m
     notes_buf_init(&out, JSON_BYTES_MAX);
     notes_yaml_block(&yaml, map, 0);
     /* Some keys are longer than YAML has them without a '?'. */
-    if (out.len < NOTES_FRONT_BYTES_MAX &&
-        notes_front_parse(arena, notes_buf_str(&out), 1, &back, &error) == NG_OK) {
+    if (out.len < NOTES_FRONTMATTER_BYTES_MAX &&
+        notes_frontmatter_parse(arena, notes_buf_str(&out), 1, &back, &error) == NG_OK) {
         must(notes_value_equal(map, back));
     }
     notes_buf_done(&out);
@@ -72,7 +72,7 @@ static void check_set(struct notes_arena *arena, struct ng_str bytes,
     struct ng_str error = {NULL, 0};
     struct notes_note before;
     struct notes_note after;
-    int rc = notes_front_set(arena, bytes, set, &made, &error);
+    int rc = notes_frontmatter_set(arena, bytes, set, &made, &error);
     must(rc == NG_OK || (rc == NG_EINVAL && error.len > 0));
     if (rc != NG_OK) {
         return;
@@ -81,14 +81,14 @@ static void check_set(struct notes_arena *arena, struct ng_str bytes,
     must(notes_note_parse(arena, made, &after) == NG_OK);
     must(notes_equal(before.body, after.body));
     for (const struct notes_value *item = set->first; item != NULL; item = item->next) {
-        const struct notes_value *now = notes_value_get(after.front, item->key);
-        must(item->type == NOTES_NULL ? now == NULL || before.front_error.data != NULL
+        const struct notes_value *now = notes_value_get(after.frontmatter, item->key);
+        must(item->type == NOTES_NULL ? now == NULL || before.frontmatter_error.data != NULL
                                       : notes_value_equal(item, now));
     }
-    for (const struct notes_value *item = before.front->first; item != NULL;
+    for (const struct notes_value *item = before.frontmatter->first; item != NULL;
          item = item->next) {
         must(notes_value_get(set, item->key) != NULL ||
-             notes_value_equal(item, notes_value_get(after.front, item->key)));
+             notes_value_equal(item, notes_value_get(after.frontmatter, item->key)));
     }
 }
 
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     notes_arena_init(&arena, 0);
     check_note(&arena, bytes);
     struct ng_str yaml = notes_utf8_clean(&arena, notes_str(all.data, len));
-    if (notes_front_parse(&arena, yaml, 1, &set, &error) == NG_OK) {
+    if (notes_frontmatter_parse(&arena, yaml, 1, &set, &error) == NG_OK) {
         check_json(set);
         check_written(&arena, set);
         check_set(&arena, bytes, set);

@@ -142,7 +142,7 @@ static int put_field(struct fields *fields, const struct notes_value *value)
     return step(source, NOTES_PUT_FIELD);
 }
 
-/* As deep as front matter may be (NOTES_FRONT_DEPTH_MAX). */
+/* As deep as front matter may be (NOTES_FRONTMATTER_DEPTH_MAX). */
 static int put_fields(struct fields *fields, const struct notes_value *value)
 {
     if (value->type != NOTES_LIST && value->type != NOTES_MAP) {
@@ -167,11 +167,11 @@ static int put_fields(struct fields *fields, const struct notes_value *value)
 int notes_rows_fields(const struct notes_row_source *source, const struct notes_note *note)
 {
     struct fields fields = {.source = source};
-    if (note->front == NULL) {
+    if (note->frontmatter == NULL) {
         return NG_OK;
     }
     notes_buf_init(&fields.key, 65536);
-    int rc = put_fields(&fields, note->front);
+    int rc = put_fields(&fields, note->frontmatter);
     rc = rc == NG_OK && fields.key.starved ? notes_fail_memory(source->call) : rc;
     notes_buf_done(&fields.key);
     return rc;

@@ -215,11 +215,11 @@ static int put_note(struct notes_row_source *to, const struct source *source,
 {
     sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_NOTE);
     const struct notes_stat *stat = &source->stat;
-    struct ng_str error = note->front_error;
-    struct notes_buf front;
-    notes_buf_init(&front, (size_t)NOTES_FRONT_EXPANDED_MAX * 8);
-    if (note->has_front && note->front_error.data == NULL) {
-        notes_value_json(&front, note->front);
+    struct ng_str error = note->frontmatter_error;
+    struct notes_buf frontmatter;
+    notes_buf_init(&frontmatter, (size_t)NOTES_FRONTMATTER_EXPANDED_MAX * 8);
+    if (note->has_frontmatter && note->frontmatter_error.data == NULL) {
+        notes_value_json(&frontmatter, note->frontmatter);
     }
     if (source->unreadable != NULL) {
         error = notes_str(source->unreadable, strlen(source->unreadable));
@@ -237,7 +237,8 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 9, stat->size);
     (void)sqlite3_bind_int64(statement, 10, (int64_t)note->words);
     bind(statement, 11,
-         front.len > 0 && front.rc == NG_OK ? notes_buf_str(&front) : notes_str(NULL, 0));
+         frontmatter.len > 0 && frontmatter.rc == NG_OK ? notes_buf_str(&frontmatter)
+                                                        : notes_str(NULL, 0));
     bind(statement, 12, error);
     (void)sqlite3_bind_text(statement, 13, source->revision, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(statement, 14, (int64_t)note->body_line);
@@ -246,10 +247,10 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 17, stat->inode);
     (void)sqlite3_bind_int64(statement, 18, stat->device);
     (void)sqlite3_bind_int64(statement, 19, source->checked_ns);
-    int rc = path_fold.data != NULL && front.rc != NG_EINTERNAL
+    int rc = path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL
                  ? step(to->index, to->call, NOTES_PUT_NOTE)
                  : notes_fail_memory(to->call);
-    notes_buf_done(&front);
+    notes_buf_done(&frontmatter);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
     return rc;
 }
@@ -369,7 +370,7 @@ static int touch_known(struct notes_index *index, struct ng_call *call,
                        const struct source *source)
 {
     struct notes_note note;
-    if (notes_note_parse_front(arena, source->bytes, &note) != NG_OK) {
+    if (notes_note_parse_frontmatter(arena, source->bytes, &note) != NG_OK) {
         return notes_fail_memory(call);
     }
     return touch(index, call, known->id, source, &note);
@@ -473,7 +474,7 @@ static int move(struct notes_index *index, struct ng_call *call, struct notes_ar
     struct notes_row_source to = {
         .index = index, .call = call, .arena = arena, .id = known->id};
     struct notes_note note;
-    if (notes_note_parse_front(arena, source->bytes, &note) != NG_OK) {
+    if (notes_note_parse_frontmatter(arena, source->bytes, &note) != NG_OK) {
         return notes_fail_memory(call);
     }
     note.title = without_nul(arena, note.title);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* front.c - where front matter is in a file. */
+/* frontmatter.c - where front matter is in a file. */
 #include "note.h"
 
 #include <string.h>
@@ -28,16 +28,17 @@ static bool is_fence(struct ng_str line, const char *fence)
     return true;
 }
 
-void notes_front_find(struct ng_str bytes, struct notes_front *front)
+void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter)
 {
-    *front = (struct notes_front){.bom = notes_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
-    front->body = front->bom;
-    front->yaml = front->bom;
-    front->end = front->bom;
-    size_t next = front->bom;
-    struct ng_str line = line_at(bytes, front->bom, &next);
-    bool ended = next > front->bom + line.len;
-    front->crlf = ended && notes_ends(line, "\r");
+    *frontmatter =
+        (struct notes_frontmatter){.bom = notes_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
+    frontmatter->body = frontmatter->bom;
+    frontmatter->yaml = frontmatter->bom;
+    frontmatter->end = frontmatter->bom;
+    size_t next = frontmatter->bom;
+    struct ng_str line = line_at(bytes, frontmatter->bom, &next);
+    bool ended = next > frontmatter->bom + line.len;
+    frontmatter->crlf = ended && notes_ends(line, "\r");
     if (!is_fence(line, "---") || !ended) {
         return;
     }
@@ -48,11 +49,11 @@ void notes_front_find(struct ng_str bytes, struct notes_front *front)
         line = line_at(bytes, at, &next);
         lines++;
         if (is_fence(line, "---") || is_fence(line, "...")) {
-            front->there = true;
-            front->yaml = yaml;
-            front->end = at;
-            front->body = next;
-            front->lines = lines;
+            frontmatter->there = true;
+            frontmatter->yaml = yaml;
+            frontmatter->end = at;
+            frontmatter->body = next;
+            frontmatter->lines = lines;
             return;
         }
     }

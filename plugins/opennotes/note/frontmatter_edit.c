@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_edit.c - sets keys of front matter in place: all else stays byte for byte. What comes
- * out is parsed again, and is refused where more than the wanted key has changed. */
+/* frontmatter_edit.c - sets keys of front matter in place: all else stays byte for byte. What
+ * comes out is parsed again, and is refused where more than the wanted key has changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #define EDIT_ADDED_MAX 16777216
 
 /* One key and its new value; NULL: it goes. */
-struct front_edit {
+struct frontmatter_edit {
     struct notes_arena *arena;
     struct ng_str bytes;
-    struct notes_front front;
+    struct notes_frontmatter frontmatter;
     struct ng_str yaml;
     const struct notes_value *map;
     struct ng_str key;
@@ -27,7 +27,7 @@ struct front_edit {
     struct ng_str *error;
 };
 
-static int refuse(struct front_edit *edit, const char *why)
+static int refuse(struct frontmatter_edit *edit, const char *why)
 {
     char text[ERROR_BYTES_MAX];
     struct ng_str key = notes_utf8_cut(edit->key, NAME_BYTES_SHOWN);
@@ -38,7 +38,7 @@ static int refuse(struct front_edit *edit, const char *why)
 }
 
 /* Where the character is in the file. */
-static size_t byte_of(const struct front_edit *edit, size_t character)
+static size_t byte_of(const struct frontmatter_edit *edit, size_t character)
 {
     size_t at = 0;
     while (character > 0 && at < edit->yaml.len) {
@@ -47,35 +47,35 @@ static size_t byte_of(const struct front_edit *edit, size_t character)
         } while (at < edit->yaml.len && ((unsigned char)edit->yaml.data[at] & 0xc0) == 0x80);
         character--;
     }
-    return edit->front.yaml + at;
+    return edit->frontmatter.yaml + at;
 }
 
-static size_t line_start(const struct front_edit *edit, size_t at)
+static size_t line_start(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at > edit->front.yaml && edit->bytes.data[at - 1] != '\n') {
+    while (at > edit->frontmatter.yaml && edit->bytes.data[at - 1] != '\n') {
         at--;
     }
     return at;
 }
 
 /* Behind the line end of the line in which `at` is. */
-static size_t line_next(const struct front_edit *edit, size_t at)
+static size_t line_next(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at < edit->front.end && edit->bytes.data[at] != '\n') {
+    while (at < edit->frontmatter.end && edit->bytes.data[at] != '\n') {
         at++;
     }
-    return at < edit->front.end ? at + 1 : at;
+    return at < edit->frontmatter.end ? at + 1 : at;
 }
 
 /* The end of a line without its line end. */
-static size_t before_newline(const struct front_edit *edit, size_t from, size_t at)
+static size_t before_newline(const struct frontmatter_edit *edit, size_t from, size_t at)
 {
     at -= at > from && edit->bytes.data[at - 1] == '\n' ? 1 : 0;
     at -= at > from && edit->bytes.data[at - 1] == '\r' ? 1 : 0;
     return at;
 }
 
-static bool only_blanks(const struct front_edit *edit, size_t from, size_t to)
+static bool only_blanks(const struct frontmatter_edit *edit, size_t from, size_t to)
 {
     for (size_t at = from; at < to; at++) {
         if (edit->bytes.data[at] != ' ') {
@@ -87,7 +87,7 @@ static bool only_blanks(const struct front_edit *edit, size_t from, size_t to)
 
 /* What is in [from, to) of the file becomes what the caller writes next. Places come in order.
  */
-static void splice(struct front_edit *edit, size_t from, size_t to)
+static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 {
     notes_buf_add(&edit->out, notes_str(edit->bytes.data + edit->copied, from - edit->copied));
     edit->copied = to;
@@ -99,12 +99,12 @@ static void splice(struct front_edit *edit, size_t from, size_t to)
  * Behind the last line of a member: no blank lines, and no comments but those that are indented
  * deeper than its key, which belong to its value.
  */
-static size_t content_end(const struct front_edit *edit, const struct notes_value *member)
+static size_t content_end(const struct frontmatter_edit *edit, const struct notes_value *member)
 {
     size_t column = member->place.key_column;
     size_t limit = member->next != NULL
                        ? line_start(edit, byte_of(edit, member->next->place.key_start))
-                       : edit->front.end;
+                       : edit->frontmatter.end;
     size_t start = byte_of(edit, member->place.start);
     size_t end = line_next(edit, start);
     for (size_t at = end; at < limit;) {
@@ -123,7 +123,8 @@ static size_t content_end(const struct front_edit *edit, const struct notes_valu
     return end;
 }
 
-static int set_scalar(struct front_edit *edit, const struct notes_value *old, bool in_flow)
+static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *old,
+                      bool in_flow)
 {
     size_t from = byte_of(edit, old->place.start);
     size_t to = byte_of(edit, old->place.end);
@@ -144,7 +145,7 @@ static bool is_container(const struct notes_value *value)
 }
 
 /* The old value is a list or map on lines of its own. */
-static int set_block(struct front_edit *edit, const struct notes_value *old)
+static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     size_t start = byte_of(edit, old->place.start);
     size_t first = line_start(edit, start);
@@ -174,11 +175,11 @@ static int set_block(struct front_edit *edit, const struct notes_value *old)
     return NG_OK;
 }
 
-static int set_in_block(struct front_edit *edit, const struct notes_value *old)
+static int set_in_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     if (old == NULL) {
         size_t column = edit->map->first != NULL ? edit->map->first->place.key_column : 0;
-        splice(edit, edit->front.end, edit->front.end);
+        splice(edit, edit->frontmatter.end, edit->frontmatter.end);
         notes_yaml_member(&edit->write, edit->key, edit->value, column);
         return NG_OK;
     }
@@ -214,7 +215,7 @@ static const struct notes_value *member_before(const struct notes_value *map,
     return before;
 }
 
-static int set_in_flow(struct front_edit *edit, const struct notes_value *old)
+static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     const struct notes_value *before = member_before(edit->map, old);
     if (old == NULL) {
@@ -243,9 +244,9 @@ static int set_in_flow(struct front_edit *edit, const struct notes_value *old)
 
 /* ---- */
 
-static void add_front(struct front_edit *edit)
+static void add_frontmatter(struct frontmatter_edit *edit)
 {
-    splice(edit, edit->front.bom, edit->front.bom);
+    splice(edit, edit->frontmatter.bom, edit->frontmatter.bom);
     notes_buf_add_c(&edit->out, "---");
     notes_buf_add_c(&edit->out, edit->write.newline);
     notes_yaml_member(&edit->write, edit->key, edit->value, 0);
@@ -254,7 +255,7 @@ static void add_front(struct front_edit *edit)
 }
 
 /* The map as it must come out: the old one but for the key. NULL: no memory. */
-static struct notes_value *wanted_map(const struct front_edit *edit)
+static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
     struct notes_value *map = notes_arena_alloc(edit->arena, sizeof(*map));
     bool ok = map != NULL;
@@ -294,20 +295,22 @@ static bool same_order(const struct notes_value *a, const struct notes_value *b)
     return true;
 }
 
-static int verify(struct front_edit *edit, struct ng_str made)
+static int verify(struct frontmatter_edit *edit, struct ng_str made)
 {
-    struct notes_front front;
+    struct notes_frontmatter frontmatter;
     const struct notes_value *map = NULL;
     struct ng_str error = notes_str(NULL, 0);
-    notes_front_find(made, &front);
-    struct ng_str rest =
-        notes_str(edit->bytes.data + edit->front.body, edit->bytes.len - edit->front.body);
-    if (!front.there ||
-        !notes_equal(notes_str(made.data + front.body, made.len - front.body), rest)) {
+    notes_frontmatter_find(made, &frontmatter);
+    struct ng_str rest = notes_str(edit->bytes.data + edit->frontmatter.body,
+                                   edit->bytes.len - edit->frontmatter.body);
+    if (!frontmatter.there ||
+        !notes_equal(notes_str(made.data + frontmatter.body, made.len - frontmatter.body),
+                     rest)) {
         return refuse(edit, "its layout cannot be changed safely; edit the file as text");
     }
-    struct ng_str yaml = notes_str(made.data + front.yaml, front.end - front.yaml);
-    int rc = notes_front_parse(edit->arena, yaml, 2, &map, &error);
+    struct ng_str yaml =
+        notes_str(made.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+    int rc = notes_frontmatter_parse(edit->arena, yaml, 2, &map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "what came of it does not parse (%.*s)",
@@ -325,18 +328,18 @@ static int verify(struct front_edit *edit, struct ng_str made)
 }
 
 /* Reads the present front matter. */
-static int open_edit(struct front_edit *edit)
+static int open_edit(struct frontmatter_edit *edit)
 {
     struct ng_str error = notes_str(NULL, 0);
-    notes_front_find(edit->bytes, &edit->front);
-    edit->yaml =
-        notes_str(edit->bytes.data + edit->front.yaml, edit->front.end - edit->front.yaml);
-    edit->write.newline = edit->front.crlf ? "\r\n" : "\n";
+    notes_frontmatter_find(edit->bytes, &edit->frontmatter);
+    edit->yaml = notes_str(edit->bytes.data + edit->frontmatter.yaml,
+                           edit->frontmatter.end - edit->frontmatter.yaml);
+    edit->write.newline = edit->frontmatter.crlf ? "\r\n" : "\n";
     edit->write.out = &edit->out;
     if (!notes_utf8_valid(edit->yaml)) {
         return refuse(edit, "it is not valid UTF-8; edit the file as text");
     }
-    int rc = notes_front_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
+    int rc = notes_frontmatter_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "it does not parse (%.*s); edit the file as text",
@@ -346,7 +349,7 @@ static int open_edit(struct front_edit *edit)
     return rc;
 }
 
-static int set_one(struct front_edit *edit, struct ng_str *ret_bytes)
+static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
 {
     int rc = open_edit(edit);
     if (rc != NG_OK) {
@@ -358,8 +361,8 @@ static int set_one(struct front_edit *edit, struct ng_str *ret_bytes)
                             : old != NULL && notes_value_equal(old, edit->value)) {
         return NG_OK;
     }
-    if (!edit->front.there) {
-        add_front(edit);
+    if (!edit->frontmatter.there) {
+        add_frontmatter(edit);
     } else if (edit->map->place.style == NOTES_STYLE_FLOW) {
         rc = set_in_flow(edit, old);
     } else {
@@ -376,9 +379,9 @@ static int set_one(struct front_edit *edit, struct ng_str *ret_bytes)
     return ret_bytes->data == NULL ? NG_EINTERNAL : verify(edit, *ret_bytes);
 }
 
-int notes_front_set(struct notes_arena *arena, struct ng_str bytes,
-                    const struct notes_value *set, struct ng_str *ret_bytes,
-                    struct ng_str *ret_error)
+int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+                          const struct notes_value *set, struct ng_str *ret_bytes,
+                          struct ng_str *ret_error)
 {
     int rc = NG_OK;
     *ret_error = notes_str(NULL, 0);
@@ -388,7 +391,7 @@ int notes_front_set(struct notes_arena *arena, struct ng_str bytes,
     struct ng_str made = bytes;
     for (const struct notes_value *item = set->first; rc == NG_OK && item != NULL;
          item = item->next) {
-        struct front_edit edit = {
+        struct frontmatter_edit edit = {
             .arena = arena,
             .bytes = made,
             .key = item->key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2. The
- * only user of libyaml here. */
+/* frontmatter_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2.
+ * The only user of libyaml here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct anchor {
     const struct notes_value *value; /* NULL: its container is not closed yet */
 };
 
-struct front_parser {
+struct frontmatter_parser {
     struct notes_arena *arena;
     yaml_parser_t yaml;
     yaml_event_t event;
@@ -29,7 +29,7 @@ struct front_parser {
     struct ng_str error;
 };
 
-static int fail_at(struct front_parser *parser, size_t line, const char *what,
+static int fail_at(struct frontmatter_parser *parser, size_t line, const char *what,
                    struct ng_str name)
 {
     char text[ERROR_BYTES_MAX];
@@ -41,12 +41,12 @@ static int fail_at(struct front_parser *parser, size_t line, const char *what,
     return parser->error.data == NULL ? NG_EINTERNAL : NG_EINVAL;
 }
 
-static int fail_here(struct front_parser *parser, const char *what)
+static int fail_here(struct frontmatter_parser *parser, const char *what)
 {
     return fail_at(parser, parser->event.start_mark.line, what, notes_str(NULL, 0));
 }
 
-static int next_event(struct front_parser *parser)
+static int next_event(struct frontmatter_parser *parser)
 {
     if (parser->has_event) {
         yaml_event_delete(&parser->event);
@@ -69,14 +69,14 @@ static int next_event(struct front_parser *parser)
 
 /* ---- anchors */
 
-static int add_anchor(struct front_parser *parser, const yaml_char_t *name,
+static int add_anchor(struct frontmatter_parser *parser, const yaml_char_t *name,
                       struct anchor **ret_anchor)
 {
     *ret_anchor = NULL;
     if (name == NULL) {
         return NG_OK;
     }
-    if (++parser->anchor_count > NOTES_FRONT_ANCHORS_MAX) {
+    if (++parser->anchor_count > NOTES_FRONTMATTER_ANCHORS_MAX) {
         return fail_here(parser, "there are too many anchors");
     }
     struct anchor *anchor = notes_arena_alloc(parser->arena, sizeof(*anchor));
@@ -90,7 +90,7 @@ static int add_anchor(struct front_parser *parser, const yaml_char_t *name,
     return anchor->name.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
-static int build_alias(struct front_parser *parser, struct notes_value *value)
+static int build_alias(struct frontmatter_parser *parser, struct notes_value *value)
 {
     struct ng_str name = ng_str_of((const char *)parser->event.data.alias.anchor);
     const struct anchor *anchor = parser->anchors;
@@ -110,7 +110,7 @@ static int build_alias(struct front_parser *parser, struct notes_value *value)
     value->next = NULL;
     value->place = own.place;
     value->place.style = NOTES_STYLE_ALIAS;
-    if (parser->depth + value->height > NOTES_FRONT_DEPTH_MAX) {
+    if (parser->depth + value->height > NOTES_FRONTMATTER_DEPTH_MAX) {
         return fail_at(parser, line, "values are nested too deeply", notes_str(NULL, 0));
     }
     return NG_OK;
@@ -119,14 +119,15 @@ static int build_alias(struct front_parser *parser, struct notes_value *value)
 /* ---- values */
 
 /* Counts what a value adds, aliases written out. */
-static int account(struct front_parser *parser, const struct notes_value *value, bool whole)
+static int account(struct frontmatter_parser *parser, const struct notes_value *value,
+                   bool whole)
 {
     parser->values += whole ? value->values : 1;
     parser->bytes += whole ? value->bytes : value->text.len + value->key.len;
-    if (parser->values > NOTES_FRONT_VALUES_MAX) {
+    if (parser->values > NOTES_FRONTMATTER_VALUES_MAX) {
         return fail_here(parser, "there are too many values");
     }
-    if (parser->bytes > NOTES_FRONT_EXPANDED_MAX) {
+    if (parser->bytes > NOTES_FRONTMATTER_EXPANDED_MAX) {
         return fail_here(parser, "with its aliases written out it is too large");
     }
     return NG_OK;
@@ -155,7 +156,7 @@ static enum notes_style scalar_style(yaml_scalar_style_t style)
     }
 }
 
-static int build_scalar(struct front_parser *parser, struct notes_value *value)
+static int build_scalar(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_char_t *tag = parser->event.data.scalar.tag;
     struct ng_str text =
@@ -182,10 +183,10 @@ static int build_scalar(struct front_parser *parser, struct notes_value *value)
     return value->text.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
-static int build(struct front_parser *parser, struct notes_value *value);
+static int build(struct frontmatter_parser *parser, struct notes_value *value);
 
 /* The present event is a key: what it says goes into the value that it names. */
-static int build_key(struct front_parser *parser, struct notes_value *member)
+static int build_key(struct frontmatter_parser *parser, struct notes_value *member)
 {
     if (parser->event.type != YAML_SCALAR_EVENT) {
         return fail_here(parser, "a key is no text");
@@ -224,7 +225,7 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* No key may come twice. */
-static int check_keys(struct front_parser *parser, const struct notes_value *map)
+static int check_keys(struct frontmatter_parser *parser, const struct notes_value *map)
 {
     if (map->count < 2) {
         return NG_OK;
@@ -252,7 +253,7 @@ static int check_keys(struct front_parser *parser, const struct notes_value *map
 }
 
 /* The elements up to the event that ends them. */
-static int build_items(struct front_parser *parser, struct notes_value *value,
+static int build_items(struct frontmatter_parser *parser, struct notes_value *value,
                        yaml_event_type_t end)
 {
     struct notes_value **link = &value->first;
@@ -280,7 +281,7 @@ static int build_items(struct front_parser *parser, struct notes_value *value,
     return rc;
 }
 
-static int build_container(struct front_parser *parser, struct notes_value *value)
+static int build_container(struct frontmatter_parser *parser, struct notes_value *value)
 {
     bool map = parser->event.type == YAML_MAPPING_START_EVENT;
     bool flow = map ? parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
@@ -290,7 +291,7 @@ static int build_container(struct front_parser *parser, struct notes_value *valu
     value->values = 1;
     value->height = 1;
     value->place.style = flow ? NOTES_STYLE_FLOW : NOTES_STYLE_BLOCK;
-    if (++parser->depth > NOTES_FRONT_DEPTH_MAX) {
+    if (++parser->depth > NOTES_FRONTMATTER_DEPTH_MAX) {
         return fail_here(parser, "values are nested too deeply");
     }
     int rc = build_items(parser, value, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
@@ -303,8 +304,8 @@ static int build_container(struct front_parser *parser, struct notes_value *valu
 }
 
 /* The value that begins at the present event; ends at its last event. Recursion is bounded by
- * NOTES_FRONT_DEPTH_MAX. */
-static int build(struct front_parser *parser, struct notes_value *value)
+ * NOTES_FRONTMATTER_DEPTH_MAX. */
+static int build(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_event_t *event = &parser->event;
     const yaml_char_t *name =
@@ -336,7 +337,7 @@ static int build(struct front_parser *parser, struct notes_value *value)
     return rc;
 }
 
-static int build_document(struct front_parser *parser, struct notes_value *map)
+static int build_document(struct frontmatter_parser *parser, struct notes_value *map)
 {
     int rc = next_event(parser); /* the stream's start */
     if (rc == NG_OK) {
@@ -369,10 +370,10 @@ static int build_document(struct front_parser *parser, struct notes_value *map)
     return rc;
 }
 
-int notes_front_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
-                      const struct notes_value **ret_map, struct ng_str *ret_error)
+int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+                            const struct notes_value **ret_map, struct ng_str *ret_error)
 {
-    struct front_parser parser = {.arena = arena, .line = line};
+    struct frontmatter_parser parser = {.arena = arena, .line = line};
     struct notes_value *map = notes_arena_alloc(arena, sizeof(*map));
     *ret_error = notes_str(NULL, 0);
     if (map == NULL) {
@@ -380,7 +381,7 @@ int notes_front_parse(struct notes_arena *arena, struct ng_str yaml, size_t line
     }
     *map = (struct notes_value){.type = NOTES_MAP, .values = 1};
     map->place.style = NOTES_STYLE_BLOCK;
-    if (yaml.len > NOTES_FRONT_BYTES_MAX) {
+    if (yaml.len > NOTES_FRONTMATTER_BYTES_MAX) {
         int too_large =
             fail_at(&parser, 0, "front matter is larger than 1 MiB", notes_str(NULL, 0));
         *ret_error = parser.error;

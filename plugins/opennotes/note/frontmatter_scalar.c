@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_scalar.c - scalars and their types: the core types of YAML 1.2, and values as YAML. */
+/* frontmatter_scalar.c - scalars and their types: the core types of YAML 1.2, and values as
+ * YAML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

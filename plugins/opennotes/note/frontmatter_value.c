@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_value.c - values of front matter: looked up, compared, merged, from JSON and to JSON.
+/* frontmatter_value.c - values of front matter: looked up, compared, merged, from JSON and to
+ * JSON.
  */
 #include "note.h"
 
@@ -137,7 +138,7 @@ static struct notes_value *value_from(struct notes_arena *arena, const struct ng
         [NG_TYPE_ARRAY] = NOTES_LIST,    [NG_TYPE_OBJECT] = NOTES_MAP,
     };
     struct notes_value *value =
-        depth > NOTES_FRONT_DEPTH_MAX ? NULL : notes_arena_alloc(arena, sizeof(*value));
+        depth > NOTES_FRONTMATTER_DEPTH_MAX ? NULL : notes_arena_alloc(arena, sizeof(*value));
     if (value == NULL) {
         return NULL;
     }

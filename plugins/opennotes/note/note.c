@@ -114,11 +114,11 @@ static bool is_time(const struct notes_value *value, int64_t *ret_ms)
             (value->type == NOTES_NUMBER && epoch_time(value->text, ret_ms)));
 }
 
-static bool find_time(const struct notes_value *front, const char *const *keys, size_t count,
-                      int64_t *ret_ms)
+static bool find_time(const struct notes_value *frontmatter, const char *const *keys,
+                      size_t count, int64_t *ret_ms)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct notes_value *value = notes_value_get(front, ng_str_of(keys[i]));
+        const struct notes_value *value = notes_value_get(frontmatter, ng_str_of(keys[i]));
         if (is_time(value, ret_ms)) {
             return true;
         }
@@ -128,57 +128,60 @@ static bool find_time(const struct notes_value *front, const char *const *keys, 
 
 /* ---- */
 
-static int read_front(struct notes_arena *arena, struct ng_str bytes, struct notes_note *note)
+static int read_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                            struct notes_note *note)
 {
     static const char *const created[] = {"created", "created_at", "date"};
     static const char *const modified[] = {"modified", "updated", "updated_at"};
-    const struct notes_front *place = &note->place;
+    const struct notes_frontmatter *place = &note->place;
     struct ng_str yaml =
         notes_utf8_clean(arena, notes_str(bytes.data + place->yaml, place->end - place->yaml));
-    int rc = yaml.data == NULL ? NG_EINTERNAL
-                               : notes_front_parse(arena, yaml, place->there ? 2 : 1,
-                                                   &note->front, &note->front_error);
+    int rc = yaml.data == NULL
+                 ? NG_EINTERNAL
+                 : notes_frontmatter_parse(arena, yaml, place->there ? 2 : 1,
+                                           &note->frontmatter, &note->frontmatter_error);
     if (rc == NG_EINVAL) {
         struct ng_str ignored;
-        rc = notes_front_parse(arena, ng_str_of(""), 1, &note->front, &ignored);
+        rc = notes_frontmatter_parse(arena, ng_str_of(""), 1, &note->frontmatter, &ignored);
     }
     if (rc != NG_OK) {
         return NG_EINTERNAL;
     }
-    const struct notes_value *title = notes_value_get(note->front, ng_str_of("title"));
+    const struct notes_value *title = notes_value_get(note->frontmatter, ng_str_of("title"));
     if (title != NULL && notes_trim(scalar_text(title)).len > 0) {
         note->title = notes_trim(scalar_text(title));
     }
     struct names tags = {.arena = arena, .tags = true};
     struct names aliases = {.arena = arena};
-    names_add_value(&tags, notes_value_get(note->front, ng_str_of("tag")));
-    names_add_value(&tags, notes_value_get(note->front, ng_str_of("tags")));
-    names_add_value(&aliases, notes_value_get(note->front, ng_str_of("alias")));
-    names_add_value(&aliases, notes_value_get(note->front, ng_str_of("aliases")));
+    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tag")));
+    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tags")));
+    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("alias")));
+    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("aliases")));
     note->tags = tags.items;
     note->tag_count = tags.count;
     note->aliases = aliases.items;
     note->alias_count = aliases.count;
-    note->has_created = find_time(note->front, created, NG_COUNT(created), &note->created_ms);
+    note->has_created =
+        find_time(note->frontmatter, created, NG_COUNT(created), &note->created_ms);
     note->has_modified =
-        find_time(note->front, modified, NG_COUNT(modified), &note->modified_ms);
+        find_time(note->frontmatter, modified, NG_COUNT(modified), &note->modified_ms);
     return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
 }
 
-int notes_note_parse_front(struct notes_arena *arena, struct ng_str bytes,
-                           struct notes_note *ret_note)
+int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                                 struct notes_note *ret_note)
 {
     *ret_note = (struct notes_note){.words = 0};
-    notes_front_find(bytes, &ret_note->place);
-    ret_note->has_front = ret_note->place.there;
+    notes_frontmatter_find(bytes, &ret_note->place);
+    ret_note->has_frontmatter = ret_note->place.there;
     ret_note->body_line = ret_note->place.lines;
-    return read_front(arena, bytes, ret_note);
+    return read_frontmatter(arena, bytes, ret_note);
 }
 
 int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
                      struct notes_note *ret_note)
 {
-    int rc = notes_note_parse_front(arena, bytes, ret_note);
+    int rc = notes_note_parse_frontmatter(arena, bytes, ret_note);
     size_t at = ret_note->place.body;
     ret_note->body = notes_utf8_clean(arena, notes_str(bytes.data + at, bytes.len - at));
     if (ret_note->body.data == NULL) {

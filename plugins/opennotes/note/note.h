@@ -6,11 +6,11 @@
 #include "text/text.h"
 
 /* Of front matter; what is over one of them does not parse (and the note is still a note). */
-#define NOTES_FRONT_BYTES_MAX 1048576    /* as written */
-#define NOTES_FRONT_EXPANDED_MAX 4194304 /* bytes of text, aliases written out */
-#define NOTES_FRONT_VALUES_MAX 50000     /* values, aliases written out */
-#define NOTES_FRONT_DEPTH_MAX 64
-#define NOTES_FRONT_ANCHORS_MAX 1000
+#define NOTES_FRONTMATTER_BYTES_MAX 1048576    /* as written */
+#define NOTES_FRONTMATTER_EXPANDED_MAX 4194304 /* bytes of text, aliases written out */
+#define NOTES_FRONTMATTER_VALUES_MAX 50000     /* values, aliases written out */
+#define NOTES_FRONTMATTER_DEPTH_MAX 64
+#define NOTES_FRONTMATTER_ANCHORS_MAX 1000
 
 enum notes_type {
     NOTES_NULL = 0,
@@ -63,7 +63,7 @@ void notes_value_json(struct notes_buf *buf, const struct notes_value *value);
 bool notes_value_equal(const struct notes_value *a, const struct notes_value *b);
 
 /* Where front matter is in a file. All are offsets into the bytes, or lengths. */
-struct notes_front {
+struct notes_frontmatter {
     bool there;
     size_t bom;   /* 3 or 0 */
     size_t yaml;  /* first byte behind the opening line */
@@ -95,20 +95,20 @@ void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *v
                       size_t indent);
 void notes_yaml_key(const struct notes_yaml *yaml, struct ng_str key, bool in_flow);
 
-void notes_front_find(struct ng_str bytes, struct notes_front *front);
+void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter);
 /* Parses YAML into one map (NULL members: {}). NG_OK; NG_EINVAL with *ret_error a sentence;
  * NG_EINTERNAL: no memory. Everything lies in the arena. `line` is that of the first byte. */
-int notes_front_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
-                      const struct notes_value **ret_map, struct ng_str *ret_error);
+int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+                            const struct notes_value **ret_map, struct ng_str *ret_error);
 
-/* ---- front_edit.c */
+/* ---- frontmatter_edit.c */
 
 /* The bytes of a file with the members of `set` in its front matter; a member that is null goes
  * away. All else stays byte for byte. NG_OK; NG_EINVAL with *ret_error a sentence where that
  * cannot be done safely; NG_EINTERNAL: no memory. */
-int notes_front_set(struct notes_arena *arena, struct ng_str bytes,
-                    const struct notes_value *set, struct ng_str *ret_bytes,
-                    struct ng_str *ret_error);
+int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+                          const struct notes_value *set, struct ng_str *ret_bytes,
+                          struct ng_str *ret_error);
 /* A map of two, the members of `over` first beat those of `under`; the order is that of
  * `over`, then what is only in `under`. NULL: no memory. */
 struct notes_value *notes_value_merge(struct notes_arena *arena, const struct notes_value *over,
@@ -116,16 +116,17 @@ struct notes_value *notes_value_merge(struct notes_arena *arena, const struct no
 /* Adds a member, or replaces the one of that key. False: no memory. */
 bool notes_value_put(struct notes_arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value);
-/* What the caller gave as JSON. NULL: no memory, or deeper than NOTES_FRONT_DEPTH_MAX. */
+/* What the caller gave as JSON. NULL: no memory, or deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
 struct notes_value *notes_value_from(struct notes_arena *arena, struct ng_call *call,
                                      const struct ng_value *json);
 
 struct notes_note {
     struct ng_str body; /* valid UTF-8, without front matter and BOM, line ends as they are */
     size_t body_line;   /* lines before it in the file */
-    const struct notes_value *front; /* a map, empty where there is none or it does not parse */
-    bool has_front;
-    struct ng_str front_error; /* {NULL, 0}: none */
+    const struct notes_value
+        *frontmatter; /* a map, empty where there is none or it does not parse */
+    bool has_frontmatter;
+    struct ng_str frontmatter_error; /* {NULL, 0}: none */
     struct ng_str title;       /* front matter's; {NULL, 0}: none; see notes_note_title() */
     const struct ng_str *tags; /* union of `tag` and `tags`, without '#', each once; those of
                                   the text with notes_note_tags() */
@@ -135,7 +136,7 @@ struct notes_note {
     bool has_created, has_modified; /* front matter's; else use the file's times */
     int64_t created_ms, modified_ms;
     size_t words; /* of the body */
-    struct notes_front place;
+    struct notes_frontmatter place;
 };
 
 /* NG_OK, or NG_EINTERNAL: no memory. Any bytes are a note. Parts point into `bytes` or the
@@ -143,8 +144,8 @@ struct notes_note {
 int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
                      struct notes_note *ret_note);
 /* Parses the front matter only; body and words stay empty. */
-int notes_note_parse_front(struct notes_arena *arena, struct ng_str bytes,
-                           struct notes_note *ret_note);
+int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                                 struct notes_note *ret_note);
 /* A note's title: front matter's, else the file's name without its ending. */
 struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path);
 

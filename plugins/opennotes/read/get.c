@@ -56,7 +56,7 @@ const char notes_get_result[] =
     "\"nextByte\":{\"type\":\"integer\"}}},"
     "\"notebook\":" NOTES_SCHEMA_NOTEBOOK ",\"_guidance\":{\"type\":\"string\"}}}";
 
-#define FRONT_SHARE 2 /* front matter may take one part in so many of an answer */
+#define FRONTMATTER_SHARE 2 /* front matter may take one part in so many of an answer */
 
 /* What is asked for. */
 struct want {
@@ -222,15 +222,16 @@ static void write_tags(struct notes_buf *json, const struct notes_note *note, si
 }
 
 /* As many members as there is room for. */
-static void write_front(struct notes_buf *json, const struct notes_note *note, size_t most)
+static void write_frontmatter(struct notes_buf *json, const struct notes_note *note,
+                              size_t most)
 {
     bool all = true;
-    if (!note->has_front || note->front_error.data != NULL) {
+    if (!note->has_frontmatter || note->frontmatter_error.data != NULL) {
         return;
     }
     notes_json_name_c(json, "frontmatter");
     notes_json_begin(json, '{');
-    for (const struct notes_value *member = note->front->first; member != NULL;
+    for (const struct notes_value *member = note->frontmatter->first; member != NULL;
          member = member->next) {
         size_t len = json->len;
         notes_json_name(json, member->key);
@@ -267,11 +268,11 @@ static void write_meta(struct notes_buf *json, const struct found *found, size_t
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
-    if (note->front_error.data != NULL) {
+    if (note->frontmatter_error.data != NULL) {
         notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->front_error);
+        notes_json_text(json, note->frontmatter_error);
     }
-    write_front(json, note, most);
+    write_frontmatter(json, note, most);
 }
 
 static void write_part(struct notes_buf *json, const struct part *part, bool raw)
@@ -331,7 +332,7 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     notes_json_name_c(&answer.json, "note");
     notes_json_begin(&answer.json, '{');
     write_meta(&answer.json, found,
-               (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONT_SHARE);
+               (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {
         /* A content of many lines in front matter would count too, but that is JSON already. */
         cut_part(&part, want->start_byte, notes_answer_room(&answer),

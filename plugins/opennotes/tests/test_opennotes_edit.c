@@ -215,7 +215,7 @@ static void not_text(void **state)
     }
 }
 
-static void set_front(void **state)
+static void set_frontmatter(void **state)
 {
     struct fixture *fixture = *state;
     makes(fixture, "---\na: 1 # x\nb: 'y'\n---\nT\n", SET("{\"a\":2.50,\"c\":[\"p\",\"q r\"]}"),
@@ -367,7 +367,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(swallowing, setup, teardown),
         cmocka_unit_test_setup_teardown(too_deep, setup, teardown),
         cmocka_unit_test_setup_teardown(not_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(set_front, setup, teardown),
+        cmocka_unit_test_setup_teardown(set_frontmatter, setup, teardown),
         cmocka_unit_test_setup_teardown(arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(expected_revision, setup, teardown),
         cmocka_unit_test_setup_teardown(at_once, setup, teardown),

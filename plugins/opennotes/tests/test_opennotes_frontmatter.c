@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_front.c - front matter: the core types of YAML 1.2, its limits, and keys that
+/* test_opennotes_frontmatter.c - front matter: the core types of YAML 1.2, its limits, and keys that
  * are set while all else stays byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static char *parsed(const char *yaml, char *error, size_t size)
     struct ng_str why = {NULL, 0};
     notes_arena_init(&arena, 0);
     notes_buf_init(&json, 1 << 24);
-    int rc = notes_front_parse(&arena, ng_str_of(yaml), 2, &map, &why);
+    int rc = notes_frontmatter_parse(&arena, ng_str_of(yaml), 2, &map, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     if (rc == NG_OK) {
         notes_value_json(&json, map);
@@ -148,7 +148,7 @@ static void limits(void **state)
     notes_buf_add_char(&yaml, '\0');
     refuses(yaml.data, "too large");
     notes_buf_clear(&yaml);
-    while (yaml.len <= NOTES_FRONT_BYTES_MAX) {
+    while (yaml.len <= NOTES_FRONTMATTER_BYTES_MAX) {
         notes_buf_add_c(&yaml, "# comment\n");
     }
     notes_buf_add_char(&yaml, '\0');
@@ -162,13 +162,13 @@ static void limits(void **state)
 
 static void place(const char *text, bool there, const char *yaml, const char *body)
 {
-    struct notes_front front;
+    struct notes_frontmatter frontmatter;
     struct ng_str bytes = ng_str_of(text);
-    notes_front_find(bytes, &front);
-    assert_int_equal(front.there, there);
-    assert_int_equal(front.end - front.yaml, strlen(yaml));
-    assert_memory_equal(text + front.yaml, yaml, strlen(yaml));
-    assert_string_equal(text + front.body, body);
+    notes_frontmatter_find(bytes, &frontmatter);
+    assert_int_equal(frontmatter.there, there);
+    assert_int_equal(frontmatter.end - frontmatter.yaml, strlen(yaml));
+    assert_memory_equal(text + frontmatter.yaml, yaml, strlen(yaml));
+    assert_string_equal(text + frontmatter.body, body);
 }
 
 static void places(void **state)
@@ -197,8 +197,8 @@ static char *set_in(const char *file, const char *set, char *error, size_t size)
     struct ng_str why = {NULL, 0};
     struct ng_str made = {NULL, 0};
     notes_arena_init(&arena, 0);
-    assert_int_equal(notes_front_parse(&arena, ng_str_of(set), 1, &map, &why), NG_OK);
-    int rc = notes_front_set(&arena, ng_str_of(file), map, &made, &why);
+    assert_int_equal(notes_frontmatter_parse(&arena, ng_str_of(set), 1, &map, &why), NG_OK);
+    int rc = notes_frontmatter_set(&arena, ng_str_of(file), map, &made, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     char *text = rc == NG_OK ? strndup(made.data, made.len) : NULL;
     notes_arena_done(&arena);

@@ -52,13 +52,13 @@ static void parts(void **state)
     equal(note.body, "Hello w\xc3\xb6rld - x\r\n");
     assert_int_equal(note.body_line, 3);
     assert_int_equal(note.words, 3);
-    assert_true(note.has_front);
-    assert_null(note.front_error.data);
+    assert_true(note.has_frontmatter);
+    assert_null(note.frontmatter_error.data);
     note = note_of("---\ntitle: [a\n---\nbody\n");
     equal(note.body, "body\n");
     assert_null(note.title.data);
-    assert_non_null(note.front_error.data);
-    assert_int_equal(note.front->count, 0);
+    assert_non_null(note.frontmatter_error.data);
+    assert_int_equal(note.frontmatter->count, 0);
     note = note_of("a\xff"
                    "b\xe2\x82");
     equal(note.body, "a\xef\xbf\xbd"

@@ -15,7 +15,7 @@ struct layers {
     const struct notes_new_note *note;
     struct notes_value *groups;
     struct ng_str template_name;
-    const struct notes_value *template_front, *content_front;
+    const struct notes_value *template_frontmatter, *content_frontmatter;
     struct ng_str template_body, content_body;
 };
 
@@ -74,18 +74,19 @@ static int read_groups(struct layers *layers)
 /* ---- template and content */
 
 /* Splits a text into its front matter and the rest. */
-static int split_front(struct layers *layers, struct ng_str text,
-                       const struct notes_value **ret, struct ng_str *ret_body,
-                       struct ng_str *ret_error)
+static int split_frontmatter(struct layers *layers, struct ng_str text,
+                             const struct notes_value **ret, struct ng_str *ret_body,
+                             struct ng_str *ret_error)
 {
-    struct notes_front front;
-    notes_front_find(text, &front);
-    *ret_body = notes_str(text.data + front.body, text.len - front.body);
-    struct ng_str yaml = notes_str(text.data + front.yaml, front.end - front.yaml);
-    int rc = notes_front_parse(layers->arena, yaml, 2, ret, ret_error);
-    if (rc == NG_OK && front.there && (*ret)->first == NULL && notes_trim(yaml).len > 0) {
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(text, &frontmatter);
+    *ret_body = notes_str(text.data + frontmatter.body, text.len - frontmatter.body);
+    struct ng_str yaml =
+        notes_str(text.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+    int rc = notes_frontmatter_parse(layers->arena, yaml, 2, ret, ret_error);
+    if (rc == NG_OK && frontmatter.there && (*ret)->first == NULL && notes_trim(yaml).len > 0) {
         /* Nothing but comments: headings between two rules, and no front matter. */
-        *ret_body = notes_str(text.data + front.bom, text.len - front.bom);
+        *ret_body = notes_str(text.data + frontmatter.bom, text.len - frontmatter.bom);
     }
     return rc == NG_EINTERNAL ? notes_fail_memory(layers->call) : rc;
 }
@@ -114,7 +115,8 @@ static int read_template(struct layers *layers, const struct notes_vars *vars)
     if (text.data == NULL) {
         return notes_fail_memory(layers->call);
     }
-    rc = split_front(layers, text, &layers->template_front, &layers->template_body, &error);
+    rc = split_frontmatter(layers, text, &layers->template_frontmatter, &layers->template_body,
+                           &error);
     if (rc == NG_EINVAL) {
         return ng_fail(layers->call, NOTES_ECONFIG,
                        "The front matter of the template '%.*s' does not parse: %.*s",
@@ -127,8 +129,8 @@ static int read_content(struct layers *layers)
 {
     struct ng_str error = notes_str(NULL, 0);
     struct ng_str content = layers->note->content;
-    int rc = split_front(layers, content.data != NULL ? content : notes_str("", 0),
-                         &layers->content_front, &layers->content_body, &error);
+    int rc = split_frontmatter(layers, content.data != NULL ? content : notes_str("", 0),
+                               &layers->content_frontmatter, &layers->content_body, &error);
     if (rc == NG_EINVAL) {
         (void)ng_fail(layers->call, NG_EINVAL,
                       "`content` begins with front matter that does not parse: %.*s",
@@ -163,8 +165,8 @@ static const struct notes_value *merge_layers(const struct layers *layers,
     struct notes_arena *arena = layers->arena;
     char now[NOTES_TIME_SIZE];
     struct notes_value *map =
-        notes_value_merge(arena, layers->note->data, layers->content_front);
-    map = map != NULL ? notes_value_merge(arena, map, layers->template_front) : NULL;
+        notes_value_merge(arena, layers->note->data, layers->content_frontmatter);
+    map = map != NULL ? notes_value_merge(arena, map, layers->template_frontmatter) : NULL;
     map = map != NULL ? notes_value_merge(arena, map, layers->groups) : NULL;
     struct notes_value *first = notes_arena_alloc(arena, sizeof(*first));
     if (map == NULL || first == NULL) {
@@ -190,11 +192,11 @@ static void end_line(struct notes_buf *out)
 }
 
 static void write_note(struct notes_buf *out, const struct layers *layers,
-                       const struct notes_value *front, struct ng_str title)
+                       const struct notes_value *frontmatter, struct ng_str title)
 {
     struct notes_yaml yaml = {.out = out, .newline = "\n"};
     notes_buf_add_c(out, "---\n");
-    notes_yaml_block(&yaml, front, 0);
+    notes_yaml_block(&yaml, frontmatter, 0);
     notes_buf_add_c(out, "---\n");
     notes_buf_add(out, layers->template_body);
     end_line(out);
@@ -208,20 +210,20 @@ static void write_note(struct notes_buf *out, const struct layers *layers,
 }
 
 /* What was written says the same when it is read. */
-static int check_note(struct layers *layers, const struct notes_value *front,
+static int check_note(struct layers *layers, const struct notes_value *frontmatter,
                       struct ng_str bytes)
 {
     struct ng_str error = notes_str(NULL, 0);
     const struct notes_value *back = NULL;
-    struct notes_front place;
-    notes_front_find(bytes, &place);
-    int rc = notes_front_parse(layers->arena,
-                               notes_str(bytes.data + place.yaml, place.end - place.yaml), 2,
-                               &back, &error);
+    struct notes_frontmatter place;
+    notes_frontmatter_find(bytes, &place);
+    int rc = notes_frontmatter_parse(layers->arena,
+                                     notes_str(bytes.data + place.yaml, place.end - place.yaml),
+                                     2, &back, &error);
     if (rc == NG_EINTERNAL) {
         return notes_fail_memory(layers->call);
     }
-    if (rc != NG_OK || !notes_value_equal(front, back)) {
+    if (rc != NG_OK || !notes_value_equal(frontmatter, back)) {
         return ng_fail(layers->call, NG_EINVAL,
                        "`data` cannot be written as front matter: %.*s", (int)error.len,
                        error.data != NULL ? error.data : "");
@@ -252,18 +254,18 @@ int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    const struct notes_value *front = merge_layers(&layers, ret_title);
-    if (front == NULL) {
+    const struct notes_value *frontmatter = merge_layers(&layers, ret_title);
+    if (frontmatter == NULL) {
         return notes_fail_memory(call);
     }
     struct notes_buf out;
     notes_buf_init(&out, NOTES_COMPOSE_MAX);
-    write_note(&out, &layers, front, *ret_title);
+    write_note(&out, &layers, frontmatter, *ret_title);
     char *bytes = out.rc == NG_OK ? ng_alloc(call, out.len + 1) : NULL;
     if (bytes != NULL) {
         memcpy(bytes, out.data, out.len);
         *ret_bytes = notes_str(bytes, out.len);
-        rc = check_note(&layers, front, *ret_bytes);
+        rc = check_note(&layers, frontmatter, *ret_bytes);
     } else {
         rc = notes_fail_memory(call);
     }

@@ -181,8 +181,8 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
 }
 
 /* In front matter a value must stay one value, whatever is in it. */
-static void write_front(struct notes_buf *out, struct spot spot,
-                        const struct notes_value *value)
+static void write_frontmatter(struct notes_buf *out, struct spot spot,
+                              const struct notes_value *value)
 {
     struct notes_yaml yaml = {.out = out, .newline = "\n"};
     bool in_flow = spot.before == '[' || spot.before == ',' || spot.after == ',' ||
@@ -216,8 +216,8 @@ static void write_front(struct notes_buf *out, struct spot spot,
 void notes_template_fill(struct notes_buf *out, struct ng_str text,
                          const struct notes_vars *vars)
 {
-    struct notes_front front;
-    notes_front_find(text, &front);
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(text, &frontmatter);
     size_t copied = 0;
     for (size_t at = notes_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
         size_t close = notes_find(text, ng_str_of("}}"), at + 2);
@@ -230,8 +230,8 @@ void notes_template_fill(struct notes_buf *out, struct ng_str text,
         if (lookup(vars, name, scratch, &value)) {
             notes_buf_add(out, notes_str(text.data + copied, at - copied));
             copied = close + 2;
-            if (front.there && at < front.end) {
-                write_front(out, look_around(text, at, copied), &value);
+            if (frontmatter.there && at < frontmatter.end) {
+                write_frontmatter(out, look_around(text, at, copied), &value);
             } else {
                 write_plain(out, &value);
             }

@@ -59,19 +59,19 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
     notes_json_text(json, job->path);
     notes_json_name_c(json, "title");
     notes_json_text(json, notes_note_title(note, job->path));
-    struct notes_buf *front = notes_answer_item(answer);
-    notes_value_json(front, note->front);
-    if (front->rc == NG_EINTERNAL) {
+    struct notes_buf *frontmatter = notes_answer_item(answer);
+    notes_value_json(frontmatter, note->frontmatter);
+    if (frontmatter->rc == NG_EINTERNAL) {
         json->rc = NG_EINTERNAL;
     }
-    bool whole = front->rc == NG_OK && front->len < notes_answer_room(answer) / 2;
+    bool whole = frontmatter->rc == NG_OK && frontmatter->len < notes_answer_room(answer) / 2;
     if (whole) {
         notes_json_name_c(json, "frontmatter");
-        notes_json_raw(json, notes_buf_str(front));
+        notes_json_raw(json, notes_buf_str(frontmatter));
     }
-    if (note->front_error.data != NULL) {
+    if (note->frontmatter_error.data != NULL) {
         notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->front_error);
+        notes_json_text(json, note->frontmatter_error);
     }
     notes_json_name_c(json, "wordCount");
     notes_json_int(json, (int64_t)note->words);

@@ -80,14 +80,14 @@ static int set_fields(struct ng_call *call, struct notes_arena *arena,
                       struct notes_change *change)
 {
     struct ng_str error = notes_str(NULL, 0);
-    struct notes_front front;
+    struct notes_frontmatter frontmatter;
     const struct notes_value *set = notes_value_from(arena, call, job->data);
     if (set == NULL) {
         return notes_fail_memory(call);
     }
-    notes_front_find(bytes, &front);
-    *change = (struct notes_change){.old = bytes, .made = bytes, .to = front.body};
-    int rc = notes_front_set(arena, bytes, set, &change->made, &error);
+    notes_frontmatter_find(bytes, &frontmatter);
+    *change = (struct notes_change){.old = bytes, .made = bytes, .to = frontmatter.body};
+    int rc = notes_frontmatter_set(arena, bytes, set, &change->made, &error);
     if (rc == NG_EINVAL) {
         return ng_fail(call, NG_EFAILED, "The note %.*s is unchanged: %.*s", (int)job->path.len,
                        job->path.data, (int)error.len, error.data);

@@ -54,10 +54,10 @@ static bool is_same(const struct notes_outline_heading *a,
 
 static size_t body_of(struct ng_str bytes, struct ng_str *ret_body)
 {
-    struct notes_front front;
-    notes_front_find(bytes, &front);
-    *ret_body = notes_str(bytes.data + front.body, bytes.len - front.body);
-    return front.body;
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    *ret_body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    return frontmatter.body;
 }
 
 /* Headings that begin before `at` and behind `to`, both offsets of the file. */

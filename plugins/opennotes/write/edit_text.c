@@ -63,9 +63,9 @@ int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_
 int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
                        struct notes_change *change)
 {
-    struct notes_front front;
-    notes_front_find(bytes, &front);
-    return put_lines(arena, bytes, front.body, front.body, content, change);
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    return put_lines(arena, bytes, frontmatter.body, frontmatter.body, content, change);
 }
 
 /* ---- sections */
@@ -155,10 +155,10 @@ int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct n
                        struct notes_change *change)
 {
     struct notes_outline outline;
-    struct notes_front front;
+    struct notes_frontmatter frontmatter;
     size_t found = 0;
-    notes_front_find(bytes, &front);
-    struct ng_str body = notes_str(bytes.data + front.body, bytes.len - front.body);
+    notes_frontmatter_find(bytes, &frontmatter);
+    struct ng_str body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
     if (notes_outline_read(arena, body, &outline) != NG_OK) {
         return notes_fail_memory(call);
     }
@@ -167,8 +167,8 @@ int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct n
         return rc;
     }
     const struct notes_outline_heading *next = notes_outline_next(&outline, found);
-    size_t end = next != NULL ? front.body + next->at : bytes.len;
-    size_t start = front.body + outline.items[found].end;
+    size_t end = next != NULL ? frontmatter.body + next->at : bytes.len;
+    size_t start = frontmatter.body + outline.items[found].end;
     start = start < end ? start : end;
     /* The empty lines around the old text stay around the new one. */
     size_t from = skip_blank(bytes, start, end);
