@@ -172,7 +172,7 @@ int notes_rows_fields(const struct notes_row_source *source, const struct notes_
     }
     notes_buf_init(&fields.key, 65536);
     int rc = put_fields(&fields, note->frontmatter);
-    rc = rc == NG_OK && fields.key.starved ? notes_fail_memory(source->call) : rc;
+    rc = rc == NG_OK && fields.key.oom ? notes_fail_memory(source->call) : rc;
     notes_buf_done(&fields.key);
     return rc;
 }

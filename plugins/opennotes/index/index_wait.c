@@ -94,7 +94,7 @@ static struct notes_wait *find(struct notes_indexes *indexes, const struct ng_ca
     return wait;
 }
 
-static void let_go(struct notes_wait *wait)
+static void release_index(struct notes_wait *wait)
 {
     struct notes_index *index = wait->index;
     wait->index = NULL;
@@ -128,7 +128,7 @@ static int run_tool(struct ng_call *call, void *user)
         if (leave(wait)) {
             return NG_PENDING;
         }
-        let_go(wait);
+        release_index(wait);
     }
 }
 
@@ -174,7 +174,7 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
     }
     if (!leave(wait)) { /* it is done already */
         struct ng_deferred *deferred = call->host->defer(call);
-        let_go(wait);
+        release_index(wait);
         call->host->finish(deferred, NG_OK);
     }
     return NG_PENDING;
@@ -194,7 +194,7 @@ static void end_wait(struct notes_wait *wait, int rc)
 {
     struct ng_call *call = wait->call;
     struct ng_deferred *deferred = wait->deferred;
-    let_go(wait);
+    release_index(wait);
     call->host->finish(deferred, rc);
 }
 
@@ -204,7 +204,7 @@ static void resume(struct notes_wait *wait)
     const struct ng_host *host = call->host;
     struct ng_deferred *deferred = wait->deferred;
     wait->deferred = NULL;
-    let_go(wait);
+    release_index(wait);
     if (wait->run != NULL) {
         (void)host->continue_on_worker(call, run_tool, wait);
     }

@@ -333,7 +333,7 @@ static int store(struct notes_index *index, struct ng_call *call, struct notes_a
     }
     rc = rc == NG_OK ? notes_rows_fields(&to, &note) : rc;
     /* What could not be put in would be missing from every search until the file changes. */
-    return rc == NG_OK && arena->starved ? notes_fail_memory(call) : rc;
+    return rc == NG_OK && arena->oom ? notes_fail_memory(call) : rc;
 }
 
 /* The bytes are the known ones: only times and inode are taken over. */

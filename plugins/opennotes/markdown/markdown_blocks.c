@@ -296,7 +296,7 @@ bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str lab
 
 /* ---- leaves */
 
-struct giving {
+struct leaf_sink {
     struct notes_blocks *blocks;
     int (*leaf)(void *user, const struct notes_leaf *leaf);
     void *user;
@@ -354,10 +354,10 @@ static bool is_nested(cmark_node *node)
 }
 
 /* The rows of a table follow each other; its header's own line is not always right. */
-static int give_table(const struct giving *giving, cmark_node *table)
+static int emit_table(const struct leaf_sink *sink, cmark_node *table)
 {
-    const struct notes_lines *lines = &giving->blocks->lines;
-    struct ng_str text = giving->blocks->text;
+    const struct notes_lines *lines = &sink->blocks->lines;
+    struct ng_str text = sink->blocks->text;
     uint32_t count = 0;
     int rc = 0;
     for (cmark_node *row = cmark_node_first_child(table); row != NULL;
@@ -378,7 +378,7 @@ static int give_table(const struct giving *giving, cmark_node *table)
                                   .row = row,
                                   .last_row = row,
                                   .text = notes_str(text.data + at, stop - at)};
-        rc = giving->leaf(giving->user, &leaf);
+        rc = sink->leaf(sink->user, &leaf);
     }
     return rc;
 }
@@ -401,12 +401,12 @@ static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
     leaf->row = leaf->last_row >= count ? leaf->last_row - count + 1 : 1;
 }
 
-static int give(const struct giving *giving, cmark_node *node)
+static int emit(const struct leaf_sink *sink, cmark_node *node)
 {
     cmark_node_type type = cmark_node_get_type(node);
     struct notes_leaf leaf = {.kind = NOTES_LEAF_PARAGRAPH};
     if (cmark_gfm_extensions_get_table_columns(node) > 0) {
-        return give_table(giving, node);
+        return emit_table(sink, node);
     }
     if (type == CMARK_NODE_HEADING) {
         leaf.kind = NOTES_LEAF_HEADING;
@@ -425,7 +425,7 @@ static int give(const struct giving *giving, cmark_node *node)
         place_before_table(node, &leaf);
         leaf.task = task_mark(node, leaf.text);
     }
-    return giving->leaf(giving->user, &leaf);
+    return sink->leaf(sink->user, &leaf);
 }
 
 static bool is_container(cmark_node *node)
@@ -439,12 +439,12 @@ static bool is_container(cmark_node *node)
 int notes_blocks_each(struct notes_blocks *blocks,
                       int (*leaf)(void *user, const struct notes_leaf *leaf), void *user)
 {
-    const struct giving giving = {blocks, leaf, user};
+    const struct leaf_sink sink = {blocks, leaf, user};
     const cmark_parser *parser = blocks->parser;
     cmark_node *root = parser != NULL ? parser->root : NULL;
     cmark_node *node = root;
     while (node != NULL) {
-        int rc = is_container(node) ? 0 : give(&giving, node);
+        int rc = is_container(node) ? 0 : emit(&sink, node);
         if (rc != 0) {
             return rc;
         }

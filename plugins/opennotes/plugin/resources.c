@@ -115,7 +115,7 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     return rc == NOTES_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
 }
 
-struct listing {
+struct list_request {
     struct opennotes *self;
     struct ng_str space;
     struct ng_listing *listing;
@@ -123,12 +123,12 @@ struct listing {
 
 static int list_all(void *user, struct ng_call *call)
 {
-    const struct listing *listing = user;
+    const struct list_request *request = user;
     struct shelf shelf;
     struct notes_arena arena;
-    struct ng_str after = call->host->list_after(listing->listing);
+    struct ng_str after = call->host->list_after(request->listing);
     bool full = false;
-    int rc = open_shelf(&shelf, listing->self, call, listing->space);
+    int rc = open_shelf(&shelf, request->self, call, request->space);
     size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
     notes_arena_init(&arena, 0);
     for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
@@ -137,7 +137,7 @@ static int list_all(void *user, struct ng_call *call)
         if (after.data != NULL && i == first) {
             from = notes_nfc(&arena, below(shelf.items[i], after));
         }
-        rc = list_one(&shelf, i, from, listing->listing, &full);
+        rc = list_one(&shelf, i, from, request->listing, &full);
     }
     notes_arena_done(&arena);
     return rc;
@@ -147,7 +147,7 @@ int notes_resource_list(void *user, struct ng_call *call, struct ng_str space,
                         struct ng_listing *listing)
 {
     struct opennotes *self = user;
-    struct listing all = {.self = self, .space = space, .listing = listing};
+    struct list_request all = {.self = self, .space = space, .listing = listing};
     return notes_wait_once(notes_notebooks_indexes(self->notebooks), call, list_all, &all);
 }
 
@@ -166,7 +166,7 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
                                                     bytes.len > 0 ? bytes : empty, text);
 }
 
-struct reading {
+struct read_request {
     struct opennotes *self;
     struct ng_str space, id;
 };
@@ -201,10 +201,10 @@ static int read_found(const struct notes_notebook *notebook, struct ng_call *cal
 
 static int read_one(void *user, struct ng_call *call)
 {
-    const struct reading *reading = user;
+    const struct read_request *request = user;
     struct shelf shelf;
-    int rc = open_shelf(&shelf, reading->self, call, reading->space);
-    size_t at = rc == NG_OK ? holder(&shelf, reading->id) : 0;
+    int rc = open_shelf(&shelf, request->self, call, request->space);
+    size_t at = rc == NG_OK ? holder(&shelf, request->id) : 0;
     if (rc == NG_OK && at == shelf.count) {
         rc = ng_fail(call, NOTES_ENOTE, "There is no such note in this space.");
     }
@@ -213,7 +213,7 @@ static int read_one(void *user, struct ng_call *call)
     }
     rc = notes_notebook_open(shelf.items[at], call);
     if (rc == NG_OK) {
-        rc = read_found(shelf.items[at], call, reading->id);
+        rc = read_found(shelf.items[at], call, request->id);
     }
     notes_notebook_done(shelf.items[at]);
     return rc;
@@ -223,14 +223,14 @@ int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, s
                         uint64_t revision)
 {
     struct opennotes *self = user;
-    struct reading *reading = ng_alloc(call, sizeof(*reading));
+    struct read_request *request = ng_alloc(call, sizeof(*request));
     if (revision > 0) {
         return ng_fail(call, NG_EINVAL,
                        "Notes have no numbered revisions; leave ?revision out.");
     }
-    if (reading == NULL) {
+    if (request == NULL) {
         return notes_fail_memory(call);
     }
-    *reading = (struct reading){.self = self, .space = space, .id = id};
-    return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, reading);
+    *request = (struct read_request){.self = self, .space = space, .id = id};
+    return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, request);
 }

@@ -32,7 +32,7 @@ const char notes_list_result[] =
 
 #define PATTERN_MAX 1000 /* bytes */
 
-struct listing {
+struct note_list {
     const struct notes_notebook *notebook;
     struct ng_call *call;
     sqlite3 *db;
@@ -60,27 +60,27 @@ static const char *order_of(struct ng_call *call)
     return down ? "modified DESC, path" : "modified, path";
 }
 
-static bool matches(const struct listing *listing, struct ng_str path)
+static bool matches(const struct note_list *list, struct ng_str path)
 {
-    return listing->pattern.data == NULL || notes_glob(listing->pattern, path);
+    return list->pattern.data == NULL || notes_glob(list->pattern, path);
 }
 
 /* All matches are counted, those of the page are written. */
-static int write_notes(struct listing *listing)
+static int write_notes(struct note_list *list)
 {
-    struct notes_answer *answer = &listing->answer;
+    struct notes_answer *answer = &list->answer;
     struct notes_summary summary;
     sqlite3_stmt *rows = NULL;
-    struct ng_str sql = listing->call->host->format(
-        listing->call, "SELECT id, path FROM notes ORDER BY %s", order_of(listing->call));
-    int rc = notes_summary_open(&summary, listing->db);
+    struct ng_str sql = list->call->host->format(
+        list->call, "SELECT id, path FROM notes ORDER BY %s", order_of(list->call));
+    int rc = notes_summary_open(&summary, list->db);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v2(listing->db, sql.data, (int)sql.len, &rows, NULL);
+        rc = sqlite3_prepare_v2(list->db, sql.data, (int)sql.len, &rows, NULL);
     }
     while (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
         rc = SQLITE_OK;
-        if (!matches(listing, notes_column_text(rows, 1)) ||
-            listing->total++ < listing->offset || !notes_answer_more(answer)) {
+        if (!matches(list, notes_column_text(rows, 1)) || list->total++ < list->offset ||
+            !notes_answer_more(answer)) {
             continue;
         }
         struct notes_buf *item = notes_answer_item(answer);
@@ -91,30 +91,30 @@ static int write_notes(struct listing *listing)
     }
     int failed = rc == SQLITE_DONE
                      ? NG_OK
-                     : notes_index_fail(listing->notebook->index, listing->call, listing->db);
+                     : notes_index_fail(list->notebook->index, list->call, list->db);
     (void)sqlite3_finalize(rows);
     notes_summary_done(&summary);
     return failed;
 }
 
-static int reply(struct listing *listing, struct opennotes *self, int64_t limit)
+static int reply(struct note_list *list, struct opennotes *self, int64_t limit)
 {
     struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    notes_answer_begin(&listing->answer, listing->call, &budget, limit, listing->offset);
-    notes_notebook_write(listing->notebook, &listing->answer.json);
-    notes_answer_list(&listing->answer, "notes");
-    int rc = write_notes(listing);
+    notes_answer_begin(&list->answer, list->call, &budget, limit, list->offset);
+    notes_notebook_write(list->notebook, &list->answer.json);
+    notes_answer_list(&list->answer, "notes");
+    int rc = write_notes(list);
     if (rc != NG_OK) {
-        notes_answer_drop(&listing->answer);
+        notes_answer_drop(&list->answer);
         return rc;
     }
-    notes_answer_list_end(&listing->answer);
-    return notes_answer_end(&listing->answer, listing->total);
+    notes_answer_list_end(&list->answer);
+    return notes_answer_end(&list->answer, list->total);
 }
 
 int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct listing listing = {.call = call, .offset = ng_arg_int(call, "offset", 0)};
+    struct note_list list = {.call = call, .offset = ng_arg_int(call, "offset", 0)};
     struct notes_notebook *notebook = NULL;
     struct notes_arena arena;
     struct ng_str pattern = ng_arg_text(call, "pattern");
@@ -138,13 +138,13 @@ int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
     }
     notes_arena_init(&arena, 0);
     if (pattern.data != NULL && !notes_is(pattern, "**/*.md")) {
-        listing.pattern = notes_nfc(&arena, pattern);
+        list.pattern = notes_nfc(&arena, pattern);
     }
-    listing.notebook = notebook;
-    rc = notes_index_begin(notebook->index, call, &listing.db);
+    list.notebook = notebook;
+    rc = notes_index_begin(notebook->index, call, &list.db);
     if (rc == NG_OK) {
-        rc = reply(&listing, user, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT));
-        notes_index_end(notebook->index, listing.db);
+        rc = reply(&list, user, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT));
+        notes_index_end(notebook->index, list.db);
     }
     notes_notebook_done(notebook);
     notes_arena_done(&arena);

@@ -33,39 +33,21 @@ const char notes_search_summary[] =
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \
     "\"description\":\"" what "\"}"
 
+#define ALL_OF CONDITIONS("and", "AND conditions: field=value pairs (all must match)")
+#define ANY_OF CONDITIONS("or", "OR conditions: field=value pairs (any must match)")
+#define NONE_OF CONDITIONS("not", "NOT conditions: field=value pairs (exclusions)")
+
 const char notes_search_params[] =
-    "{\"type\":\"object\",\"additionalProperties\":false,"
-    "\"properties\":{"
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
     "\"query\":{\"type\":\"string\","
-    "\"description\":\"Text to search for in note titles and "
-    "content\"},"
-    "\"sql\":{\"type\":\"string\","
-    "\"description\":\"Raw SQL query (SELECT/WITH only). Use "
-    "read_markdown('**/*.md') to "
-    "access "
-    "notes.\"},"
+    "\"description\":\"Text to search for in note titles and content\"},"
+    "\"sql\":{\"type\":\"string\",\"description\":\"Raw SQL query (SELECT/WITH only). "
+    "Use read_markdown('**/*.md') to access notes.\"},"
     "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
-    "\"description\":\"Enable fuzzy matching (typo-tolerant, "
-    "ranked results)\"},"
-    "\"filters\":{\"type\":\"object\",\"description\":"
-    "\"Conditions on fields\","
-    "\"additionalProperties\":false,\"properties\":"
-    "{" CONDITIONS(
-        "and",
-        "AND conditions: field=value pairs "
-        "(all must match)") "," CONDITIONS("or",
-                                           "OR conditions: field=value pairs (any must "
-                                           "match)") "," CONDITIONS("not",
-                                                                    "NOT "
-                                                                    "conditions: "
-                                                                    "field=value "
-                                                                    "pairs "
-                                                                    "(exclusions"
-                                                                    ")") "}}"
-                                                                         "," NOTES_PARAM_NOTEBOOK
-                                                                         "," NOTES_PARAM_LIMIT
-                                                                         "," NOTES_PARAM_OFFSET
-                                                                         "}}";
+    "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
+    "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
+    "\"additionalProperties\":false,\"properties\":{" ALL_OF "," ANY_OF "," NONE_OF
+    "}}," NOTES_PARAM_NOTEBOOK "," NOTES_PARAM_LIMIT "," NOTES_PARAM_OFFSET "}}";
 
 const char notes_search_result[] =
     "{\"type\":\"object\",\"required\":[\"results\",\"pagination\",\"query\"],\"properties\":{"

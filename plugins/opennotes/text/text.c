@@ -140,7 +140,7 @@ void notes_arena_reset(struct notes_arena *arena)
         notes_arena_done(arena);
     }
     arena->used = 0;
-    arena->starved = false;
+    arena->oom = false;
 }
 
 static struct notes_block *arena_grow(struct notes_arena *arena, size_t bytes)
@@ -176,7 +176,7 @@ void *notes_arena_alloc(struct notes_arena *arena, size_t bytes)
         block = arena_grow(arena, size);
     }
     if (block == NULL) {
-        arena->starved = true;
+        arena->oom = true;
         return NULL;
     }
     char *memory = (char *)block + block->used;
@@ -244,7 +244,7 @@ static bool buf_reserve(struct notes_buf *buf, size_t len)
     char *data = realloc(buf->data, cap);
     if (data == NULL) {
         buf->rc = NG_EINTERNAL;
-        buf->starved = true;
+        buf->oom = true;
         return false;
     }
     buf->data = data;

@@ -37,7 +37,7 @@ struct notes_arena {
     struct notes_block *blocks; /* newest first */
     size_t used;                /* bytes handed out */
     size_t max;                 /* most that may be handed out; 0: no limit */
-    bool starved;               /* there was no memory for something that was asked of it */
+    bool oom;                   /* there was no memory for something that was asked of it */
 };
 
 void notes_arena_init(struct notes_arena *arena, size_t max);
@@ -57,9 +57,9 @@ struct notes_buf {
     size_t len;
     size_t cap;
     size_t max;
-    int rc; /* NG_OK, NG_ETOOLARGE (over max), NG_EINTERNAL (no memory); then nothing is added
-             */
-    bool starved; /* there was no memory for it, before it was cleared perhaps */
+    int rc;   /* NG_OK, NG_ETOOLARGE (over max), NG_EINTERNAL (no memory); then nothing is added
+               */
+    bool oom; /* there was no memory for it, before it was cleared perhaps */
 };
 
 void notes_buf_init(struct notes_buf *buf, size_t max);
