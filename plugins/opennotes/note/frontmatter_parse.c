@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2. The
- * only user of libyaml here. */
+/* frontmatter_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2.
+ * The only user of libyaml here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 struct anchor {
     struct anchor *older;
     struct ng_str name;
-    const struct on_value *value; /* NULL: its container is not closed yet */
+    const struct notes_value *value; /* NULL: its container is not closed yet */
 };
 
-struct front_parser {
-    struct on_arena *arena;
+struct frontmatter_parser {
+    struct notes_arena *arena;
     yaml_parser_t yaml;
     yaml_event_t event;
     bool has_event;
@@ -29,24 +29,24 @@ struct front_parser {
     struct ng_str error;
 };
 
-static int fail_at(struct front_parser *parser, size_t line, const char *what,
+static int fail_at(struct frontmatter_parser *parser, size_t line, const char *what,
                    struct ng_str name)
 {
     char text[ERROR_BYTES_MAX];
-    name = on_utf8_cut(name, NAME_BYTES_SHOWN);
+    name = notes_utf8_cut(name, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "line %zu: %s%s%.*s%s", line + parser->line, what,
                        name.len > 0 ? " `" : "", (int)name.len, name.len > 0 ? name.data : "",
                        name.len > 0 ? "`" : "");
-    parser->error = on_arena_copy(parser->arena, on_str(text, (size_t)len));
+    parser->error = notes_arena_copy(parser->arena, notes_str(text, (size_t)len));
     return parser->error.data == NULL ? NG_EINTERNAL : NG_EINVAL;
 }
 
-static int fail_here(struct front_parser *parser, const char *what)
+static int fail_here(struct frontmatter_parser *parser, const char *what)
 {
-    return fail_at(parser, parser->event.start_mark.line, what, on_str(NULL, 0));
+    return fail_at(parser, parser->event.start_mark.line, what, notes_str(NULL, 0));
 }
 
-static int next_event(struct front_parser *parser)
+static int next_event(struct frontmatter_parser *parser)
 {
     if (parser->has_event) {
         yaml_event_delete(&parser->event);
@@ -64,37 +64,37 @@ static int next_event(struct front_parser *parser)
     const char *problem = parser->yaml.problem;
     (void)snprintf(text, sizeof(text), "%s%s%s", context != NULL ? context : "",
                    context != NULL ? ", " : "", problem != NULL ? problem : "is no YAML");
-    return fail_at(parser, parser->yaml.problem_mark.line, text, on_str(NULL, 0));
+    return fail_at(parser, parser->yaml.problem_mark.line, text, notes_str(NULL, 0));
 }
 
 /* ---- anchors */
 
-static int add_anchor(struct front_parser *parser, const yaml_char_t *name,
+static int add_anchor(struct frontmatter_parser *parser, const yaml_char_t *name,
                       struct anchor **ret_anchor)
 {
     *ret_anchor = NULL;
     if (name == NULL) {
         return NG_OK;
     }
-    if (++parser->anchor_count > ON_FRONT_ANCHORS_MAX) {
+    if (++parser->anchor_count > NOTES_FRONTMATTER_ANCHORS_MAX) {
         return fail_here(parser, "there are too many anchors");
     }
-    struct anchor *anchor = on_arena_alloc(parser->arena, sizeof(*anchor));
+    struct anchor *anchor = notes_arena_alloc(parser->arena, sizeof(*anchor));
     if (anchor == NULL) {
         return NG_EINTERNAL;
     }
-    anchor->name = on_arena_copy(parser->arena, ng_str_of((const char *)name));
+    anchor->name = notes_arena_copy(parser->arena, ng_str_of((const char *)name));
     anchor->older = parser->anchors;
     parser->anchors = anchor;
     *ret_anchor = anchor;
     return anchor->name.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
-static int build_alias(struct front_parser *parser, struct on_value *value)
+static int build_alias(struct frontmatter_parser *parser, struct notes_value *value)
 {
     struct ng_str name = ng_str_of((const char *)parser->event.data.alias.anchor);
     const struct anchor *anchor = parser->anchors;
-    while (anchor != NULL && !on_equal(anchor->name, name)) {
+    while (anchor != NULL && !notes_equal(anchor->name, name)) {
         anchor = anchor->older;
     }
     size_t line = parser->event.start_mark.line;
@@ -104,14 +104,14 @@ static int build_alias(struct front_parser *parser, struct on_value *value)
     if (anchor->value == NULL) {
         return fail_at(parser, line, "an alias stands inside of its own anchor", name);
     }
-    struct on_value own = *value;
+    struct notes_value own = *value;
     *value = *anchor->value;
     value->key = own.key;
     value->next = NULL;
     value->place = own.place;
-    value->place.style = ON_STYLE_ALIAS;
-    if (parser->depth + value->height > ON_FRONT_DEPTH_MAX) {
-        return fail_at(parser, line, "values are nested too deeply", on_str(NULL, 0));
+    value->place.style = NOTES_STYLE_ALIAS;
+    if (parser->depth + value->height > NOTES_FRONTMATTER_DEPTH_MAX) {
+        return fail_at(parser, line, "values are nested too deeply", notes_str(NULL, 0));
     }
     return NG_OK;
 }
@@ -119,14 +119,15 @@ static int build_alias(struct front_parser *parser, struct on_value *value)
 /* ---- values */
 
 /* Counts what a value adds, aliases written out. */
-static int account(struct front_parser *parser, const struct on_value *value, bool whole)
+static int account(struct frontmatter_parser *parser, const struct notes_value *value,
+                   bool whole)
 {
     parser->values += whole ? value->values : 1;
     parser->bytes += whole ? value->bytes : value->text.len + value->key.len;
-    if (parser->values > ON_FRONT_VALUES_MAX) {
+    if (parser->values > NOTES_FRONTMATTER_VALUES_MAX) {
         return fail_here(parser, "there are too many values");
     }
-    if (parser->bytes > ON_FRONT_EXPANDED_MAX) {
+    if (parser->bytes > NOTES_FRONTMATTER_EXPANDED_MAX) {
         return fail_here(parser, "with its aliases written out it is too large");
     }
     return NG_OK;
@@ -140,41 +141,41 @@ static bool tag_is(const yaml_char_t *tag, const char *name)
            strcmp(text + sizeof(prefix) - 1, name) == 0;
 }
 
-static enum on_style scalar_style(yaml_scalar_style_t style)
+static enum notes_style scalar_style(yaml_scalar_style_t style)
 {
     switch (style) {
     case YAML_SINGLE_QUOTED_SCALAR_STYLE:
-        return ON_STYLE_SINGLE;
+        return NOTES_STYLE_SINGLE;
     case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
-        return ON_STYLE_DOUBLE;
+        return NOTES_STYLE_DOUBLE;
     case YAML_LITERAL_SCALAR_STYLE:
     case YAML_FOLDED_SCALAR_STYLE:
-        return ON_STYLE_BLOCK_TEXT;
+        return NOTES_STYLE_BLOCK_TEXT;
     default:
-        return ON_STYLE_PLAIN;
+        return NOTES_STYLE_PLAIN;
     }
 }
 
-static int build_scalar(struct front_parser *parser, struct on_value *value)
+static int build_scalar(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_char_t *tag = parser->event.data.scalar.tag;
     struct ng_str text =
-        on_arena_copy(parser->arena, on_str((const char *)parser->event.data.scalar.value,
-                                            parser->event.data.scalar.length));
+        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
+                                                  parser->event.data.scalar.length));
     value->place.style = scalar_style(parser->event.data.scalar.style);
     bool typed = tag_is(tag, "int") || tag_is(tag, "float") || tag_is(tag, "bool") ||
                  tag_is(tag, "null");
-    bool plain = value->place.style == ON_STYLE_PLAIN && tag == NULL;
-    value->type = ON_STRING;
+    bool plain = value->place.style == NOTES_STYLE_PLAIN && tag == NULL;
+    value->type = NOTES_STRING;
     value->text = text;
     if (text.data != NULL && (plain || typed)) {
-        value->type = on_scalar_type(parser->arena, text, &value->text);
+        value->type = notes_scalar_type(parser->arena, text, &value->text);
     }
-    if (value->type != ON_STRING) {
+    if (value->type != NOTES_STRING) {
         value->written = text;
     }
-    if (value->type != ON_STRING && value->type != ON_NUMBER) {
-        value->text = on_str("", 0);
+    if (value->type != NOTES_STRING && value->type != NOTES_NUMBER) {
+        value->text = notes_str("", 0);
     }
     value->values = 1;
     value->height = 0;
@@ -182,17 +183,17 @@ static int build_scalar(struct front_parser *parser, struct on_value *value)
     return value->text.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
-static int build(struct front_parser *parser, struct on_value *value);
+static int build(struct frontmatter_parser *parser, struct notes_value *value);
 
 /* The present event is a key: what it says goes into the value that it names. */
-static int build_key(struct front_parser *parser, struct on_value *member)
+static int build_key(struct frontmatter_parser *parser, struct notes_value *member)
 {
     if (parser->event.type != YAML_SCALAR_EVENT) {
         return fail_here(parser, "a key is no text");
     }
     member->key =
-        on_arena_copy(parser->arena, on_str((const char *)parser->event.data.scalar.value,
-                                            parser->event.data.scalar.length));
+        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
+                                                  parser->event.data.scalar.length));
     member->place.key_start = parser->event.start_mark.index;
     member->place.key_end = parser->event.end_mark.index;
     member->place.key_line = parser->event.start_mark.line;
@@ -203,10 +204,10 @@ static int build_key(struct front_parser *parser, struct on_value *member)
     /* An anchor at a key names its text. */
     struct anchor *anchor;
     int rc = add_anchor(parser, parser->event.data.scalar.anchor, &anchor);
-    struct on_value *text =
-        rc == NG_OK && anchor != NULL ? on_arena_alloc(parser->arena, sizeof(*text)) : NULL;
+    struct notes_value *text =
+        rc == NG_OK && anchor != NULL ? notes_arena_alloc(parser->arena, sizeof(*text)) : NULL;
     if (text != NULL) {
-        *text = (struct on_value){.type = ON_STRING, .text = member->key, .values = 1};
+        *text = (struct notes_value){.type = NOTES_STRING, .text = member->key, .values = 1};
         text->bytes = text->text.len;
         anchor->value = text;
     }
@@ -218,21 +219,21 @@ static int build_key(struct front_parser *parser, struct on_value *member)
 
 static int compare_keys(const void *a, const void *b)
 {
-    const struct on_value *const *left = a;
-    const struct on_value *const *right = b;
-    return on_compare((*left)->key, (*right)->key);
+    const struct notes_value *const *left = a;
+    const struct notes_value *const *right = b;
+    return notes_compare((*left)->key, (*right)->key);
 }
 
 /* No key may come twice. */
-static int check_keys(struct front_parser *parser, const struct on_value *map)
+static int check_keys(struct frontmatter_parser *parser, const struct notes_value *map)
 {
     if (map->count < 2) {
         return NG_OK;
     }
-    const struct on_value **sorted = malloc(map->count * sizeof(*sorted));
+    const struct notes_value **sorted = malloc(map->count * sizeof(*sorted));
     size_t count = 0;
     int rc = sorted != NULL ? NG_OK : NG_EINTERNAL;
-    for (const struct on_value *item = map->first; rc == NG_OK && item != NULL;
+    for (const struct notes_value *item = map->first; rc == NG_OK && item != NULL;
          item = item->next) {
         sorted[count++] = item;
     }
@@ -240,7 +241,7 @@ static int check_keys(struct front_parser *parser, const struct on_value *map)
         qsort(sorted, count, sizeof(*sorted), compare_keys);
     }
     for (size_t i = 1; rc == NG_OK && i < count; i++) {
-        if (on_equal(sorted[i - 1]->key, sorted[i]->key)) {
+        if (notes_equal(sorted[i - 1]->key, sorted[i]->key)) {
             size_t a = sorted[i - 1]->place.key_line;
             size_t b = sorted[i]->place.key_line;
             rc = fail_at(parser, a > b ? a : b,
@@ -252,15 +253,15 @@ static int check_keys(struct front_parser *parser, const struct on_value *map)
 }
 
 /* The elements up to the event that ends them. */
-static int build_items(struct front_parser *parser, struct on_value *value,
+static int build_items(struct frontmatter_parser *parser, struct notes_value *value,
                        yaml_event_type_t end)
 {
-    struct on_value **link = &value->first;
+    struct notes_value **link = &value->first;
     int rc = next_event(parser);
     while (rc == NG_OK && parser->event.type != end) {
-        struct on_value *item = on_arena_alloc(parser->arena, sizeof(*item));
+        struct notes_value *item = notes_arena_alloc(parser->arena, sizeof(*item));
         rc = item == NULL ? NG_EINTERNAL : NG_OK;
-        if (rc == NG_OK && value->type == ON_MAP) {
+        if (rc == NG_OK && value->type == NOTES_MAP) {
             rc = build_key(parser, item);
         }
         if (rc == NG_OK) {
@@ -280,17 +281,17 @@ static int build_items(struct front_parser *parser, struct on_value *value,
     return rc;
 }
 
-static int build_container(struct front_parser *parser, struct on_value *value)
+static int build_container(struct frontmatter_parser *parser, struct notes_value *value)
 {
     bool map = parser->event.type == YAML_MAPPING_START_EVENT;
     bool flow = map ? parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
                     : parser->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
-    value->type = map ? ON_MAP : ON_LIST;
-    value->text = on_str("", 0);
+    value->type = map ? NOTES_MAP : NOTES_LIST;
+    value->text = notes_str("", 0);
     value->values = 1;
     value->height = 1;
-    value->place.style = flow ? ON_STYLE_FLOW : ON_STYLE_BLOCK;
-    if (++parser->depth > ON_FRONT_DEPTH_MAX) {
+    value->place.style = flow ? NOTES_STYLE_FLOW : NOTES_STYLE_BLOCK;
+    if (++parser->depth > NOTES_FRONTMATTER_DEPTH_MAX) {
         return fail_here(parser, "values are nested too deeply");
     }
     int rc = build_items(parser, value, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
@@ -303,8 +304,8 @@ static int build_container(struct front_parser *parser, struct on_value *value)
 }
 
 /* The value that begins at the present event; ends at its last event. Recursion is bounded by
- * ON_FRONT_DEPTH_MAX. */
-static int build(struct front_parser *parser, struct on_value *value)
+ * NOTES_FRONTMATTER_DEPTH_MAX. */
+static int build(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_event_t *event = &parser->event;
     const yaml_char_t *name =
@@ -336,7 +337,7 @@ static int build(struct front_parser *parser, struct on_value *value)
     return rc;
 }
 
-static int build_document(struct front_parser *parser, struct on_value *map)
+static int build_document(struct frontmatter_parser *parser, struct notes_value *map)
 {
     int rc = next_event(parser); /* the stream's start */
     if (rc == NG_OK) {
@@ -349,13 +350,13 @@ static int build_document(struct front_parser *parser, struct on_value *map)
     if (rc == NG_OK) {
         rc = build(parser, map);
     }
-    if (rc == NG_OK && map->type == ON_NULL) {
-        map->type = ON_MAP;
-        map->place.style = ON_STYLE_BLOCK;
+    if (rc == NG_OK && map->type == NOTES_NULL) {
+        map->type = NOTES_MAP;
+        map->place.style = NOTES_STYLE_BLOCK;
     }
-    if (rc == NG_OK && map->type != ON_MAP) {
+    if (rc == NG_OK && map->type != NOTES_MAP) {
         return fail_at(parser, map->place.line, "front matter is lines of `key: value`",
-                       on_str(NULL, 0));
+                       notes_str(NULL, 0));
     }
     if (rc == NG_OK) {
         rc = next_event(parser); /* the document's end */
@@ -369,20 +370,20 @@ static int build_document(struct front_parser *parser, struct on_value *map)
     return rc;
 }
 
-int on_front_parse(struct on_arena *arena, struct ng_str yaml, size_t line,
-                   const struct on_value **ret_map, struct ng_str *ret_error)
+int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+                            const struct notes_value **ret_map, struct ng_str *ret_error)
 {
-    struct front_parser parser = {.arena = arena, .line = line};
-    struct on_value *map = on_arena_alloc(arena, sizeof(*map));
-    *ret_error = on_str(NULL, 0);
+    struct frontmatter_parser parser = {.arena = arena, .line = line};
+    struct notes_value *map = notes_arena_alloc(arena, sizeof(*map));
+    *ret_error = notes_str(NULL, 0);
     if (map == NULL) {
         return NG_EINTERNAL;
     }
-    *map = (struct on_value){.type = ON_MAP, .values = 1};
-    map->place.style = ON_STYLE_BLOCK;
-    if (yaml.len > ON_FRONT_BYTES_MAX) {
+    *map = (struct notes_value){.type = NOTES_MAP, .values = 1};
+    map->place.style = NOTES_STYLE_BLOCK;
+    if (yaml.len > NOTES_FRONTMATTER_BYTES_MAX) {
         int too_large =
-            fail_at(&parser, 0, "front matter is larger than 1 MiB", on_str(NULL, 0));
+            fail_at(&parser, 0, "front matter is larger than 1 MiB", notes_str(NULL, 0));
         *ret_error = parser.error;
         return too_large;
     }

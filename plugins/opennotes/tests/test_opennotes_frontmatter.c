@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_front.c - front matter: the core types of YAML 1.2, its limits, and keys that
+/* test_opennotes_frontmatter.c - front matter: the core types of YAML 1.2, its limits, and keys that
  * are set while all else stays byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,19 +18,19 @@
 
 static char *parsed(const char *yaml, char *error, size_t size)
 {
-    struct on_arena arena;
-    struct on_buf json;
-    const struct on_value *map = NULL;
+    struct notes_arena arena;
+    struct notes_buf json;
+    const struct notes_value *map = NULL;
     struct ng_str why = {NULL, 0};
-    on_arena_init(&arena, 0);
-    on_buf_init(&json, 1 << 24);
-    int rc = on_front_parse(&arena, ng_str_of(yaml), 2, &map, &why);
+    notes_arena_init(&arena, 0);
+    notes_buf_init(&json, 1 << 24);
+    int rc = notes_frontmatter_parse(&arena, ng_str_of(yaml), 2, &map, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     if (rc == NG_OK) {
-        on_value_json(&json, map);
-        on_buf_add_char(&json, '\0');
+        notes_value_json(&json, map);
+        notes_buf_add_char(&json, '\0');
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return json.data;
 }
 
@@ -117,58 +117,58 @@ static void faults(void **state)
 
 static void limits(void **state)
 {
-    struct on_buf yaml;
+    struct notes_buf yaml;
     char error[512];
     (void)state;
-    on_buf_init(&yaml, 1 << 24);
+    notes_buf_init(&yaml, 1 << 24);
     /* Nine aliases of nine aliases of ... */
-    on_buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
+    notes_buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
     for (char c = 'b'; c <= 'j'; c++) {
-        on_buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
-                      c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
+        notes_buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
+                         c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
     }
-    on_buf_add_char(&yaml, '\0');
+    notes_buf_add_char(&yaml, '\0');
     refuses(yaml.data, "too many values");
-    on_buf_clear(&yaml);
+    notes_buf_clear(&yaml);
     for (int i = 0; i < 200; i++) {
-        on_buf_add_c(&yaml, i == 0 ? "a: [" : "[");
+        notes_buf_add_c(&yaml, i == 0 ? "a: [" : "[");
     }
-    on_buf_add_char(&yaml, '\0');
+    notes_buf_add_char(&yaml, '\0');
     refuses(yaml.data, "nested too deeply");
-    on_buf_clear(&yaml);
-    on_buf_add_c(&yaml, "a: &a \"");
+    notes_buf_clear(&yaml);
+    notes_buf_add_c(&yaml, "a: &a \"");
     for (int i = 0; i < 100000; i++) {
-        on_buf_add_char(&yaml, 'x');
+        notes_buf_add_char(&yaml, 'x');
     }
-    on_buf_add_c(&yaml, "\"\nb: [*a");
+    notes_buf_add_c(&yaml, "\"\nb: [*a");
     for (int i = 0; i < 100; i++) {
-        on_buf_add_c(&yaml, ", *a");
+        notes_buf_add_c(&yaml, ", *a");
     }
-    on_buf_add_c(&yaml, "]\n");
-    on_buf_add_char(&yaml, '\0');
+    notes_buf_add_c(&yaml, "]\n");
+    notes_buf_add_char(&yaml, '\0');
     refuses(yaml.data, "too large");
-    on_buf_clear(&yaml);
-    while (yaml.len <= ON_FRONT_BYTES_MAX) {
-        on_buf_add_c(&yaml, "# comment\n");
+    notes_buf_clear(&yaml);
+    while (yaml.len <= NOTES_FRONTMATTER_BYTES_MAX) {
+        notes_buf_add_c(&yaml, "# comment\n");
     }
-    on_buf_add_char(&yaml, '\0');
+    notes_buf_add_char(&yaml, '\0');
     char *json = parsed(yaml.data, error, sizeof(error));
     assert_null(json);
     assert_non_null(strstr(error, "1 MiB"));
-    on_buf_done(&yaml);
+    notes_buf_done(&yaml);
 }
 
 /* ---- where it is */
 
 static void place(const char *text, bool there, const char *yaml, const char *body)
 {
-    struct on_front front;
+    struct notes_frontmatter frontmatter;
     struct ng_str bytes = ng_str_of(text);
-    on_front_find(bytes, &front);
-    assert_int_equal(front.there, there);
-    assert_int_equal(front.end - front.yaml, strlen(yaml));
-    assert_memory_equal(text + front.yaml, yaml, strlen(yaml));
-    assert_string_equal(text + front.body, body);
+    notes_frontmatter_find(bytes, &frontmatter);
+    assert_int_equal(frontmatter.there, there);
+    assert_int_equal(frontmatter.end - frontmatter.yaml, strlen(yaml));
+    assert_memory_equal(text + frontmatter.yaml, yaml, strlen(yaml));
+    assert_string_equal(text + frontmatter.body, body);
 }
 
 static void places(void **state)
@@ -192,16 +192,16 @@ static void places(void **state)
 /* The file with `json`'s members set, which is itself YAML; free it. NULL: refused. */
 static char *set_in(const char *file, const char *set, char *error, size_t size)
 {
-    struct on_arena arena;
-    const struct on_value *map = NULL;
+    struct notes_arena arena;
+    const struct notes_value *map = NULL;
     struct ng_str why = {NULL, 0};
     struct ng_str made = {NULL, 0};
-    on_arena_init(&arena, 0);
-    assert_int_equal(on_front_parse(&arena, ng_str_of(set), 1, &map, &why), NG_OK);
-    int rc = on_front_set(&arena, ng_str_of(file), map, &made, &why);
+    notes_arena_init(&arena, 0);
+    assert_int_equal(notes_frontmatter_parse(&arena, ng_str_of(set), 1, &map, &why), NG_OK);
+    int rc = notes_frontmatter_set(&arena, ng_str_of(file), map, &made, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     char *text = rc == NG_OK ? strndup(made.data, made.len) : NULL;
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return text;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* front.c - where front matter is in a file. */
+/* frontmatter.c - where front matter is in a file. */
 #include "note.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@ static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
     const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
     size_t stop = end != NULL ? (size_t)(end - bytes.data) : bytes.len;
     *ret_next = end != NULL ? stop + 1 : stop;
-    return on_str(bytes.data + at, stop - at);
+    return notes_str(bytes.data + at, stop - at);
 }
 
 /* Three of these and nothing but blanks behind them. */
 static bool is_fence(struct ng_str line, const char *fence)
 {
-    if (!on_begins(line, fence)) {
+    if (!notes_begins(line, fence)) {
         return false;
     }
     for (size_t i = strlen(fence); i < line.len; i++) {
@@ -28,16 +28,17 @@ static bool is_fence(struct ng_str line, const char *fence)
     return true;
 }
 
-void on_front_find(struct ng_str bytes, struct on_front *front)
+void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter)
 {
-    *front = (struct on_front){.bom = on_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
-    front->body = front->bom;
-    front->yaml = front->bom;
-    front->end = front->bom;
-    size_t next = front->bom;
-    struct ng_str line = line_at(bytes, front->bom, &next);
-    bool ended = next > front->bom + line.len;
-    front->crlf = ended && on_ends(line, "\r");
+    *frontmatter =
+        (struct notes_frontmatter){.bom = notes_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
+    frontmatter->body = frontmatter->bom;
+    frontmatter->yaml = frontmatter->bom;
+    frontmatter->end = frontmatter->bom;
+    size_t next = frontmatter->bom;
+    struct ng_str line = line_at(bytes, frontmatter->bom, &next);
+    bool ended = next > frontmatter->bom + line.len;
+    frontmatter->crlf = ended && notes_ends(line, "\r");
     if (!is_fence(line, "---") || !ended) {
         return;
     }
@@ -48,11 +49,11 @@ void on_front_find(struct ng_str bytes, struct on_front *front)
         line = line_at(bytes, at, &next);
         lines++;
         if (is_fence(line, "---") || is_fence(line, "...")) {
-            front->there = true;
-            front->yaml = yaml;
-            front->end = at;
-            front->body = next;
-            front->lines = lines;
+            frontmatter->there = true;
+            frontmatter->yaml = yaml;
+            frontmatter->end = at;
+            frontmatter->body = next;
+            frontmatter->lines = lines;
             return;
         }
     }

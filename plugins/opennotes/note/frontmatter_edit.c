@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_edit.c - sets keys of front matter in place: all else stays byte for byte. What comes
- * out is parsed again, and is refused where more than the wanted key has changed. */
+/* frontmatter_edit.c - sets keys of front matter in place: all else stays byte for byte. What
+ * comes out is parsed again, and is refused where more than the wanted key has changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,32 +13,32 @@
 #define EDIT_ADDED_MAX 16777216
 
 /* One key and its new value; NULL: it goes. */
-struct front_edit {
-    struct on_arena *arena;
+struct frontmatter_edit {
+    struct notes_arena *arena;
     struct ng_str bytes;
-    struct on_front front;
+    struct notes_frontmatter frontmatter;
     struct ng_str yaml;
-    const struct on_value *map;
+    const struct notes_value *map;
     struct ng_str key;
-    const struct on_value *value;
-    struct on_buf out;
+    const struct notes_value *value;
+    struct notes_buf out;
     size_t copied; /* bytes of the file that are in `out` or were left out */
-    struct on_yaml write;
+    struct notes_yaml write;
     struct ng_str *error;
 };
 
-static int refuse(struct front_edit *edit, const char *why)
+static int refuse(struct frontmatter_edit *edit, const char *why)
 {
     char text[ERROR_BYTES_MAX];
-    struct ng_str key = on_utf8_cut(edit->key, NAME_BYTES_SHOWN);
+    struct ng_str key = notes_utf8_cut(edit->key, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "`%.*s` cannot be set in front matter: %s",
                        (int)key.len, key.data != NULL ? key.data : "", why);
-    *edit->error = on_arena_copy(edit->arena, on_str(text, (size_t)len));
+    *edit->error = notes_arena_copy(edit->arena, notes_str(text, (size_t)len));
     return edit->error->data == NULL ? NG_EINTERNAL : NG_EINVAL;
 }
 
 /* Where the character is in the file. */
-static size_t byte_of(const struct front_edit *edit, size_t character)
+static size_t byte_of(const struct frontmatter_edit *edit, size_t character)
 {
     size_t at = 0;
     while (character > 0 && at < edit->yaml.len) {
@@ -47,35 +47,35 @@ static size_t byte_of(const struct front_edit *edit, size_t character)
         } while (at < edit->yaml.len && ((unsigned char)edit->yaml.data[at] & 0xc0) == 0x80);
         character--;
     }
-    return edit->front.yaml + at;
+    return edit->frontmatter.yaml + at;
 }
 
-static size_t line_start(const struct front_edit *edit, size_t at)
+static size_t line_start(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at > edit->front.yaml && edit->bytes.data[at - 1] != '\n') {
+    while (at > edit->frontmatter.yaml && edit->bytes.data[at - 1] != '\n') {
         at--;
     }
     return at;
 }
 
 /* Behind the line end of the line in which `at` is. */
-static size_t line_next(const struct front_edit *edit, size_t at)
+static size_t line_next(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at < edit->front.end && edit->bytes.data[at] != '\n') {
+    while (at < edit->frontmatter.end && edit->bytes.data[at] != '\n') {
         at++;
     }
-    return at < edit->front.end ? at + 1 : at;
+    return at < edit->frontmatter.end ? at + 1 : at;
 }
 
 /* The end of a line without its line end. */
-static size_t before_newline(const struct front_edit *edit, size_t from, size_t at)
+static size_t before_newline(const struct frontmatter_edit *edit, size_t from, size_t at)
 {
     at -= at > from && edit->bytes.data[at - 1] == '\n' ? 1 : 0;
     at -= at > from && edit->bytes.data[at - 1] == '\r' ? 1 : 0;
     return at;
 }
 
-static bool only_blanks(const struct front_edit *edit, size_t from, size_t to)
+static bool only_blanks(const struct frontmatter_edit *edit, size_t from, size_t to)
 {
     for (size_t at = from; at < to; at++) {
         if (edit->bytes.data[at] != ' ') {
@@ -87,9 +87,9 @@ static bool only_blanks(const struct front_edit *edit, size_t from, size_t to)
 
 /* What is in [from, to) of the file becomes what the caller writes next. Places come in order.
  */
-static void splice(struct front_edit *edit, size_t from, size_t to)
+static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 {
-    on_buf_add(&edit->out, on_str(edit->bytes.data + edit->copied, from - edit->copied));
+    notes_buf_add(&edit->out, notes_str(edit->bytes.data + edit->copied, from - edit->copied));
     edit->copied = to;
 }
 
@@ -99,12 +99,12 @@ static void splice(struct front_edit *edit, size_t from, size_t to)
  * Behind the last line of a member: no blank lines, and no comments but those that are indented
  * deeper than its key, which belong to its value.
  */
-static size_t content_end(const struct front_edit *edit, const struct on_value *member)
+static size_t content_end(const struct frontmatter_edit *edit, const struct notes_value *member)
 {
     size_t column = member->place.key_column;
     size_t limit = member->next != NULL
                        ? line_start(edit, byte_of(edit, member->next->place.key_start))
-                       : edit->front.end;
+                       : edit->frontmatter.end;
     size_t start = byte_of(edit, member->place.start);
     size_t end = line_next(edit, start);
     for (size_t at = end; at < limit;) {
@@ -123,7 +123,8 @@ static size_t content_end(const struct front_edit *edit, const struct on_value *
     return end;
 }
 
-static int set_scalar(struct front_edit *edit, const struct on_value *old, bool in_flow)
+static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *old,
+                      bool in_flow)
 {
     size_t from = byte_of(edit, old->place.start);
     size_t to = byte_of(edit, old->place.end);
@@ -133,18 +134,18 @@ static int set_scalar(struct front_edit *edit, const struct on_value *old, bool 
     }
     edit->write.quotes = old->place.style;
     splice(edit, from, to);
-    on_buf_add_c(&edit->out, nothing ? " " : "");
-    on_yaml_flow(&edit->write, edit->value, in_flow);
+    notes_buf_add_c(&edit->out, nothing ? " " : "");
+    notes_yaml_flow(&edit->write, edit->value, in_flow);
     return NG_OK;
 }
 
-static bool is_container(const struct on_value *value)
+static bool is_container(const struct notes_value *value)
 {
-    return (value->type == ON_LIST || value->type == ON_MAP) && value->first != NULL;
+    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
 }
 
 /* The old value is a list or map on lines of its own. */
-static int set_block(struct front_edit *edit, const struct on_value *old)
+static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     size_t start = byte_of(edit, old->place.start);
     size_t first = line_start(edit, start);
@@ -152,12 +153,12 @@ static int set_block(struct front_edit *edit, const struct on_value *old)
     if (old->place.line == old->place.key_line || !only_blanks(edit, first, start)) {
         /* An anchor or a tag stands behind the key. */
         splice(edit, start, before_newline(edit, start, end));
-        on_yaml_flow(&edit->write, edit->value, false);
+        notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
     }
     if (is_container(edit->value)) {
         splice(edit, first, end);
-        on_yaml_block(&edit->write, edit->value, start - first);
+        notes_yaml_block(&edit->write, edit->value, start - first);
         return NG_OK;
     }
     size_t colon = byte_of(edit, old->place.key_end);
@@ -168,18 +169,18 @@ static int set_block(struct front_edit *edit, const struct on_value *old)
         return refuse(edit, "it is written as an explicit key (`? key`)");
     }
     splice(edit, colon + 1, colon + 1);
-    on_buf_add_char(&edit->out, ' ');
-    on_yaml_flow(&edit->write, edit->value, false);
+    notes_buf_add_char(&edit->out, ' ');
+    notes_yaml_flow(&edit->write, edit->value, false);
     splice(edit, first, end);
     return NG_OK;
 }
 
-static int set_in_block(struct front_edit *edit, const struct on_value *old)
+static int set_in_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     if (old == NULL) {
         size_t column = edit->map->first != NULL ? edit->map->first->place.key_column : 0;
-        splice(edit, edit->front.end, edit->front.end);
-        on_yaml_member(&edit->write, edit->key, edit->value, column);
+        splice(edit, edit->frontmatter.end, edit->frontmatter.end);
+        notes_yaml_member(&edit->write, edit->key, edit->value, column);
         return NG_OK;
     }
     size_t key = byte_of(edit, old->place.key_start);
@@ -190,13 +191,13 @@ static int set_in_block(struct front_edit *edit, const struct on_value *old)
         splice(edit, line_start(edit, key), content_end(edit, old));
         return NG_OK;
     }
-    if (old->place.style == ON_STYLE_BLOCK) {
+    if (old->place.style == NOTES_STYLE_BLOCK) {
         return set_block(edit, old);
     }
-    if (old->place.style == ON_STYLE_BLOCK_TEXT) {
+    if (old->place.style == NOTES_STYLE_BLOCK_TEXT) {
         size_t start = byte_of(edit, old->place.start);
         splice(edit, start, before_newline(edit, start, content_end(edit, old)));
-        on_yaml_flow(&edit->write, edit->value, false);
+        notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
     }
     return set_scalar(edit, old, false);
@@ -204,27 +205,27 @@ static int set_in_block(struct front_edit *edit, const struct on_value *old)
 
 /* ---- members of {a: 1, b: 2} */
 
-static const struct on_value *member_before(const struct on_value *map,
-                                            const struct on_value *member)
+static const struct notes_value *member_before(const struct notes_value *map,
+                                               const struct notes_value *member)
 {
-    const struct on_value *before = NULL;
-    for (const struct on_value *item = map->first; item != member; item = item->next) {
+    const struct notes_value *before = NULL;
+    for (const struct notes_value *item = map->first; item != member; item = item->next) {
         before = item;
     }
     return before;
 }
 
-static int set_in_flow(struct front_edit *edit, const struct on_value *old)
+static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *old)
 {
-    const struct on_value *before = member_before(edit->map, old);
+    const struct notes_value *before = member_before(edit->map, old);
     if (old == NULL) {
         size_t at = before != NULL ? byte_of(edit, before->place.end)
                                    : byte_of(edit, edit->map->place.end) - 1;
         splice(edit, at, at);
-        on_buf_add_c(&edit->out, before != NULL ? ", " : "");
-        on_yaml_key(&edit->write, edit->key, true);
-        on_buf_add_c(&edit->out, ": ");
-        on_yaml_flow(&edit->write, edit->value, true);
+        notes_buf_add_c(&edit->out, before != NULL ? ", " : "");
+        notes_yaml_key(&edit->write, edit->key, true);
+        notes_buf_add_c(&edit->out, ": ");
+        notes_yaml_flow(&edit->write, edit->value, true);
         return NG_OK;
     }
     if (edit->value != NULL) {
@@ -243,31 +244,31 @@ static int set_in_flow(struct front_edit *edit, const struct on_value *old)
 
 /* ---- */
 
-static void add_front(struct front_edit *edit)
+static void add_frontmatter(struct frontmatter_edit *edit)
 {
-    splice(edit, edit->front.bom, edit->front.bom);
-    on_buf_add_c(&edit->out, "---");
-    on_buf_add_c(&edit->out, edit->write.newline);
-    on_yaml_member(&edit->write, edit->key, edit->value, 0);
-    on_buf_add_c(&edit->out, "---");
-    on_buf_add_c(&edit->out, edit->write.newline);
+    splice(edit, edit->frontmatter.bom, edit->frontmatter.bom);
+    notes_buf_add_c(&edit->out, "---");
+    notes_buf_add_c(&edit->out, edit->write.newline);
+    notes_yaml_member(&edit->write, edit->key, edit->value, 0);
+    notes_buf_add_c(&edit->out, "---");
+    notes_buf_add_c(&edit->out, edit->write.newline);
 }
 
 /* The map as it must come out: the old one but for the key. NULL: no memory. */
-static struct on_value *wanted_map(const struct front_edit *edit)
+static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
-    struct on_value *map = on_arena_alloc(edit->arena, sizeof(*map));
+    struct notes_value *map = notes_arena_alloc(edit->arena, sizeof(*map));
     bool ok = map != NULL;
     if (ok) {
-        map->type = ON_MAP;
+        map->type = NOTES_MAP;
     }
-    struct on_value **link = ok ? &map->first : NULL;
-    for (const struct on_value *item = edit->map->first; ok && item != NULL;
+    struct notes_value **link = ok ? &map->first : NULL;
+    for (const struct notes_value *item = edit->map->first; ok && item != NULL;
          item = item->next) {
-        if (edit->value == NULL && on_equal(item->key, edit->key)) {
+        if (edit->value == NULL && notes_equal(item->key, edit->key)) {
             continue;
         }
-        *link = on_arena_alloc(edit->arena, sizeof(**link));
+        *link = notes_arena_alloc(edit->arena, sizeof(**link));
         ok = *link != NULL;
         if (ok) {
             **link = *item;
@@ -276,16 +277,17 @@ static struct on_value *wanted_map(const struct front_edit *edit)
             map->count++;
         }
     }
-    ok = ok && (edit->value == NULL || on_value_put(edit->arena, map, edit->key, edit->value));
+    ok = ok &&
+         (edit->value == NULL || notes_value_put(edit->arena, map, edit->key, edit->value));
     return ok ? map : NULL;
 }
 
 /* The order of the members that stay is theirs too. */
-static bool same_order(const struct on_value *a, const struct on_value *b)
+static bool same_order(const struct notes_value *a, const struct notes_value *b)
 {
-    const struct on_value *other = b->first;
-    for (const struct on_value *item = a->first; item != NULL; item = item->next) {
-        if (other == NULL || !on_equal(item->key, other->key)) {
+    const struct notes_value *other = b->first;
+    for (const struct notes_value *item = a->first; item != NULL; item = item->next) {
+        if (other == NULL || !notes_equal(item->key, other->key)) {
             return false;
         }
         other = other->next;
@@ -293,72 +295,75 @@ static bool same_order(const struct on_value *a, const struct on_value *b)
     return true;
 }
 
-static int verify(struct front_edit *edit, struct ng_str made)
+static int verify(struct frontmatter_edit *edit, struct ng_str made)
 {
-    struct on_front front;
-    const struct on_value *map = NULL;
-    struct ng_str error = on_str(NULL, 0);
-    on_front_find(made, &front);
-    struct ng_str rest =
-        on_str(edit->bytes.data + edit->front.body, edit->bytes.len - edit->front.body);
-    if (!front.there ||
-        !on_equal(on_str(made.data + front.body, made.len - front.body), rest)) {
+    struct notes_frontmatter frontmatter;
+    const struct notes_value *map = NULL;
+    struct ng_str error = notes_str(NULL, 0);
+    notes_frontmatter_find(made, &frontmatter);
+    struct ng_str rest = notes_str(edit->bytes.data + edit->frontmatter.body,
+                                   edit->bytes.len - edit->frontmatter.body);
+    if (!frontmatter.there ||
+        !notes_equal(notes_str(made.data + frontmatter.body, made.len - frontmatter.body),
+                     rest)) {
         return refuse(edit, "its layout cannot be changed safely; edit the file as text");
     }
-    struct ng_str yaml = on_str(made.data + front.yaml, front.end - front.yaml);
-    int rc = on_front_parse(edit->arena, yaml, 2, &map, &error);
+    struct ng_str yaml =
+        notes_str(made.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+    int rc = notes_frontmatter_parse(edit->arena, yaml, 2, &map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "what came of it does not parse (%.*s)",
-                       (int)on_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
+                       (int)notes_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
-    const struct on_value *wanted = rc == NG_OK ? wanted_map(edit) : NULL;
+    const struct notes_value *wanted = rc == NG_OK ? wanted_map(edit) : NULL;
     if (wanted == NULL) {
         return NG_EINTERNAL;
     }
-    if (!on_value_equal(wanted, map) || !same_order(wanted, map)) {
+    if (!notes_value_equal(wanted, map) || !same_order(wanted, map)) {
         return refuse(edit, "its layout cannot be changed safely; edit the file as text");
     }
     return NG_OK;
 }
 
 /* Reads the present front matter. */
-static int open_edit(struct front_edit *edit)
+static int open_edit(struct frontmatter_edit *edit)
 {
-    struct ng_str error = on_str(NULL, 0);
-    on_front_find(edit->bytes, &edit->front);
-    edit->yaml =
-        on_str(edit->bytes.data + edit->front.yaml, edit->front.end - edit->front.yaml);
-    edit->write.newline = edit->front.crlf ? "\r\n" : "\n";
+    struct ng_str error = notes_str(NULL, 0);
+    notes_frontmatter_find(edit->bytes, &edit->frontmatter);
+    edit->yaml = notes_str(edit->bytes.data + edit->frontmatter.yaml,
+                           edit->frontmatter.end - edit->frontmatter.yaml);
+    edit->write.newline = edit->frontmatter.crlf ? "\r\n" : "\n";
     edit->write.out = &edit->out;
-    if (!on_utf8_valid(edit->yaml)) {
+    if (!notes_utf8_valid(edit->yaml)) {
         return refuse(edit, "it is not valid UTF-8; edit the file as text");
     }
-    int rc = on_front_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
+    int rc = notes_frontmatter_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "it does not parse (%.*s); edit the file as text",
-                       (int)on_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
+                       (int)notes_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
     return rc;
 }
 
-static int set_one(struct front_edit *edit, struct ng_str *ret_bytes)
+static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
 {
     int rc = open_edit(edit);
     if (rc != NG_OK) {
         return rc;
     }
-    const struct on_value *old = on_value_get(edit->map, edit->key);
+    const struct notes_value *old = notes_value_get(edit->map, edit->key);
     *ret_bytes = edit->bytes;
-    if (edit->value == NULL ? old == NULL : old != NULL && on_value_equal(old, edit->value)) {
+    if (edit->value == NULL ? old == NULL
+                            : old != NULL && notes_value_equal(old, edit->value)) {
         return NG_OK;
     }
-    if (!edit->front.there) {
-        add_front(edit);
-    } else if (edit->map->place.style == ON_STYLE_FLOW) {
+    if (!edit->frontmatter.there) {
+        add_frontmatter(edit);
+    } else if (edit->map->place.style == NOTES_STYLE_FLOW) {
         rc = set_in_flow(edit, old);
     } else {
         rc = set_in_block(edit, old);
@@ -370,31 +375,32 @@ static int set_one(struct front_edit *edit, struct ng_str *ret_bytes)
     if (rc != NG_OK) {
         return rc;
     }
-    *ret_bytes = on_arena_copy(edit->arena, on_buf_str(&edit->out));
+    *ret_bytes = notes_arena_copy(edit->arena, notes_buf_str(&edit->out));
     return ret_bytes->data == NULL ? NG_EINTERNAL : verify(edit, *ret_bytes);
 }
 
-int on_front_set(struct on_arena *arena, struct ng_str bytes, const struct on_value *set,
-                 struct ng_str *ret_bytes, struct ng_str *ret_error)
+int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+                          const struct notes_value *set, struct ng_str *ret_bytes,
+                          struct ng_str *ret_error)
 {
     int rc = NG_OK;
-    *ret_error = on_str(NULL, 0);
+    *ret_error = notes_str(NULL, 0);
     if (bytes.data == NULL) {
-        bytes = on_str("", 0);
+        bytes = notes_str("", 0);
     }
     struct ng_str made = bytes;
-    for (const struct on_value *item = set->first; rc == NG_OK && item != NULL;
+    for (const struct notes_value *item = set->first; rc == NG_OK && item != NULL;
          item = item->next) {
-        struct front_edit edit = {
+        struct frontmatter_edit edit = {
             .arena = arena,
             .bytes = made,
             .key = item->key,
-            .value = item->type == ON_NULL ? NULL : item,
+            .value = item->type == NOTES_NULL ? NULL : item,
             .error = ret_error,
         };
-        on_buf_init(&edit.out, made.len + EDIT_ADDED_MAX);
+        notes_buf_init(&edit.out, made.len + EDIT_ADDED_MAX);
         rc = set_one(&edit, &made);
-        on_buf_done(&edit.out);
+        notes_buf_done(&edit.out);
     }
     if (rc == NG_OK) {
         *ret_bytes = made;

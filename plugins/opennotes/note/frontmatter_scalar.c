@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* front_scalar.c - scalars and their types: the core types of YAML 1.2, and values as YAML. */
+/* frontmatter_scalar.c - scalars and their types: the core types of YAML 1.2, and values as
+ * YAML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static bool is_digit(char c)
 static bool is_one_of(struct ng_str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (on_is(text, words[i])) {
+        if (notes_is(text, words[i])) {
             return true;
         }
     }
@@ -35,10 +36,10 @@ static size_t count_digits(struct ng_str text, size_t at)
 }
 
 /* 0x1F and 0o17 as decimal; more than 64 bits stay a text. */
-static bool based_number(struct on_arena *arena, struct ng_str text, struct ng_str *ret_json)
+static bool based_number(struct notes_arena *arena, struct ng_str text, struct ng_str *ret_json)
 {
-    bool hex = on_begins(text, "0x");
-    if (!hex && !on_begins(text, "0o")) {
+    bool hex = notes_begins(text, "0x");
+    if (!hex && !notes_begins(text, "0o")) {
         return false;
     }
     uint64_t number = 0;
@@ -60,7 +61,7 @@ static bool based_number(struct on_arena *arena, struct ng_str text, struct ng_s
     }
     char decimal[24];
     int len = snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)number);
-    *ret_json = on_arena_copy(arena, on_str(decimal, (size_t)len));
+    *ret_json = notes_arena_copy(arena, notes_str(decimal, (size_t)len));
     return true;
 }
 
@@ -76,12 +77,12 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
     size_t at = 0;
     *parts = (struct decimal){.minus = text.len > 0 && text.data[0] == '-'};
     at += text.len > 0 && (text.data[0] == '-' || text.data[0] == '+') ? 1 : 0;
-    parts->whole = on_str(text.data + at, count_digits(text, at));
+    parts->whole = notes_str(text.data + at, count_digits(text, at));
     at += parts->whole.len;
     if (at < text.len && text.data[at] == '.') {
         parts->point = true;
         at++;
-        parts->fraction = on_str(text.data + at, count_digits(text, at));
+        parts->fraction = notes_str(text.data + at, count_digits(text, at));
         at += parts->fraction.len;
     }
     if (parts->whole.len + parts->fraction.len == 0) {
@@ -92,7 +93,7 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
         at += at < text.len && (text.data[at] == '-' || text.data[at] == '+') ? 1 : 0;
         size_t count = count_digits(text, at);
         at += count;
-        parts->exponent = on_str(text.data + from, at - from);
+        parts->exponent = notes_str(text.data + from, at - from);
         if (count == 0) {
             return false;
         }
@@ -101,16 +102,16 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
 }
 
 /* As JSON writes it: without '+' and leading zeros, a digit on both sides of the point. */
-static struct ng_str decimal_json(struct on_arena *arena, const struct decimal *parts)
+static struct ng_str decimal_json(struct notes_arena *arena, const struct decimal *parts)
 {
     struct ng_str whole = parts->whole;
     while (whole.len > 1 && whole.data[0] == '0') {
-        whole = on_str(whole.data + 1, whole.len - 1);
+        whole = notes_str(whole.data + 1, whole.len - 1);
     }
     size_t size = whole.len + parts->fraction.len + parts->exponent.len + 5;
-    char *json = on_arena_alloc(arena, size);
+    char *json = notes_arena_alloc(arena, size);
     if (json == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     int len = snprintf(json, size, "%s%.*s%s%.*s%.*s", parts->minus ? "-" : "",
                        whole.len == 0 ? 1 : (int)whole.len, whole.len == 0 ? "0" : whole.data,
@@ -119,10 +120,11 @@ static struct ng_str decimal_json(struct on_arena *arena, const struct decimal *
                        parts->fraction.len == 0 ? "0" : parts->fraction.data,
                        (int)parts->exponent.len,
                        parts->exponent.len == 0 ? "" : parts->exponent.data);
-    return on_str(json, (size_t)len);
+    return notes_str(json, (size_t)len);
 }
 
-enum on_type on_scalar_type(struct on_arena *arena, struct ng_str text, struct ng_str *ret_text)
+enum notes_type notes_scalar_type(struct notes_arena *arena, struct ng_str text,
+                                  struct ng_str *ret_text)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
     static const char *const trues[] = {"true", "True", "TRUE"};
@@ -130,22 +132,22 @@ enum on_type on_scalar_type(struct on_arena *arena, struct ng_str text, struct n
     struct decimal parts;
     *ret_text = text;
     if (is_one_of(text, nulls, NG_COUNT(nulls))) {
-        return ON_NULL;
+        return NOTES_NULL;
     }
     if (is_one_of(text, trues, NG_COUNT(trues))) {
-        return ON_TRUE;
+        return NOTES_TRUE;
     }
     if (is_one_of(text, falses, NG_COUNT(falses))) {
-        return ON_FALSE;
+        return NOTES_FALSE;
     }
     if (based_number(arena, text, ret_text)) {
-        return ON_NUMBER;
+        return NOTES_NUMBER;
     }
     if (split_decimal(text, &parts)) {
         *ret_text = decimal_json(arena, &parts);
-        return ON_NUMBER;
+        return NOTES_NUMBER;
     }
-    return ON_STRING;
+    return NOTES_STRING;
 }
 
 /* ---- out */
@@ -161,7 +163,7 @@ static bool is_old_word(struct ng_str text)
     for (size_t i = 0; i < text.len; i++) {
         lower[i] = (char)(text.data[i] | 0x20);
     }
-    return is_one_of(on_str(lower, text.len), words, NG_COUNT(words));
+    return is_one_of(notes_str(lower, text.len), words, NG_COUNT(words));
 }
 
 static bool is_old_number(struct ng_str text)
@@ -173,11 +175,12 @@ static bool is_old_number(struct ng_str text)
         if (is_digit(c)) {
             digit = true;
         } else if (c != '_' && c != ':' && c != '.' && c != '+' && c != '-' && c != ',') {
-            return on_begins(text, "0b") || on_begins(text, "0x") || on_begins(text, ".") ||
-                   on_begins(text, "+.") || on_begins(text, "-.");
+            return notes_begins(text, "0b") || notes_begins(text, "0x") ||
+                   notes_begins(text, ".") || notes_begins(text, "+.") ||
+                   notes_begins(text, "-.");
         }
     }
-    return digit && !on_day_valid(text);
+    return digit && !notes_day_valid(text);
 }
 
 static bool is_safe_start(unsigned char c)
@@ -198,12 +201,12 @@ static bool is_plain(struct ng_str text, bool in_flow)
     struct ng_str ignored;
     if (text.len == 0 || !is_safe_start((unsigned char)text.data[0]) ||
         text.data[text.len - 1] == ' ' || text.data[text.len - 1] == ':' || is_old_word(text) ||
-        is_old_number(text) || on_begins(text, "...")) {
+        is_old_number(text) || notes_begins(text, "...")) {
         return false;
     }
     for (size_t at = 0; at < text.len;) {
         size_t here = at;
-        int32_t c = on_utf8_next(text, &at);
+        int32_t c = notes_utf8_next(text, &at);
         char next = at < text.len ? text.data[at] : '\0';
         if (is_hidden(c) || (c == ':' && (next == ' ' || in_flow)) ||
             (c == ' ' && next == '#') ||
@@ -211,157 +214,159 @@ static bool is_plain(struct ng_str text, bool in_flow)
             return false;
         }
     }
-    struct on_arena arena;
-    on_arena_init(&arena, 0);
-    bool plain = on_scalar_type(&arena, text, &ignored) == ON_STRING;
-    on_arena_done(&arena);
+    struct notes_arena arena;
+    notes_arena_init(&arena, 0);
+    bool plain = notes_scalar_type(&arena, text, &ignored) == NOTES_STRING;
+    notes_arena_done(&arena);
     return plain;
 }
 
-static void write_double(struct on_buf *out, struct ng_str text)
+static void write_double(struct notes_buf *out, struct ng_str text)
 {
-    on_buf_add_char(out, '"');
+    notes_buf_add_char(out, '"');
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        int32_t c = on_utf8_next(text, &at);
+        int32_t c = notes_utf8_next(text, &at);
         if (c == '"' || c == '\\') {
-            on_buf_printf(out, "\\%c", (int)c);
+            notes_buf_printf(out, "\\%c", (int)c);
         } else if (c == '\n') {
-            on_buf_add_c(out, "\\n");
+            notes_buf_add_c(out, "\\n");
         } else if (c == '\t') {
-            on_buf_add_c(out, "\\t");
+            notes_buf_add_c(out, "\\t");
         } else if (is_hidden(c)) {
-            on_buf_printf(out, "\\u%04x", (unsigned)c);
+            notes_buf_printf(out, "\\u%04x", (unsigned)c);
         } else {
-            on_buf_add(out, on_str(text.data + from, at - from));
+            notes_buf_add(out, notes_str(text.data + from, at - from));
         }
     }
-    on_buf_add_char(out, '"');
+    notes_buf_add_char(out, '"');
 }
 
 /* False: the text needs escapes. */
-static bool write_single(struct on_buf *out, struct ng_str text)
+static bool write_single(struct notes_buf *out, struct ng_str text)
 {
     for (size_t at = 0; at < text.len;) {
-        if (is_hidden(on_utf8_next(text, &at))) {
+        if (is_hidden(notes_utf8_next(text, &at))) {
             return false;
         }
     }
-    on_buf_add_char(out, '\'');
+    notes_buf_add_char(out, '\'');
     for (size_t i = 0; i < text.len; i++) {
-        on_buf_add_c(out, text.data[i] == '\'' ? "'" : "");
-        on_buf_add_char(out, text.data[i]);
+        notes_buf_add_c(out, text.data[i] == '\'' ? "'" : "");
+        notes_buf_add_char(out, text.data[i]);
     }
-    on_buf_add_char(out, '\'');
+    notes_buf_add_char(out, '\'');
     return true;
 }
 
-static void write_text(const struct on_yaml *yaml, struct ng_str text, bool in_flow)
+static void write_text(const struct notes_yaml *yaml, struct ng_str text, bool in_flow)
 {
-    if (yaml->quotes == ON_STYLE_SINGLE && write_single(yaml->out, text)) {
+    if (yaml->quotes == NOTES_STYLE_SINGLE && write_single(yaml->out, text)) {
         return;
     }
-    if (yaml->quotes == ON_STYLE_DOUBLE || !is_plain(text, in_flow)) {
+    if (yaml->quotes == NOTES_STYLE_DOUBLE || !is_plain(text, in_flow)) {
         write_double(yaml->out, text);
     } else {
-        on_buf_add(yaml->out, text);
+        notes_buf_add(yaml->out, text);
     }
 }
 
-void on_yaml_key(const struct on_yaml *yaml, struct ng_str key, bool in_flow)
+void notes_yaml_key(const struct notes_yaml *yaml, struct ng_str key, bool in_flow)
 {
-    struct on_yaml plain = {.out = yaml->out, .newline = yaml->newline};
+    struct notes_yaml plain = {.out = yaml->out, .newline = yaml->newline};
     write_text(&plain, key, in_flow);
 }
 
-void on_yaml_flow(const struct on_yaml *yaml, const struct on_value *value, bool in_flow)
+void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *value,
+                     bool in_flow)
 {
-    bool map = value->type == ON_MAP;
-    if (value->type == ON_STRING) {
+    bool map = value->type == NOTES_MAP;
+    if (value->type == NOTES_STRING) {
         write_text(yaml, value->text, in_flow);
         return;
     }
-    if (value->type == ON_NUMBER) {
-        on_buf_add(yaml->out, value->text);
+    if (value->type == NOTES_NUMBER) {
+        notes_buf_add(yaml->out, value->text);
         return;
     }
-    if (value->type != ON_LIST && !map) {
-        on_buf_add_c(yaml->out, value->type == ON_NULL   ? "null"
-                                : value->type == ON_TRUE ? "true"
-                                                         : "false");
+    if (value->type != NOTES_LIST && !map) {
+        notes_buf_add_c(yaml->out, value->type == NOTES_NULL   ? "null"
+                                   : value->type == NOTES_TRUE ? "true"
+                                                               : "false");
         return;
     }
-    on_buf_add_char(yaml->out, map ? '{' : '[');
-    for (const struct on_value *item = value->first; item != NULL; item = item->next) {
-        on_buf_add_c(yaml->out, item != value->first ? ", " : "");
+    notes_buf_add_char(yaml->out, map ? '{' : '[');
+    for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
+        notes_buf_add_c(yaml->out, item != value->first ? ", " : "");
         if (map) {
-            on_yaml_key(yaml, item->key, true);
-            on_buf_add_c(yaml->out, ": ");
+            notes_yaml_key(yaml, item->key, true);
+            notes_buf_add_c(yaml->out, ": ");
         }
-        on_yaml_flow(yaml, item, true);
+        notes_yaml_flow(yaml, item, true);
     }
-    on_buf_add_char(yaml->out, map ? '}' : ']');
+    notes_buf_add_char(yaml->out, map ? '}' : ']');
 }
 
-static bool is_block(const struct on_value *value)
+static bool is_block(const struct notes_value *value)
 {
-    return (value->type == ON_LIST || value->type == ON_MAP) && value->first != NULL;
+    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
 }
 
-static void write_indent(const struct on_yaml *yaml, size_t indent)
+static void write_indent(const struct notes_yaml *yaml, size_t indent)
 {
     for (size_t i = 0; i < indent; i++) {
-        on_buf_add_char(yaml->out, ' ');
+        notes_buf_add_char(yaml->out, ' ');
     }
 }
 
-static void write_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent,
-                        bool begun);
+static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
+                        size_t indent, bool begun);
 
 /* `begun`: the line stands at the indent already, behind a dash. */
-static void write_member(const struct on_yaml *yaml, struct ng_str key,
-                         const struct on_value *value, size_t indent, bool begun)
+static void write_member(const struct notes_yaml *yaml, struct ng_str key,
+                         const struct notes_value *value, size_t indent, bool begun)
 {
     write_indent(yaml, begun ? 0 : indent);
-    on_yaml_key(yaml, key, false);
-    on_buf_add_char(yaml->out, ':');
+    notes_yaml_key(yaml, key, false);
+    notes_buf_add_char(yaml->out, ':');
     if (is_block(value)) {
-        on_buf_add_c(yaml->out, yaml->newline);
+        notes_buf_add_c(yaml->out, yaml->newline);
         write_block(yaml, value, indent + 2, false);
         return;
     }
-    on_buf_add_char(yaml->out, ' ');
-    on_yaml_flow(yaml, value, false);
-    on_buf_add_c(yaml->out, yaml->newline);
+    notes_buf_add_char(yaml->out, ' ');
+    notes_yaml_flow(yaml, value, false);
+    notes_buf_add_c(yaml->out, yaml->newline);
 }
 
-static void write_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent,
-                        bool begun)
+static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
+                        size_t indent, bool begun)
 {
-    for (const struct on_value *item = value->first; item != NULL; item = item->next) {
+    for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
         bool here = begun && item == value->first;
-        if (value->type == ON_MAP) {
+        if (value->type == NOTES_MAP) {
             write_member(yaml, item->key, item, indent, here);
             continue;
         }
         write_indent(yaml, here ? 0 : indent);
-        on_buf_add_c(yaml->out, "- ");
+        notes_buf_add_c(yaml->out, "- ");
         if (is_block(item)) {
             write_block(yaml, item, indent + 2, true);
         } else {
-            on_yaml_flow(yaml, item, false);
-            on_buf_add_c(yaml->out, yaml->newline);
+            notes_yaml_flow(yaml, item, false);
+            notes_buf_add_c(yaml->out, yaml->newline);
         }
     }
 }
 
-void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct on_value *value,
-                    size_t indent)
+void notes_yaml_member(const struct notes_yaml *yaml, struct ng_str key,
+                       const struct notes_value *value, size_t indent)
 {
     write_member(yaml, key, value, indent, false);
 }
 
-void on_yaml_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent)
+void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *value,
+                      size_t indent)
 {
     write_block(yaml, value, indent, false);
 }
