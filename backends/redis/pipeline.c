@@ -1,71 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* ask.c - sends commands together and collects their answers. */
-#include "ask.h"
+/* pipeline.c - sends commands together and collects their answers. */
+#include "pipeline.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_OUT_FIRST ((size_t)1024)
+#define PIPELINE_OUT_FIRST ((size_t)1024)
 /* Most that one round may send. */
-#define ASK_OUT_MAX ((size_t)256 * 1024 * 1024)
+#define PIPELINE_OUT_MAX ((size_t)256 * 1024 * 1024)
 /* A long round may take long as a whole, as long as it moves: its limit begins anew with each
  * piece. */
-#define ASK_PIECE ((size_t)1024 * 1024)
+#define PIPELINE_PIECE ((size_t)1024 * 1024)
 
-void ask_init(struct ask *ask, struct link *link, struct ng_call *call)
+void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng_call *call)
 {
-    memset(ask, 0, sizeof(*ask));
-    ask->link = link;
-    ask->call = call;
+    memset(pipeline, 0, sizeof(*pipeline));
+    pipeline->pool = pool;
+    pipeline->call = call;
 }
 
-static void ask_free_replies(struct ask *ask)
+static void pipeline_free_replies(struct pipeline *pipeline)
 {
-    for (size_t i = 0; ask->replies != NULL && i < ask->count; i++) {
-        freeReplyObject(ask->replies[i]);
+    for (size_t i = 0; pipeline->replies != NULL && i < pipeline->count; i++) {
+        freeReplyObject(pipeline->replies[i]);
     }
-    free(ask->replies);
-    ask->replies = NULL;
+    free(pipeline->replies);
+    pipeline->replies = NULL;
 }
 
 /* After a round, the next one begins. */
-static void ask_begin(struct ask *ask)
+static void pipeline_begin(struct pipeline *pipeline)
 {
-    if (ask->replies != NULL) {
-        ask_free_replies(ask);
-        ask->count = 0;
-        ask->out_len = 0;
+    if (pipeline->replies != NULL) {
+        pipeline_free_replies(pipeline);
+        pipeline->count = 0;
+        pipeline->out_len = 0;
     }
 }
 
-static bool ask_append(struct ask *ask, const char *data, size_t len)
+static bool pipeline_append(struct pipeline *pipeline, const char *data, size_t len)
 {
-    if (len > ASK_OUT_MAX - ask->out_len) {
+    if (len > PIPELINE_OUT_MAX - pipeline->out_len) {
         return false;
     }
-    size_t size = ask->out_size == 0 ? ASK_OUT_FIRST : ask->out_size;
-    while (size < ask->out_len + len) {
+    size_t size = pipeline->out_size == 0 ? PIPELINE_OUT_FIRST : pipeline->out_size;
+    while (size < pipeline->out_len + len) {
         size *= 2;
     }
-    if (size != ask->out_size) {
-        char *out = realloc(ask->out, size);
+    if (size != pipeline->out_size) {
+        char *out = realloc(pipeline->out, size);
         if (out == NULL) {
             return false;
         }
-        ask->out = out;
-        ask->out_size = size;
+        pipeline->out = out;
+        pipeline->out_size = size;
     }
-    memcpy(ask->out + ask->out_len, data, len);
-    ask->out_len += len;
+    memcpy(pipeline->out + pipeline->out_len, data, len);
+    pipeline->out_len += len;
     return true;
 }
 
-void ask_add(struct ask *ask, const struct ng_str *words, size_t count)
+void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t count)
 {
-    ask_begin(ask);
-    if (count == 0 || count > ASK_WORDS_MAX) {
-        ask->failed = true;
+    pipeline_begin(pipeline);
+    if (count == 0 || count > PIPELINE_WORDS_MAX) {
+        pipeline->failed = true;
         return;
     }
     const char **data = calloc(count, sizeof(*data));
@@ -77,140 +77,148 @@ void ask_add(struct ask *ask, const struct ng_str *words, size_t count)
         for (size_t i = 0; i < count; i++) {
             data[i] = words[i].data == NULL ? "" : words[i].data;
             lens[i] = words[i].len;
-            total = words[i].len > ASK_OUT_MAX - total ? ASK_OUT_MAX : total + words[i].len;
+            total = words[i].len > PIPELINE_OUT_MAX - total ? PIPELINE_OUT_MAX
+                                                            : total + words[i].len;
         }
         /* Its lengths are ints. */
-        len =
-            total < ASK_OUT_MAX ? redisFormatCommandArgv(&command, (int)count, data, lens) : -1;
+        len = total < PIPELINE_OUT_MAX
+                  ? redisFormatCommandArgv(&command, (int)count, data, lens)
+                  : -1;
     }
-    if (len < 0 || !ask_append(ask, command, (size_t)len)) {
-        ask->failed = true;
+    if (len < 0 || !pipeline_append(pipeline, command, (size_t)len)) {
+        pipeline->failed = true;
     }
     if (len >= 0) {
         redisFreeCommand(command);
     }
     free(data);
     free(lens);
-    ask->count++;
+    pipeline->count++;
 }
 
 /* ---- running ---- */
 
-static enum wire_end ask_send(struct ask *ask)
+static enum socket_result pipeline_send(struct pipeline *pipeline)
 {
-    for (size_t at = 0; at < ask->out_len; at += ASK_PIECE) {
-        size_t left = ask->out_len - at;
-        struct wire_limit limit = link_limit(ask->link, ask->call);
-        enum wire_end end = wire_write(&ask->conn->wire, ask->out + at,
-                                       left < ASK_PIECE ? left : ASK_PIECE, &limit);
-        if (end != WIRE_OK) {
+    for (size_t at = 0; at < pipeline->out_len; at += PIPELINE_PIECE) {
+        size_t left = pipeline->out_len - at;
+        struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
+        enum socket_result end =
+            socket_write(&pipeline->conn->sock, pipeline->out + at,
+                         left < PIPELINE_PIECE ? left : PIPELINE_PIECE, &limit);
+        if (end != SOCKET_OK) {
             return end;
         }
     }
-    return WIRE_OK;
+    return SOCKET_OK;
 }
 
 /* One attempt on the connection there is. *ret_got: replies that came. */
-static enum wire_end ask_exchange(struct ask *ask, size_t *ret_got)
+static enum socket_result pipeline_exchange(struct pipeline *pipeline, size_t *ret_got)
 {
-    struct wire_limit limit = link_limit(ask->link, ask->call);
-    enum wire_end end = ask->out_len <= ASK_PIECE
-                            ? wire_write(&ask->conn->wire, ask->out, ask->out_len, &limit)
-                            : ask_send(ask);
-    if (ask->out_len > ASK_PIECE) {
-        limit = link_limit(ask->link, ask->call);
+    struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
+    enum socket_result end =
+        pipeline->out_len <= PIPELINE_PIECE
+            ? socket_write(&pipeline->conn->sock, pipeline->out, pipeline->out_len, &limit)
+            : pipeline_send(pipeline);
+    if (pipeline->out_len > PIPELINE_PIECE) {
+        limit = pool_limit(pipeline->pool, pipeline->call);
     }
-    for (*ret_got = 0; end == WIRE_OK && *ret_got < ask->count; (*ret_got)++) {
-        end = link_read(ask->conn, &limit, &ask->replies[*ret_got]);
-        if (end != WIRE_OK) {
+    for (*ret_got = 0; end == SOCKET_OK && *ret_got < pipeline->count; (*ret_got)++) {
+        end = pool_read(pipeline->conn, &limit, &pipeline->replies[*ret_got]);
+        if (end != SOCKET_OK) {
             break;
         }
     }
     return end;
 }
 
-static void ask_drop(struct ask *ask)
+static void pipeline_drop(struct pipeline *pipeline)
 {
-    if (ask->conn != NULL) {
-        link_give(ask->link, ask->conn, false);
-        ask->conn = NULL;
+    if (pipeline->conn != NULL) {
+        pool_return(pipeline->pool, pipeline->conn, false);
+        pipeline->conn = NULL;
     }
 }
 
-static int ask_connected(struct ask *ask)
+static int pipeline_run_connected(struct pipeline *pipeline)
 {
-    bool held = ask->conn != NULL;
+    bool held = pipeline->conn != NULL;
     for (int attempt = 0;; attempt++) {
         size_t got = 0;
-        if (ask->conn == NULL) {
-            struct wire_limit limit = link_limit(ask->link, ask->call);
-            int rc = link_take(ask->link, ask->call, attempt > 0, &limit, &ask->conn);
+        if (pipeline->conn == NULL) {
+            struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
+            int rc = pool_acquire(pipeline->pool, pipeline->call, attempt > 0, &limit,
+                                  &pipeline->conn);
             if (rc != NG_OK) {
                 return rc;
             }
         }
-        enum wire_end end = ask_exchange(ask, &got);
-        if (end == WIRE_OK) {
+        enum socket_result end = pipeline_exchange(pipeline, &got);
+        if (end == SOCKET_OK) {
             return NG_OK;
         }
         for (size_t i = 0; i < got; i++) {
-            freeReplyObject(ask->replies[i]);
-            ask->replies[i] = NULL;
+            freeReplyObject(pipeline->replies[i]);
+            pipeline->replies[i] = NULL;
         }
-        bool again = end == WIRE_CLOSED && ask->conn->reused && !held && attempt == 0;
-        int rc = again ? NG_OK : link_fail(ask->link, ask->call, end, ask->conn->wire.error);
-        ask_drop(ask);
+        bool again = end == SOCKET_CLOSED && pipeline->conn->reused && !held && attempt == 0;
+        int rc =
+            again ? NG_OK
+                  : pool_fail(pipeline->pool, pipeline->call, end, pipeline->conn->sock.error);
+        pipeline_drop(pipeline);
         if (!again) {
             return rc;
         }
     }
 }
 
-int ask_run(struct ask *ask)
+int pipeline_run(struct pipeline *pipeline)
 {
-    if (ask->failed) {
-        return ng_fail(ask->call, NG_EINTERNAL, "out of memory for what is sent to Redis");
+    if (pipeline->failed) {
+        return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for what is sent to Redis");
     }
-    ask->replies = calloc(ask->count == 0 ? 1 : ask->count, sizeof(*ask->replies));
-    if (ask->replies == NULL) {
-        return ng_fail(ask->call, NG_EINTERNAL, "out of memory for the answers of Redis");
+    pipeline->replies =
+        calloc(pipeline->count == 0 ? 1 : pipeline->count, sizeof(*pipeline->replies));
+    if (pipeline->replies == NULL) {
+        return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for the answers of Redis");
     }
-    int rc = ask->count == 0 ? NG_OK : ask_connected(ask);
-    if (rc == NG_OK && !ask->hold && ask->conn != NULL) {
+    int rc = pipeline->count == 0 ? NG_OK : pipeline_run_connected(pipeline);
+    if (rc == NG_OK && !pipeline->keeps_connection && pipeline->conn != NULL) {
         bool replica = false;
-        for (size_t i = 0; i < ask->count; i++) {
-            replica = replica || redis_error_is(ask->replies[i], "READONLY");
+        for (size_t i = 0; i < pipeline->count; i++) {
+            replica = replica || redis_error_is(pipeline->replies[i], "READONLY");
         }
         /* After a failover the name leads to another server. */
-        link_give(ask->link, ask->conn, !replica);
-        ask->conn = NULL;
+        pool_return(pipeline->pool, pipeline->conn, !replica);
+        pipeline->conn = NULL;
     }
     return rc;
 }
 
-int ask_run_all(struct ask *ask)
+int pipeline_run_all(struct pipeline *pipeline)
 {
-    int rc = ask_run(ask);
-    for (size_t i = 0; rc == NG_OK && i < ask->count; i++) {
-        if (ask->replies[i]->type == REDIS_REPLY_ERROR) {
-            rc = link_fail_reply(ask->link, ask->call, ask->replies[i]);
+    int rc = pipeline_run(pipeline);
+    for (size_t i = 0; rc == NG_OK && i < pipeline->count; i++) {
+        if (pipeline->replies[i]->type == REDIS_REPLY_ERROR) {
+            rc = pool_fail_reply(pipeline->pool, pipeline->call, pipeline->replies[i]);
         }
     }
     return rc;
 }
 
-const redisReply *ask_reply(const struct ask *ask, size_t at)
+const redisReply *pipeline_reply(const struct pipeline *pipeline, size_t at)
 {
-    return ask->replies == NULL || at >= ask->count ? NULL : ask->replies[at];
+    return pipeline->replies == NULL || at >= pipeline->count ? NULL : pipeline->replies[at];
 }
 
-void ask_done(struct ask *ask)
+void pipeline_done(struct pipeline *pipeline)
 {
-    ask_free_replies(ask);
+    pipeline_free_replies(pipeline);
     /* A held connection may be in the middle of a transaction. */
-    ask_drop(ask);
-    free(ask->out);
-    ask->out = NULL;
+    pipeline_drop(pipeline);
+    free(pipeline->out);
+    pipeline->out = NULL;
 }
 
 /* ---- replies ---- */
