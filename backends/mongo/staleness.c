@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* witness.c - how long something has been seen unchanged, by this gateway's own clock: gateways
- * do not agree on the time of day, and a clock may jump while one of them works. */
+/* staleness.c - how long something has been seen unchanged, by this gateway's own clock:
+ * gateways do not agree on the time of day, and a clock may jump while one of them works. */
 #include "db.h"
 
-void witness_open(struct witness *witness)
+void staleness_open(struct staleness *staleness)
 {
-    memset(witness, 0, sizeof(*witness));
-    (void)pthread_mutex_init(&witness->lock, NULL);
+    memset(staleness, 0, sizeof(*staleness));
+    (void)pthread_mutex_init(&staleness->lock, NULL);
 }
 
-void witness_close(struct witness *witness)
+void staleness_close(struct staleness *staleness)
 {
-    (void)pthread_mutex_destroy(&witness->lock);
+    (void)pthread_mutex_destroy(&staleness->lock);
 }
 
 /* Its place, else that of what was not looked at for longest. */
-static struct witnessed *place_of(struct witness *witness, const char *id)
+static struct batch_age *place_of(struct staleness *staleness, const char *id)
 {
-    struct witnessed *oldest = &witness->items[0];
-    for (size_t i = 0; i < WITNESS_MAX; i++) {
-        struct witnessed *item = &witness->items[i];
+    struct batch_age *oldest = &staleness->items[0];
+    for (size_t i = 0; i < STALENESS_MAX; i++) {
+        struct batch_age *item = &staleness->items[i];
         if (strcmp(item->id, id) == 0) {
             return item;
         }
@@ -28,7 +28,7 @@ static struct witnessed *place_of(struct witness *witness, const char *id)
     return oldest;
 }
 
-bool witness_older(struct witness *witness, struct ng_str id, int64_t ms)
+bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms)
 {
     char text[BATCH_ID_MAX];
     if (id.len == 0 || id.len >= sizeof(text)) {
@@ -37,14 +37,14 @@ bool witness_older(struct witness *witness, struct ng_str id, int64_t ms)
     memcpy(text, id.data, id.len);
     text[id.len] = '\0';
     int64_t now = monotonic_ms();
-    (void)pthread_mutex_lock(&witness->lock);
-    struct witnessed *item = place_of(witness, text);
+    (void)pthread_mutex_lock(&staleness->lock);
+    struct batch_age *item = place_of(staleness, text);
     if (strcmp(item->id, text) != 0) {
         memcpy(item->id, text, id.len + 1);
         item->since_ms = now;
     }
     item->seen_ms = now;
     bool older = now - item->since_ms >= ms;
-    (void)pthread_mutex_unlock(&witness->lock);
+    (void)pthread_mutex_unlock(&staleness->lock);
     return older;
 }
