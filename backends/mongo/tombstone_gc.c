@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* relay_bury.c - tombstones of entries leave their collection once their events were moved. */
+/* tombstone_gc.c - tombstones of entries leave their collection once their events were moved.
+ */
 #include <time.h>
 
 #include "relay.h"
 
-#define BURY_AT_ONCE 100
+#define GC_BATCH 100
 /* A tombstone stays in its collection for so many times mongo.timeout at least: who looked it
  * up there must be done with it (see LOOKED_UP_MS in put.c). */
-#define BURY_TIMEOUTS 4
+#define GC_TIMEOUTS 4
 
 static int64_t wall_ms(void)
 {
@@ -16,19 +17,20 @@ static int64_t wall_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-struct burying {
-    bson_t *list[BURY_AT_ONCE];
+struct tombstone_page {
+    bson_t *list[GC_BATCH];
     size_t count;
 };
 
 static int keep_tombstone(void *user, const bson_t *doc)
 {
-    struct burying *burying = user;
-    burying->list[burying->count++] = bson_copy(doc);
-    return burying->count == BURY_AT_ONCE;
+    struct tombstone_page *page = user;
+    page->list[page->count++] = bson_copy(doc);
+    return page->count == GC_BATCH;
 }
 
-static bool bury(struct mongo *db, const struct db_collection *collection, const bson_t *doc)
+static bool move_tombstone(struct mongo *db, const struct db_collection *collection,
+                           const bson_t *doc)
 {
     struct fault fault;
     struct bytes name = {0};
@@ -75,13 +77,13 @@ static bool bury(struct mongo *db, const struct db_collection *collection, const
     return good;
 }
 
-static void bury_in(struct mongo *db, const struct db_collection *collection)
+static void gc_collection(struct mongo *db, const struct db_collection *collection)
 {
     struct fault fault;
-    struct burying burying = {.count = 0};
+    struct tombstone_page page = {.count = 0};
     bson_t filter = BSON_INITIALIZER;
     bson_t part;
-    int64_t least = BURY_TIMEOUTS * db->timeout_ms;
+    int64_t least = GC_TIMEOUTS * db->timeout_ms;
     int64_t hold = db->tombstones_ms > least ? db->tombstones_ms : least;
     BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.moved", &part);
@@ -90,21 +92,21 @@ static void bury_in(struct mongo *db, const struct db_collection *collection)
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &part);
     BSON_APPEND_BOOL(&part, "$exists", false);
     (void)bson_append_document_end(&filter, &part);
-    (void)op_find(db, collection->name, &filter, NULL, keep_tombstone, &burying, &fault);
-    for (size_t i = 0; i < burying.count; i++) {
-        (void)bury(db, collection, burying.list[i]);
-        bson_destroy(burying.list[i]);
+    (void)op_find(db, collection->name, &filter, NULL, keep_tombstone, &page, &fault);
+    for (size_t i = 0; i < page.count; i++) {
+        (void)move_tombstone(db, collection, page.list[i]);
+        bson_destroy(page.list[i]);
     }
     bson_destroy(&filter);
 }
 
-void relay_bury(struct mongo *db)
+void tombstone_gc(struct mongo *db)
 {
     size_t count = 0;
     struct db_collection **list = collections_list(db, &count);
     for (size_t i = 0; i < count && list != NULL; i++) {
         if (list[i]->is_entry) {
-            bury_in(db, list[i]);
+            gc_collection(db, list[i]);
         }
     }
     free(list);
