@@ -53,7 +53,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     store_clock_open(store, call);
     *ret = store;
-    rc = store_again_start(store);
+    rc = store_retry_start(store);
     return rc == NG_OK ? NG_OK
                        : call_fail(call, rc, "no thread could be started for the store");
 }
@@ -68,7 +68,7 @@ void store_close(struct store *store)
         pthread_cond_wait(&store->idle, &store->idle_lock);
     }
     pthread_mutex_unlock(&store->idle_lock);
-    store_again_done(store);
+    store_retry_done(store);
     store->backend->close(store->db);
     pthread_mutex_destroy(&store->order);
     table_done(&store->table);
@@ -83,7 +83,7 @@ void store_close(struct store *store)
 void store_stop(struct store *store)
 {
     if (store != NULL) {
-        store_again_stop(store);
+        store_retry_stop(store);
     }
 }
 

@@ -88,7 +88,7 @@ static int operation_answer(struct operation *op, struct ng_answer *made,
 }
 
 static int operation_into_queue(struct operation *op, const struct ng_answer *answer,
-                                bool *ret_again)
+                                bool *ret_retry)
 {
     struct call *call = op->call;
     int rc = operation_batch(op, answer);
@@ -98,7 +98,7 @@ static int operation_into_queue(struct operation *op, const struct ng_answer *an
     bool stores = op->own_answer && answer != NULL;
     op->stores = op->stores || stores;
     call->idem_stored = call->idem_stored || stores; /* before the commit's end may look */
-    return operation_queue(op, ret_again);
+    return operation_queue(op, ret_retry);
 }
 
 /* What memory says is true: of a shared store only if it was read just now, or is what this
@@ -142,9 +142,9 @@ static int operation_round(struct operation *op, bool *ret_settled, bool *ret_ov
         *ret_settled = settled;
         return rc;
     }
-    bool again = false;
-    rc = operation_into_queue(op, answer, &again);
-    *ret_over = !again;
+    bool retry = false;
+    rc = operation_into_queue(op, answer, &retry);
+    *ret_over = !retry;
     return rc;
 }
 
@@ -153,7 +153,7 @@ int operation_attempt(struct operation *op, bool *ret_settled)
     struct call *call = op->call;
     int rc = operation_lock(op);
     if (rc == NG_OK && op->store->shared) {
-        rc = store_again_admit(op);
+        rc = store_retry_admit(op);
     }
     staged_keep(&op->before, call);
     reply_mark_take(&op->first, call);
@@ -182,9 +182,9 @@ static int operation_start(struct operation *op, bool *ret_settled)
     int rc = operation_attempt(op, ret_settled);
     operation_unlock(op);
     if (rc == NG_PENDING) {
-        store_again_park(op);
+        store_retry_park(op);
     } else {
-        store_again_let_go(op);
+        store_retry_let_go(op);
     }
     if (rc == NG_OK && !*ret_settled) {
         rc = NG_PENDING;

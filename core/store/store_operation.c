@@ -127,7 +127,7 @@ static bool operation_publish(struct operation *op)
 static void entry_drained(struct store *store, struct entry *entry, int64_t took_ns)
 {
     if (store->shared) {
-        store_again_ended(entry, took_ns);
+        store_retry_ended(entry, took_ns);
     }
     if (entry->queued > 0) {
         return;
@@ -136,7 +136,7 @@ static void entry_drained(struct store *store, struct entry *entry, int64_t took
     version_unref(entry->newest);
     entry->newest = entry->committed == NULL ? NULL : version_ref(entry->committed);
     if (store->shared) {
-        store_again_wake(store, entry);
+        store_retry_wake(store, entry);
     }
 }
 
@@ -173,8 +173,8 @@ static void piece_committed(struct operation *op, struct piece *piece, uint64_t 
 }
 
 /* Returns the code of the first failure where the batch only failed because it was built on
- * that one, else rc. again: it waits for its next turn from here on. */
-static int operation_settle(struct operation *op, int rc, bool again)
+ * that one, else rc. retry: it waits for its next turn from here on. */
+static int operation_settle(struct operation *op, int rc, bool retry)
 {
     struct store *store = op->store;
     int64_t took_ns = clock_monotonic_ns() - op->queued_ns;
@@ -198,8 +198,8 @@ static int operation_settle(struct operation *op, int rc, bool again)
             first = store_failing_code(entry->failing);
         }
     }
-    if (again) {
-        store_again_enlist(op); /* another thread may have it now */
+    if (retry) {
+        store_retry_enlist(op); /* another thread may have it now */
     }
     for (size_t i = 0; i < count; i++) {
         entry_drained(store, entries[i], took_ns);
@@ -262,18 +262,18 @@ static void operation_done(void *user, struct ng_batch *batch, int rc)
                        clock_monotonic_ns() - op->queued_ns);
         disk_committed(call->gateway->disk, rc, batch->error);
     }
-    bool again = false;
+    bool retry = false;
     int first = rc;
     if (store->shared) {
         /* Not while a change that is made of this one is on its way to the backend. */
         pthread_mutex_lock(&store->order);
-        again = store_again_failed(op, rc);
-        first = operation_settle(op, rc, again);
+        retry = store_retry_failed(op, rc);
+        first = operation_settle(op, rc, retry);
         pthread_mutex_unlock(&store->order);
     } else {
         first = operation_settle(op, rc, false);
     }
-    if (again) {
+    if (retry) {
         store_batch_ended(store);
         return;
     }
@@ -340,15 +340,15 @@ static int operation_commit(struct operation *op)
     return NG_OK;
 }
 
-int operation_queue(struct operation *op, bool *ret_again)
+int operation_queue(struct operation *op, bool *ret_retry)
 {
     struct store *store = op->store;
     int rc = NG_OK;
     if (store->shared) {
         pthread_mutex_lock(&store->order);
     }
-    *ret_again = !operation_publish(op);
-    if (!*ret_again) {
+    *ret_retry = !operation_publish(op);
+    if (!*ret_retry) {
         operation_note(op);
         rc = operation_commit(op);
     }

@@ -38,7 +38,7 @@ struct reply_mark {
 };
 
 /* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
- * stores) a thread of store_again.c. */
+ * stores) a thread of store_retry.c. */
 struct operation {
     struct store *store;
     struct call *call;
@@ -70,7 +70,7 @@ struct operation {
     struct entry *park_on;  /* out of an attempt: it has to wait for this entry */
     bool waits_behind;      /* it had its turn in some entry's list: no more queueing */
     bool adopt;             /* its idempotency key was used elsewhere: take that answer */
-    bool held;              /* whoever ran it last still uses it: with again's lock */
+    bool held;              /* whoever ran it last still uses it: with retry's lock */
     bool came_early;        /* and it is to be run again already */
     bool in_gate;           /* holds the gate of its call's plugin */
     struct gate_entry gate_entry;
@@ -100,9 +100,9 @@ void operation_unlock(struct operation *op);
 int operation_run(struct operation *op);
 /* Makes the batch of what they made. */
 int operation_batch(struct operation *op, const struct ng_answer *answer);
-/* Queues it; what the functions made is the newest state then. *ret_again: it is not, the
+/* Queues it; what the functions made is the newest state then. *ret_retry: it is not, the
  * state they saw has failed meanwhile. */
-int operation_queue(struct operation *op, bool *ret_again);
+int operation_queue(struct operation *op, bool *ret_retry);
 void store_batch_ended(struct store *store);
 /* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
  * for. */
@@ -118,25 +118,25 @@ void staged_restore(const struct staged *staged, struct call *call);
  * NG_PENDING: it has to wait for op->park_on, after operation_unlock(). */
 int operation_attempt(struct operation *op, bool *ret_settled);
 
-/* ---- store_again.c: what other gateways' changes make necessary ---- */
+/* ---- store_retry.c: what other gateways' changes make necessary ---- */
 
-int store_again_start(struct store *store);
+int store_retry_start(struct store *store);
 /* Nothing of this process runs a function from here on: what would run again fails. */
-void store_again_stop(struct store *store);
-void store_again_done(struct store *store);
+void store_retry_stop(struct store *store);
+void store_retry_done(struct store *store);
 /* May the functions run now? NG_PENDING: op->park_on. With the entries' locks. */
-int store_again_admit(struct operation *op);
+int store_retry_admit(struct operation *op);
 /* It waits until its entry lets it go; its owner must not use it any more. */
-void store_again_park(struct operation *op);
+void store_retry_park(struct operation *op);
 /* The owner uses it no more. */
-void store_again_let_go(struct operation *op);
+void store_retry_let_go(struct operation *op);
 /* The commit of `op` has failed with rc. True: that is not its end, it is run again. */
-bool store_again_failed(struct operation *op, int rc);
+bool store_retry_failed(struct operation *op, int rc);
 /* With the table's lock: such a one waits for its turn from here on. */
-void store_again_enlist(struct operation *op);
+void store_retry_enlist(struct operation *op);
 /* With the table's lock: who waits for this entry goes on, if nothing is in the way. */
-void store_again_wake(struct store *store, struct entry *entry);
+void store_retry_wake(struct store *store, struct entry *entry);
 /* With the table's lock: changes of this entry have ended, the last with this latency. */
-void store_again_ended(struct entry *entry, int64_t took_ns);
+void store_retry_ended(struct entry *entry, int64_t took_ns);
 
 #endif

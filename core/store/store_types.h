@@ -135,16 +135,16 @@ struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 
 #define STORE_WATCHERS_MAX 16
 /* Threads that run change functions again (shared stores only). */
-#define STORE_AGAIN_THREADS 4
+#define STORE_RETRY_THREADS 4
 
-struct store_again {
+struct store_retry {
     pthread_mutex_t lock;
     pthread_cond_t wake;     /* something is due, or stopping */
     pthread_cond_t turned;   /* a call's memory is free again */
     struct operation *first; /* by the time they are due */
     unsigned running;
     bool stopping, ending;
-    pthread_t threads[STORE_AGAIN_THREADS];
+    pthread_t threads[STORE_RETRY_THREADS];
     size_t thread_count;
 };
 
@@ -163,7 +163,7 @@ struct store {
     struct store_table table;
     pthread_mutex_t order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
-    struct store_again again;
+    struct store_retry retry;
     atomic_uint_fast64_t tickets;     /* the last one given */
     atomic_uint_fast64_t round_trips; /* what the backend was asked */
     atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_again.c - shared stores: changes that another gateway was faster than are made again on
+ * store_retry.c - shared stores: changes that another gateway was faster than are made again on
  * what it wrote, on threads of the store's own, one after the other in the order they came.
  */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* Tries of one change, and time for one whose call has no deadline. */
 #define STORE_ROUNDS_MAX 512
-#define STORE_AGAIN_MS 60000
+#define STORE_RETRY_MS 60000
 /* The wait before a try: random, below 2^tries ms and below this. */
 #define STORE_BACK_OFF_MAX_MS 32
 /* Commits of one document that follow one another without a gap hold other gateways off: after
@@ -24,48 +24,48 @@
 
 /* ---- the list of what is due ---- */
 
-/* With again's lock. */
-static void again_insert(struct store_again *again, struct operation *op)
+/* With retry's lock. */
+static void retry_insert(struct store_retry *retry, struct operation *op)
 {
-    struct operation **at = &again->first;
+    struct operation **at = &retry->first;
     while (*at != NULL && (*at)->due_ns <= op->due_ns) {
         at = &(*at)->next;
     }
     op->next = *at;
     *at = op;
-    pthread_cond_signal(&again->wake);
+    pthread_cond_signal(&retry->wake);
 }
 
-static void again_submit(struct operation *op, int64_t delay_ns)
+static void retry_submit(struct operation *op, int64_t delay_ns)
 {
-    struct store_again *again = &op->store->again;
-    pthread_mutex_lock(&again->lock);
+    struct store_retry *retry = &op->store->retry;
+    pthread_mutex_lock(&retry->lock);
     op->due_ns = clock_monotonic_ns() + delay_ns;
     if (op->held) {
         op->came_early = true;
     } else {
-        again_insert(again, op);
+        retry_insert(retry, op);
     }
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_unlock(&retry->lock);
 }
 
-void store_again_let_go(struct operation *op)
+void store_retry_let_go(struct operation *op)
 {
-    struct store_again *again = &op->store->again;
+    struct store_retry *retry = &op->store->retry;
     if (!op->store->shared) {
         return;
     }
-    pthread_mutex_lock(&again->lock);
+    pthread_mutex_lock(&retry->lock);
     op->held = false;
     if (op->came_early) {
         op->came_early = false;
-        again_insert(again, op);
+        retry_insert(retry, op);
     }
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_unlock(&retry->lock);
 }
 
 /* Who loses waits a little, others not as long: two that lose to each other get apart. */
-static int64_t again_delay(const struct operation *op)
+static int64_t retry_delay(const struct operation *op)
 {
     if (op->rounds <= 1) {
         return 0;
@@ -83,7 +83,7 @@ static bool entry_blocks(const struct entry *entry)
     return entry->failing != 0 || (entry->draining && entry->queued > 0);
 }
 
-void store_again_wake(struct store *store, struct entry *entry)
+void store_retry_wake(struct store *store, struct entry *entry)
 {
     struct operation *op = entry->parked_first;
     (void)store;
@@ -97,7 +97,7 @@ void store_again_wake(struct store *store, struct entry *entry)
     entry->turn = op;
     op->turn_of = entry;
     op->waits_behind = true;
-    again_submit(op, again_delay(op));
+    retry_submit(op, retry_delay(op));
 }
 
 static void entry_park(struct entry *entry, struct operation *op)
@@ -107,7 +107,7 @@ static void entry_park(struct entry *entry, struct operation *op)
     entry->parked_last = op;
 }
 
-void store_again_ended(struct entry *entry, int64_t took_ns)
+void store_retry_ended(struct entry *entry, int64_t took_ns)
 {
     int64_t most = took_ns * STORE_CHAIN_COMMITS;
     most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
@@ -122,7 +122,7 @@ void store_again_ended(struct entry *entry, int64_t took_ns)
     }
 }
 
-int store_again_admit(struct operation *op)
+int store_retry_admit(struct operation *op)
 {
     int rc = NG_OK;
     pthread_mutex_lock(&op->store->table.lock);
@@ -139,17 +139,17 @@ int store_again_admit(struct operation *op)
 }
 
 /* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
-static void again_pass(struct operation *op)
+static void retry_pass(struct operation *op)
 {
     struct entry *entry = op->turn_of;
     if (entry != NULL) {
         op->turn_of = NULL;
         entry->turn = NULL;
-        store_again_wake(op->store, entry);
+        store_retry_wake(op->store, entry);
     }
 }
 
-void store_again_park(struct operation *op)
+void store_retry_park(struct operation *op)
 {
     struct store *store = op->store;
     atomic_fetch_add(&store->in_flight, 1);
@@ -157,19 +157,19 @@ void store_again_park(struct operation *op)
     pthread_mutex_lock(&store->table.lock);
     struct entry *entry = op->park_on;
     op->park_on = NULL;
-    again_pass(op);
+    retry_pass(op);
     entry_park(entry, op);
     /* `held` is for commits: whoever has it from here on has it alone. */
-    pthread_mutex_lock(&store->again.lock);
+    pthread_mutex_lock(&store->retry.lock);
     op->held = false;
-    pthread_mutex_unlock(&store->again.lock);
-    store_again_wake(store, entry);
+    pthread_mutex_unlock(&store->retry.lock);
+    store_retry_wake(store, entry);
     pthread_mutex_unlock(&store->table.lock);
 }
 
 /* ---- failed commits ---- */
 
-bool store_again_failed(struct operation *op, int rc)
+bool store_retry_failed(struct operation *op, int rc)
 {
     /* Who waits with an answer of another call's does not take it for this one's. */
     bool own = op->own_answer || !op->waited;
@@ -183,13 +183,13 @@ bool store_again_failed(struct operation *op, int rc)
     return true;
 }
 
-void store_again_enlist(struct operation *op)
+void store_retry_enlist(struct operation *op)
 {
     /* The reference of the commit becomes that of the list. */
     atomic_fetch_add(&op->store->in_flight, 1);
     size_t failed = op->batch.failed_put < op->count ? op->batch.failed_put : 0;
     if (op->adopt || op->count == 0) {
-        again_submit(op, 0);
+        retry_submit(op, 0);
     } else {
         op->waits_behind = false;
         entry_park(op->pieces[failed].entry, op);
@@ -203,12 +203,12 @@ void store_run_begins(struct store *store, struct call *call)
     if (store == NULL || !store->shared) {
         return;
     }
-    pthread_mutex_lock(&store->again.lock);
+    pthread_mutex_lock(&store->retry.lock);
     while (call->turn_taken) {
-        pthread_cond_wait(&store->again.turned, &store->again.lock);
+        pthread_cond_wait(&store->retry.turned, &store->retry.lock);
     }
     call->turn_taken = true;
-    pthread_mutex_unlock(&store->again.lock);
+    pthread_mutex_unlock(&store->retry.lock);
 }
 
 void store_run_ends(struct store *store, struct call *call)
@@ -216,27 +216,27 @@ void store_run_ends(struct store *store, struct call *call)
     if (store == NULL || !store->shared) {
         return;
     }
-    pthread_mutex_lock(&store->again.lock);
+    pthread_mutex_lock(&store->retry.lock);
     call->turn_taken = false;
     struct operation *op = call->turn_waiting;
     if (op != NULL) {
         call->turn_waiting = op->next;
-        again_insert(&store->again, op);
+        retry_insert(&store->retry, op);
     }
-    pthread_cond_broadcast(&store->again.turned);
-    pthread_mutex_unlock(&store->again.lock);
+    pthread_cond_broadcast(&store->retry.turned);
+    pthread_mutex_unlock(&store->retry.lock);
 }
 
 /* False: it waits in the call's list. */
-static bool again_take_turn(struct operation *op)
+static bool retry_take_turn(struct operation *op)
 {
-    struct store_again *again = &op->store->again;
+    struct store_retry *retry = &op->store->retry;
     struct call *call = op->call;
     bool taken = true;
     if (op->waited) {
         return true; /* inside of the run, which does nothing but wait for it */
     }
-    pthread_mutex_lock(&again->lock);
+    pthread_mutex_lock(&retry->lock);
     if (call->turn_taken) {
         struct operation **at = &call->turn_waiting;
         while (*at != NULL) {
@@ -248,25 +248,25 @@ static bool again_take_turn(struct operation *op)
     } else {
         call->turn_taken = true;
     }
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_unlock(&retry->lock);
     return taken;
 }
 
-static void again_entered_gate(void *user)
+static void retry_entered_gate(void *user)
 {
     struct operation *op = user;
     op->in_gate = true;
-    again_submit(op, 0);
+    retry_submit(op, 0);
 }
 
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
-static bool again_enter_gate(struct operation *op)
+static bool retry_enter_gate(struct operation *op)
 {
     struct gate *gate = op->waited ? NULL : dispatch_gate(op->call);
     if (gate == NULL || op->in_gate) {
         return true;
     }
-    op->gate_entry.enter = again_entered_gate;
+    op->gate_entry.enter = retry_entered_gate;
     op->gate_entry.user = op;
     if (!gate_enter(gate, &op->gate_entry)) {
         return false;
@@ -277,16 +277,16 @@ static bool again_enter_gate(struct operation *op)
 
 /* ---- running again ---- */
 
-static int again_check(struct operation *op)
+static int retry_check(struct operation *op)
 {
     struct call *call = op->call;
-    struct store_again *again = &op->store->again;
+    struct store_retry *retry = &op->store->retry;
     int64_t now = clock_monotonic_ns();
     bool own = op->done == NULL; /* else what follows it must not be left half done */
     op->began_ns = op->began_ns == 0 ? now : op->began_ns;
-    pthread_mutex_lock(&again->lock);
-    bool stopping = again->stopping;
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_lock(&retry->lock);
+    bool stopping = retry->stopping;
+    pthread_mutex_unlock(&retry->lock);
     if (stopping) {
         return call_fail(call, NG_EUNAVAILABLE,
                          "the gateway is stopping; the change was not made");
@@ -300,7 +300,7 @@ static int again_check(struct operation *op)
                          "was up; the change was not made");
     }
     if (op->rounds > STORE_ROUNDS_MAX ||
-        now - op->began_ns > (int64_t)STORE_AGAIN_MS * 1000000) {
+        now - op->began_ns > (int64_t)STORE_RETRY_MS * 1000000) {
         return call_fail(call, NG_EBUSY,
                          "other gateways kept changing this document, %u tries were in vain; "
                          "try again in a moment",
@@ -309,10 +309,10 @@ static int again_check(struct operation *op)
     return NG_OK;
 }
 
-static int again_attempt(struct operation *op, bool *ret_settled)
+static int retry_attempt(struct operation *op, bool *ret_settled)
 {
     struct call *call = op->call;
-    int rc = again_check(op);
+    int rc = retry_check(op);
     if (rc != NG_OK) {
         return rc;
     }
@@ -330,7 +330,7 @@ static int again_attempt(struct operation *op, bool *ret_settled)
 }
 
 /* Its sentence, while the call's memory is its own. */
-static void again_tell(struct operation *op, int rc)
+static void retry_tell(struct operation *op, int rc)
 {
     struct call *call = op->call;
     char sentence[sizeof(call->failed_text)];
@@ -342,7 +342,7 @@ static void again_tell(struct operation *op, int rc)
     }
 }
 
-static void again_finish(struct operation *op, int rc)
+static void retry_finish(struct operation *op, int rc)
 {
     if (op->done != NULL) {
         op->done(op->user, rc);
@@ -351,7 +351,7 @@ static void again_finish(struct operation *op, int rc)
     }
 }
 
-static void again_leave(struct operation *op)
+static void retry_leave(struct operation *op)
 {
     if (op->in_gate) {
         op->in_gate = false;
@@ -362,33 +362,33 @@ static void again_leave(struct operation *op)
     }
 }
 
-static void again_run(struct operation *op)
+static void retry_run(struct operation *op)
 {
     struct store *store = op->store;
     struct call *call = op->call;
     bool settled = false;
-    if (!again_enter_gate(op) || !again_take_turn(op)) {
+    if (!retry_enter_gate(op) || !retry_take_turn(op)) {
         return;
     }
     call_ref(call);
     op->held = true;
-    int rc = again_attempt(op, &settled);
+    int rc = retry_attempt(op, &settled);
     operation_unlock(op);
     bool ends = settled || (rc != NG_OK && rc != NG_PENDING);
     if (ends) {
-        again_tell(op, rc);
+        retry_tell(op, rc);
     }
-    again_leave(op);
+    retry_leave(op);
     if (rc == NG_PENDING) {
-        store_again_park(op);
+        store_retry_park(op);
     } else {
         pthread_mutex_lock(&store->table.lock);
-        again_pass(op);
+        retry_pass(op);
         pthread_mutex_unlock(&store->table.lock);
-        store_again_let_go(op);
+        store_retry_let_go(op);
     }
     if (ends) {
-        again_finish(op, rc);
+        retry_finish(op, rc);
     }
     operation_unref(op);
     call_unref(call);
@@ -396,89 +396,89 @@ static void again_run(struct operation *op)
 }
 
 /* With the lock held: sleeps until something is due. NULL: the store is closed. */
-static struct operation *again_next(struct store_again *again)
+static struct operation *retry_next(struct store_retry *retry)
 {
     for (;;) {
-        struct operation *op = again->first;
-        if (op == NULL && again->ending) {
+        struct operation *op = retry->first;
+        if (op == NULL && retry->ending) {
             return NULL;
         }
         int64_t now = clock_monotonic_ns();
         if (op == NULL) {
-            pthread_cond_wait(&again->wake, &again->lock);
-        } else if (op->due_ns <= now || again->stopping) {
-            again->first = op->next;
+            pthread_cond_wait(&retry->wake, &retry->lock);
+        } else if (op->due_ns <= now || retry->stopping) {
+            retry->first = op->next;
             return op;
         } else {
             struct timespec at = {(time_t)(op->due_ns / 1000000000),
                                   (long)(op->due_ns % 1000000000)};
-            (void)pthread_cond_timedwait(&again->wake, &again->lock, &at);
+            (void)pthread_cond_timedwait(&retry->wake, &retry->lock, &at);
         }
     }
 }
 
-static void *again_thread(void *user)
+static void *retry_thread(void *user)
 {
-    struct store_again *again = user;
+    struct store_retry *retry = user;
     struct operation *op = NULL;
-    pthread_mutex_lock(&again->lock);
-    while ((op = again_next(again)) != NULL) {
-        again->running++;
-        pthread_mutex_unlock(&again->lock);
-        again_run(op);
-        pthread_mutex_lock(&again->lock);
-        again->running--;
-        pthread_cond_broadcast(&again->turned);
+    pthread_mutex_lock(&retry->lock);
+    while ((op = retry_next(retry)) != NULL) {
+        retry->running++;
+        pthread_mutex_unlock(&retry->lock);
+        retry_run(op);
+        pthread_mutex_lock(&retry->lock);
+        retry->running--;
+        pthread_cond_broadcast(&retry->turned);
     }
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_unlock(&retry->lock);
     return NULL;
 }
 
 /* ---- beginning and end ---- */
 
-int store_again_start(struct store *store)
+int store_retry_start(struct store *store)
 {
-    struct store_again *again = &store->again;
+    struct store_retry *retry = &store->retry;
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&again->lock, NULL);
-    pthread_cond_init(&again->wake, &monotonic);
-    pthread_cond_init(&again->turned, &monotonic);
+    pthread_mutex_init(&retry->lock, NULL);
+    pthread_cond_init(&retry->wake, &monotonic);
+    pthread_cond_init(&retry->turned, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    for (size_t i = 0; i < STORE_AGAIN_THREADS && store->shared; i++) {
-        if (pthread_create(&again->threads[i], NULL, again_thread, again) != 0) {
+    for (size_t i = 0; i < STORE_RETRY_THREADS && store->shared; i++) {
+        if (pthread_create(&retry->threads[i], NULL, retry_thread, retry) != 0) {
             return NG_EINTERNAL;
         }
-        again->thread_count++;
+        retry->thread_count++;
     }
     return NG_OK;
 }
 
-void store_again_stop(struct store *store)
+void store_retry_stop(struct store *store)
 {
-    struct store_again *again = &store->again;
-    pthread_mutex_lock(&again->lock);
-    again->stopping = true;
-    pthread_cond_broadcast(&again->wake);
-    while (again->running > 0) {
-        pthread_cond_wait(&again->turned, &again->lock);
+    struct store_retry *retry = &store->retry;
+    pthread_mutex_lock(&retry->lock);
+    retry->stopping = true;
+    pthread_cond_broadcast(&retry->wake);
+    while (retry->running > 0) {
+        pthread_cond_wait(&retry->turned, &retry->lock);
     }
-    pthread_mutex_unlock(&again->lock);
+    pthread_mutex_unlock(&retry->lock);
 }
 
-void store_again_done(struct store *store)
+void store_retry_done(struct store *store)
 {
-    struct store_again *again = &store->again;
-    pthread_mutex_lock(&again->lock);
-    again->ending = true;
-    pthread_cond_broadcast(&again->wake);
-    pthread_mutex_unlock(&again->lock);
-    for (size_t i = 0; i < again->thread_count; i++) {
-        (void)pthread_join(again->threads[i], NULL);
+    struct store_retry *retry = &store->retry;
+    pthread_mutex_lock(&retry->lock);
+    retry->ending = true;
+    pthread_cond_broadcast(&retry->wake);
+    pthread_mutex_unlock(&retry->lock);
+    for (size_t i = 0; i < retry->thread_count; i++) {
+        (void)pthread_join(retry->threads[i], NULL);
     }
-    again->thread_count = 0;
-    pthread_cond_destroy(&again->turned);
-    pthread_cond_destroy(&again->wake);
-    pthread_mutex_destroy(&again->lock);
+    retry->thread_count = 0;
+    pthread_cond_destroy(&retry->turned);
+    pthread_cond_destroy(&retry->wake);
+    pthread_mutex_destroy(&retry->lock);
 }
