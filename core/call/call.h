@@ -25,7 +25,7 @@ struct key;
 struct plugin;
 struct tool;
 struct call;
-struct operation;
+struct store_txn;
 
 enum part_kind {
     PART_TEXT = 1,
@@ -172,7 +172,7 @@ struct call {
     struct idem *idem;     /* this call holds an idempotency key, see idem.h */
     bool turn_taken;       /* its memory is in use, by its run or by a change function that runs
                               again; see store_run_begins() */
-    struct operation *turn_waiting; /* who is next */
+    struct store_txn *turn_waiting; /* who is next */
     bool idem_stored;               /* its answer is in the store, or on the way */
     bool idem_repeated;             /* its answer is that of the first call with its key */
     struct buf reply_buf;           /* JSON reply being written */

@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/module/abi_size.h"
-#include "store_operation.h"
+#include "store_txn.h"
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000

@@ -10,7 +10,7 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "idem.h"
-#include "store_operation.h"
+#include "store_txn.h"
 
 /* Tries of one change, and time for one whose call has no deadline. */
 #define STORE_ROUNDS_MAX 512
@@ -25,53 +25,53 @@
 /* ---- the list of what is due ---- */
 
 /* With retry's lock. */
-static void retry_insert(struct store_retry *retry, struct operation *op)
+static void retry_insert(struct store_retry *retry, struct store_txn *txn)
 {
-    struct operation **at = &retry->first;
-    while (*at != NULL && (*at)->due_ns <= op->due_ns) {
+    struct store_txn **at = &retry->first;
+    while (*at != NULL && (*at)->due_ns <= txn->due_ns) {
         at = &(*at)->next;
     }
-    op->next = *at;
-    *at = op;
+    txn->next = *at;
+    *at = txn;
     pthread_cond_signal(&retry->wake);
 }
 
-static void retry_submit(struct operation *op, int64_t delay_ns)
+static void retry_submit(struct store_txn *txn, int64_t delay_ns)
 {
-    struct store_retry *retry = &op->store->retry;
+    struct store_retry *retry = &txn->store->retry;
     pthread_mutex_lock(&retry->lock);
-    op->due_ns = clock_monotonic_ns() + delay_ns;
-    if (op->held) {
-        op->came_early = true;
+    txn->due_ns = clock_monotonic_ns() + delay_ns;
+    if (txn->held) {
+        txn->came_early = true;
     } else {
-        retry_insert(retry, op);
+        retry_insert(retry, txn);
     }
     pthread_mutex_unlock(&retry->lock);
 }
 
-void store_retry_let_go(struct operation *op)
+void store_retry_let_go(struct store_txn *txn)
 {
-    struct store_retry *retry = &op->store->retry;
-    if (!op->store->shared) {
+    struct store_retry *retry = &txn->store->retry;
+    if (!txn->store->shared) {
         return;
     }
     pthread_mutex_lock(&retry->lock);
-    op->held = false;
-    if (op->came_early) {
-        op->came_early = false;
-        retry_insert(retry, op);
+    txn->held = false;
+    if (txn->came_early) {
+        txn->came_early = false;
+        retry_insert(retry, txn);
     }
     pthread_mutex_unlock(&retry->lock);
 }
 
 /* Who loses waits a little, others not as long: two that lose to each other get apart. */
-static int64_t retry_delay(const struct operation *op)
+static int64_t retry_delay(const struct store_txn *txn)
 {
-    if (op->rounds <= 1) {
+    if (txn->rounds <= 1) {
         return 0;
     }
-    int64_t most = op->rounds > 5 ? STORE_BACK_OFF_MAX_MS : (int64_t)1 << op->rounds;
-    uint64_t mixed = (uint64_t)clock_monotonic_ns() ^ (uint64_t)(uintptr_t)op;
+    int64_t most = txn->rounds > 5 ? STORE_BACK_OFF_MAX_MS : (int64_t)1 << txn->rounds;
+    uint64_t mixed = (uint64_t)clock_monotonic_ns() ^ (uint64_t)(uintptr_t)txn;
     mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
     return (int64_t)(mixed >> 33) % (most * 1000000);
 }
@@ -85,26 +85,26 @@ static bool entry_blocks(const struct entry *entry)
 
 void store_retry_wake(struct store *store, struct entry *entry)
 {
-    struct operation *op = entry->parked_first;
+    struct store_txn *txn = entry->parked_first;
     (void)store;
-    if (op == NULL || entry->turn != NULL || entry_blocks(entry)) {
+    if (txn == NULL || entry->turn != NULL || entry_blocks(entry)) {
         return;
     }
-    entry->parked_first = op->next;
+    entry->parked_first = txn->next;
     if (entry->parked_first == NULL) {
         entry->parked_last = NULL;
     }
-    entry->turn = op;
-    op->turn_of = entry;
-    op->waits_behind = true;
-    retry_submit(op, retry_delay(op));
+    entry->turn = txn;
+    txn->turn_of = entry;
+    txn->waits_behind = true;
+    retry_submit(txn, retry_delay(txn));
 }
 
-static void entry_park(struct entry *entry, struct operation *op)
+static void entry_park(struct entry *entry, struct store_txn *txn)
 {
-    op->next = NULL;
-    *(entry->parked_first == NULL ? &entry->parked_first : &entry->parked_last->next) = op;
-    entry->parked_last = op;
+    txn->next = NULL;
+    *(entry->parked_first == NULL ? &entry->parked_first : &entry->parked_last->next) = txn;
+    entry->parked_last = txn;
 }
 
 void store_retry_ended(struct entry *entry, int64_t took_ns)
@@ -122,46 +122,46 @@ void store_retry_ended(struct entry *entry, int64_t took_ns)
     }
 }
 
-int store_retry_admit(struct operation *op)
+int store_retry_admit(struct store_txn *txn)
 {
     int rc = NG_OK;
-    pthread_mutex_lock(&op->store->table.lock);
-    for (size_t i = 0; i < op->count && rc == NG_OK; i++) {
-        struct entry *entry = op->pieces[i].entry;
+    pthread_mutex_lock(&txn->store->table.lock);
+    for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
+        struct entry *entry = txn->docs[i].entry;
         bool queue = entry->parked_first != NULL || entry->turn != NULL;
-        if (entry_blocks(entry) || (queue && !op->waits_behind)) {
-            op->park_on = entry;
+        if (entry_blocks(entry) || (queue && !txn->waits_behind)) {
+            txn->park_on = entry;
             rc = NG_PENDING;
         }
     }
-    pthread_mutex_unlock(&op->store->table.lock);
+    pthread_mutex_unlock(&txn->store->table.lock);
     return rc;
 }
 
 /* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
-static void retry_pass(struct operation *op)
+static void retry_pass(struct store_txn *txn)
 {
-    struct entry *entry = op->turn_of;
+    struct entry *entry = txn->turn_of;
     if (entry != NULL) {
-        op->turn_of = NULL;
+        txn->turn_of = NULL;
         entry->turn = NULL;
-        store_retry_wake(op->store, entry);
+        store_retry_wake(txn->store, entry);
     }
 }
 
-void store_retry_park(struct operation *op)
+void store_retry_park(struct store_txn *txn)
 {
-    struct store *store = op->store;
+    struct store *store = txn->store;
     atomic_fetch_add(&store->in_flight, 1);
-    atomic_fetch_add(&op->refs, 1);
+    atomic_fetch_add(&txn->refs, 1);
     pthread_mutex_lock(&store->table.lock);
-    struct entry *entry = op->park_on;
-    op->park_on = NULL;
-    retry_pass(op);
-    entry_park(entry, op);
+    struct entry *entry = txn->park_on;
+    txn->park_on = NULL;
+    retry_pass(txn);
+    entry_park(entry, txn);
     /* `held` is for commits: whoever has it from here on has it alone. */
     pthread_mutex_lock(&store->retry.lock);
-    op->held = false;
+    txn->held = false;
     pthread_mutex_unlock(&store->retry.lock);
     store_retry_wake(store, entry);
     pthread_mutex_unlock(&store->table.lock);
@@ -169,30 +169,30 @@ void store_retry_park(struct operation *op)
 
 /* ---- failed commits ---- */
 
-bool store_retry_failed(struct operation *op, int rc)
+bool store_retry_failed(struct store_txn *txn, int rc)
 {
     /* Who waits with an answer of another call's does not take it for this one's. */
-    bool own = op->own_answer || !op->waited;
-    op->adopt =
-        rc == NG_EKEYREUSED && own && op->batch.answer != NULL && op->call->idem != NULL;
-    if (rc != NG_ECONFLICT && !op->adopt) {
+    bool own = txn->own_answer || !txn->waited;
+    txn->adopt =
+        rc == NG_EKEYREUSED && own && txn->batch.answer != NULL && txn->call->idem != NULL;
+    if (rc != NG_ECONFLICT && !txn->adopt) {
         return false;
     }
-    op->rounds++;
-    atomic_fetch_add(&op->store->reruns, rc == NG_ECONFLICT ? 1 : 0);
+    txn->rounds++;
+    atomic_fetch_add(&txn->store->reruns, rc == NG_ECONFLICT ? 1 : 0);
     return true;
 }
 
-void store_retry_enlist(struct operation *op)
+void store_retry_enlist(struct store_txn *txn)
 {
     /* The reference of the commit becomes that of the list. */
-    atomic_fetch_add(&op->store->in_flight, 1);
-    size_t failed = op->batch.failed_put < op->count ? op->batch.failed_put : 0;
-    if (op->adopt || op->count == 0) {
-        retry_submit(op, 0);
+    atomic_fetch_add(&txn->store->in_flight, 1);
+    size_t failed = txn->batch.failed_put < txn->count ? txn->batch.failed_put : 0;
+    if (txn->adopt || txn->count == 0) {
+        retry_submit(txn, 0);
     } else {
-        op->waits_behind = false;
-        entry_park(op->pieces[failed].entry, op);
+        txn->waits_behind = false;
+        entry_park(txn->docs[failed].entry, txn);
     }
 }
 
@@ -218,32 +218,32 @@ void store_run_ends(struct store *store, struct call *call)
     }
     pthread_mutex_lock(&store->retry.lock);
     call->turn_taken = false;
-    struct operation *op = call->turn_waiting;
-    if (op != NULL) {
-        call->turn_waiting = op->next;
-        retry_insert(&store->retry, op);
+    struct store_txn *txn = call->turn_waiting;
+    if (txn != NULL) {
+        call->turn_waiting = txn->next;
+        retry_insert(&store->retry, txn);
     }
     pthread_cond_broadcast(&store->retry.turned);
     pthread_mutex_unlock(&store->retry.lock);
 }
 
 /* False: it waits in the call's list. */
-static bool retry_take_turn(struct operation *op)
+static bool retry_take_turn(struct store_txn *txn)
 {
-    struct store_retry *retry = &op->store->retry;
-    struct call *call = op->call;
+    struct store_retry *retry = &txn->store->retry;
+    struct call *call = txn->call;
     bool taken = true;
-    if (op->waited) {
+    if (txn->waited) {
         return true; /* inside of the run, which does nothing but wait for it */
     }
     pthread_mutex_lock(&retry->lock);
     if (call->turn_taken) {
-        struct operation **at = &call->turn_waiting;
+        struct store_txn **at = &call->turn_waiting;
         while (*at != NULL) {
             at = &(*at)->next;
         }
-        op->next = NULL;
-        *at = op;
+        txn->next = NULL;
+        *at = txn;
         taken = false;
     } else {
         call->turn_taken = true;
@@ -254,36 +254,36 @@ static bool retry_take_turn(struct operation *op)
 
 static void retry_entered_gate(void *user)
 {
-    struct operation *op = user;
-    op->in_gate = true;
-    retry_submit(op, 0);
+    struct store_txn *txn = user;
+    txn->in_gate = true;
+    retry_submit(txn, 0);
 }
 
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
-static bool retry_enter_gate(struct operation *op)
+static bool retry_enter_gate(struct store_txn *txn)
 {
-    struct gate *gate = op->waited ? NULL : dispatch_gate(op->call);
-    if (gate == NULL || op->in_gate) {
+    struct gate *gate = txn->waited ? NULL : dispatch_gate(txn->call);
+    if (gate == NULL || txn->in_gate) {
         return true;
     }
-    op->gate_entry.enter = retry_entered_gate;
-    op->gate_entry.user = op;
-    if (!gate_enter(gate, &op->gate_entry)) {
+    txn->gate_entry.enter = retry_entered_gate;
+    txn->gate_entry.user = txn;
+    if (!gate_enter(gate, &txn->gate_entry)) {
         return false;
     }
-    op->in_gate = true;
+    txn->in_gate = true;
     return true;
 }
 
 /* ---- running again ---- */
 
-static int retry_check(struct operation *op)
+static int retry_check(struct store_txn *txn)
 {
-    struct call *call = op->call;
-    struct store_retry *retry = &op->store->retry;
+    struct call *call = txn->call;
+    struct store_retry *retry = &txn->store->retry;
     int64_t now = clock_monotonic_ns();
-    bool own = op->done == NULL; /* else what follows it must not be left half done */
-    op->began_ns = op->began_ns == 0 ? now : op->began_ns;
+    bool own = txn->done == NULL; /* else what follows it must not be left half done */
+    txn->began_ns = txn->began_ns == 0 ? now : txn->began_ns;
     pthread_mutex_lock(&retry->lock);
     bool stopping = retry->stopping;
     pthread_mutex_unlock(&retry->lock);
@@ -299,42 +299,42 @@ static int retry_check(struct operation *op)
                          "other gateways kept changing this document until the call's time "
                          "was up; the change was not made");
     }
-    if (op->rounds > STORE_ROUNDS_MAX ||
-        now - op->began_ns > (int64_t)STORE_RETRY_MS * 1000000) {
+    if (txn->rounds > STORE_ROUNDS_MAX ||
+        now - txn->began_ns > (int64_t)STORE_RETRY_MS * 1000000) {
         return call_fail(call, NG_EBUSY,
                          "other gateways kept changing this document, %u tries were in vain; "
                          "try again in a moment",
-                         op->rounds);
+                         txn->rounds);
     }
     return NG_OK;
 }
 
-static int retry_attempt(struct operation *op, bool *ret_settled)
+static int retry_attempt(struct store_txn *txn, bool *ret_settled)
 {
-    struct call *call = op->call;
-    int rc = retry_check(op);
+    struct call *call = txn->call;
+    int rc = retry_check(txn);
     if (rc != NG_OK) {
         return rc;
     }
     call->may_block = true;
-    if (op->adopt) {
+    if (txn->adopt) {
         rc = idem_adopt(call);
-        op->adopt = false;
+        txn->adopt = false;
         if (rc != NG_ENOTFOUND) {
             *ret_settled = rc == NG_OK;
             return rc;
         }
     }
-    operation_take_back(op);
-    return operation_attempt(op, ret_settled);
+    txn_take_back(txn);
+    return txn_attempt(txn, ret_settled);
 }
 
 /* Its sentence, while the call's memory is its own. */
-static void retry_tell(struct operation *op, int rc)
+static void retry_tell(struct store_txn *txn, int rc)
 {
-    struct call *call = op->call;
+    struct call *call = txn->call;
     char sentence[sizeof(call->failed_text)];
-    if (op->done == NULL && rc != NG_OK) {
+    if (txn->done == NULL && rc != NG_OK) {
         struct ng_str text = str_utf8_cut(call->work.message, sizeof(sentence) - 1);
         (void)snprintf(sentence, sizeof(sentence), "%.*s", (int)text.len,
                        text.data == NULL ? "" : text.data);
@@ -342,76 +342,76 @@ static void retry_tell(struct operation *op, int rc)
     }
 }
 
-static void retry_finish(struct operation *op, int rc)
+static void retry_finish(struct store_txn *txn, int rc)
 {
-    if (op->done != NULL) {
-        op->done(op->user, rc);
+    if (txn->done != NULL) {
+        txn->done(txn->user, rc);
     } else {
-        call_release(op->call);
+        call_release(txn->call);
     }
 }
 
-static void retry_leave(struct operation *op)
+static void retry_leave(struct store_txn *txn)
 {
-    if (op->in_gate) {
-        op->in_gate = false;
-        gate_leave(dispatch_gate(op->call));
+    if (txn->in_gate) {
+        txn->in_gate = false;
+        gate_leave(dispatch_gate(txn->call));
     }
-    if (!op->waited) {
-        store_run_ends(op->store, op->call);
+    if (!txn->waited) {
+        store_run_ends(txn->store, txn->call);
     }
 }
 
-static void retry_run(struct operation *op)
+static void retry_run(struct store_txn *txn)
 {
-    struct store *store = op->store;
-    struct call *call = op->call;
+    struct store *store = txn->store;
+    struct call *call = txn->call;
     bool settled = false;
-    if (!retry_enter_gate(op) || !retry_take_turn(op)) {
+    if (!retry_enter_gate(txn) || !retry_take_turn(txn)) {
         return;
     }
     call_ref(call);
-    op->held = true;
-    int rc = retry_attempt(op, &settled);
-    operation_unlock(op);
+    txn->held = true;
+    int rc = retry_attempt(txn, &settled);
+    txn_unlock(txn);
     bool ends = settled || (rc != NG_OK && rc != NG_PENDING);
     if (ends) {
-        retry_tell(op, rc);
+        retry_tell(txn, rc);
     }
-    retry_leave(op);
+    retry_leave(txn);
     if (rc == NG_PENDING) {
-        store_retry_park(op);
+        store_retry_park(txn);
     } else {
         pthread_mutex_lock(&store->table.lock);
-        retry_pass(op);
+        retry_pass(txn);
         pthread_mutex_unlock(&store->table.lock);
-        store_retry_let_go(op);
+        store_retry_let_go(txn);
     }
     if (ends) {
-        retry_finish(op, rc);
+        retry_finish(txn, rc);
     }
-    operation_unref(op);
+    txn_unref(txn);
     call_unref(call);
     store_batch_ended(store);
 }
 
 /* With the lock held: sleeps until something is due. NULL: the store is closed. */
-static struct operation *retry_next(struct store_retry *retry)
+static struct store_txn *retry_next(struct store_retry *retry)
 {
     for (;;) {
-        struct operation *op = retry->first;
-        if (op == NULL && retry->ending) {
+        struct store_txn *txn = retry->first;
+        if (txn == NULL && retry->ending) {
             return NULL;
         }
         int64_t now = clock_monotonic_ns();
-        if (op == NULL) {
+        if (txn == NULL) {
             pthread_cond_wait(&retry->wake, &retry->lock);
-        } else if (op->due_ns <= now || retry->stopping) {
-            retry->first = op->next;
-            return op;
+        } else if (txn->due_ns <= now || retry->stopping) {
+            retry->first = txn->next;
+            return txn;
         } else {
-            struct timespec at = {(time_t)(op->due_ns / 1000000000),
-                                  (long)(op->due_ns % 1000000000)};
+            struct timespec at = {(time_t)(txn->due_ns / 1000000000),
+                                  (long)(txn->due_ns % 1000000000)};
             (void)pthread_cond_timedwait(&retry->wake, &retry->lock, &at);
         }
     }
@@ -420,12 +420,12 @@ static struct operation *retry_next(struct store_retry *retry)
 static void *retry_thread(void *user)
 {
     struct store_retry *retry = user;
-    struct operation *op = NULL;
+    struct store_txn *txn = NULL;
     pthread_mutex_lock(&retry->lock);
-    while ((op = retry_next(retry)) != NULL) {
+    while ((txn = retry_next(retry)) != NULL) {
         retry->running++;
         pthread_mutex_unlock(&retry->lock);
-        retry_run(op);
+        retry_run(txn);
         pthread_mutex_lock(&retry->lock);
         retry->running--;
         pthread_cond_broadcast(&retry->turned);

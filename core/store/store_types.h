@@ -71,10 +71,10 @@ struct entry {
     struct version *committed; /* NULL: not loaded */
     struct version *newest;    /* the committed one, or what is queued behind it */
     unsigned queued;           /* changes on their way to the disk */
-    unsigned users;            /* operations that hold a pointer to this entry */
+    unsigned users;            /* transactions that hold a pointer to this entry */
     /* Shared stores: */
-    struct operation *parked_first, *parked_last; /* wait for their turn */
-    struct operation *turn; /* the one of them that was let go and has not queued yet */
+    struct store_txn *parked_first, *parked_last; /* wait for their turn */
+    struct store_txn *turn; /* the one of them that was let go and has not queued yet */
     int64_t seen_ns;        /* when `committed` was the newest one in the database */
     int64_t chain_ns;       /* since when there is always something queued */
     bool read_now;          /* `committed` was read by who holds the lock */
@@ -141,7 +141,7 @@ struct store_retry {
     pthread_mutex_t lock;
     pthread_cond_t wake;     /* something is due, or stopping */
     pthread_cond_t turned;   /* a call's memory is free again */
-    struct operation *first; /* by the time they are due */
+    struct store_txn *first; /* by the time they are due */
     unsigned running;
     bool stopping, ending;
     pthread_t threads[STORE_RETRY_THREADS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* store_operation.h - a write from its functions to the end of its commit. Included by store*.c
+/* store_txn.h - a write from its functions to the end of its commit. Included by store*.c
  * only. */
-#ifndef NOTEGATE_CORE_STORE_OPERATION_H
-#define NOTEGATE_CORE_STORE_OPERATION_H
+#ifndef NOTEGATE_CORE_STORE_TXN_H
+#define NOTEGATE_CORE_STORE_TXN_H
 
 #include "store_types.h"
 
@@ -10,8 +10,8 @@
  * where it was older than what another gateway wrote. */
 #define STORE_ATTEMPTS_MAX 8
 
-/* One document of an operation. */
-struct piece {
+/* One document of a transaction. */
+struct txn_doc {
     const struct ng_change *change;
     struct entry *entry;
     struct version *base; /* what the function saw; a reference */
@@ -39,13 +39,13 @@ struct reply_mark {
 
 /* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
  * stores) a thread of store_retry.c. */
-struct operation {
+struct store_txn {
     struct store *store;
     struct call *call;
     struct ng_batch batch;
     struct ng_answer answer;
-    struct arena arena; /* changes, puts, fields, pieces */
-    struct piece *pieces;
+    struct arena arena; /* changes, puts, fields, docs */
+    struct txn_doc *docs;
     struct ng_put *puts;
     struct ng_put **put_list; /* of them, for the batch */
     size_t count;
@@ -65,7 +65,7 @@ struct operation {
     unsigned rounds; /* commits that another gateway was faster than */
     int64_t began_ns;
     int64_t due_ns;
-    struct operation *next; /* in an entry's list, that of the threads, or the call's */
+    struct store_txn *next; /* in an entry's list, that of the threads, or the call's */
     struct entry *turn_of;  /* this entry lets it go next */
     struct entry *park_on;  /* out of an attempt: it has to wait for this entry */
     bool waits_behind;      /* it had its turn in some entry's list: no more queueing */
@@ -76,47 +76,47 @@ struct operation {
     struct gate_entry gate_entry;
 };
 
-/* ---- store_piece.c ---- */
+/* ---- txn_doc.c ---- */
 
-int operation_no_memory(struct call *call);
+int txn_no_memory(struct call *call);
 /* Takes back what the last run made. */
-void piece_reset(struct piece *piece);
+void txn_doc_reset(struct txn_doc *doc);
 /* Runs the function against entry->newest. NG_PENDING: a shared store, and what this would be
- * made of has failed: op->park_on. */
-int piece_run(struct operation *op, struct piece *piece);
+ * made of has failed: txn->park_on. */
+int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
 /* What the backend gets of it. */
-int piece_put(struct operation *op, struct piece *piece, struct ng_put *put);
+int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put);
 /* What a change says that came behind a failed one. */
 int store_failing_code(int failing);
 
-/* ---- store_operation.c ---- */
+/* ---- store_txn.c ---- */
 
-struct operation *operation_new(struct store *store, struct call *call,
-                                const struct ng_change *changes, size_t count);
-void operation_unref(struct operation *op);
-int operation_lock(struct operation *op);
-void operation_unlock(struct operation *op);
+struct store_txn *txn_new(struct store *store, struct call *call,
+                          const struct ng_change *changes, size_t count);
+void txn_unref(struct store_txn *txn);
+int txn_lock(struct store_txn *txn);
+void txn_unlock(struct store_txn *txn);
 /* Runs all functions. */
-int operation_run(struct operation *op);
+int txn_run(struct store_txn *txn);
 /* Makes the batch of what they made. */
-int operation_batch(struct operation *op, const struct ng_answer *answer);
+int txn_batch(struct store_txn *txn, const struct ng_answer *answer);
 /* Queues it; what the functions made is the newest state then. *ret_retry: it is not, the
  * state they saw has failed meanwhile. */
-int operation_queue(struct operation *op, bool *ret_retry);
+int txn_queue(struct store_txn *txn, bool *ret_retry);
 void store_batch_ended(struct store *store);
 /* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
  * for. */
-bool operation_is_settled(struct operation *op, const struct ng_answer *answer);
+bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer);
 
 /* ---- store_change.c ---- */
 
 /* Takes back what the functions replied when they ran last. */
-void operation_take_back(struct operation *op);
+void txn_take_back(struct store_txn *txn);
 void staged_keep(struct staged *staged, const struct call *call);
 void staged_restore(const struct staged *staged, struct call *call);
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
- * NG_PENDING: it has to wait for op->park_on, after operation_unlock(). */
-int operation_attempt(struct operation *op, bool *ret_settled);
+ * NG_PENDING: it has to wait for txn->park_on, after txn_unlock(). */
+int txn_attempt(struct store_txn *txn, bool *ret_settled);
 
 /* ---- store_retry.c: what other gateways' changes make necessary ---- */
 
@@ -124,16 +124,16 @@ int store_retry_start(struct store *store);
 /* Nothing of this process runs a function from here on: what would run again fails. */
 void store_retry_stop(struct store *store);
 void store_retry_done(struct store *store);
-/* May the functions run now? NG_PENDING: op->park_on. With the entries' locks. */
-int store_retry_admit(struct operation *op);
+/* May the functions run now? NG_PENDING: txn->park_on. With the entries' locks. */
+int store_retry_admit(struct store_txn *txn);
 /* It waits until its entry lets it go; its owner must not use it any more. */
-void store_retry_park(struct operation *op);
+void store_retry_park(struct store_txn *txn);
 /* The owner uses it no more. */
-void store_retry_let_go(struct operation *op);
-/* The commit of `op` has failed with rc. True: that is not its end, it is run again. */
-bool store_retry_failed(struct operation *op, int rc);
+void store_retry_let_go(struct store_txn *txn);
+/* The commit of `txn` has failed with rc. True: that is not its end, it is run again. */
+bool store_retry_failed(struct store_txn *txn, int rc);
 /* With the table's lock: such a one waits for its turn from here on. */
-void store_retry_enlist(struct operation *op);
+void store_retry_enlist(struct store_txn *txn);
 /* With the table's lock: who waits for this entry goes on, if nothing is in the way. */
 void store_retry_wake(struct store *store, struct entry *entry);
 /* With the table's lock: changes of this entry have ended, the last with this latency. */
