@@ -258,21 +258,21 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
 
 /* With the table's lock. Of a shared store what memory has is only where a change begins: if it
  * is old by now, the commit finds out. */
-static bool store_is_loaded(const struct store *store, const struct entry *entry)
+static bool store_is_loaded(const struct store *store, const struct cached_doc *cached)
 {
-    if (entry->committed == NULL || !store->shared) {
-        return entry->committed != NULL;
+    if (cached->committed == NULL || !store->shared) {
+        return cached->committed != NULL;
     }
-    bool young = clock_monotonic_ns() - entry->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
-    return entry->queued > 0 || (!entry->stale && (entry->read_now || young));
+    bool young = clock_monotonic_ns() - cached->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
+    return cached->queued > 0 || (!cached->stale && (cached->read_now || young));
 }
 
-int store_load(struct store *store, struct call *call, struct entry *entry,
+int store_load(struct store *store, struct call *call, struct cached_doc *cached,
                const struct ng_key *key)
 {
     struct store_table *table = &store->table;
     pthread_mutex_lock(&table->lock);
-    bool loaded = store_is_loaded(store, entry);
+    bool loaded = store_is_loaded(store, cached);
     pthread_mutex_unlock(&table->lock);
     if (loaded) {
         return NG_OK;
@@ -287,14 +287,14 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
         return rc;
     }
     pthread_mutex_lock(&table->lock);
-    bool replace = entry->committed == NULL || (store->shared && entry->queued == 0);
+    bool replace = cached->committed == NULL || (store->shared && cached->queued == 0);
     if (replace) {
-        entry->seen_ns = clock_monotonic_ns();
-        entry->read_now = true;
-        entry->stale = false;
-        table_set_committed(table, entry, version);
-        version_unref(entry->newest);
-        entry->newest = version_ref(version);
+        cached->seen_ns = clock_monotonic_ns();
+        cached->read_now = true;
+        cached->stale = false;
+        table_set_committed(table, cached, version);
+        version_unref(cached->newest);
+        cached->newest = version_ref(version);
         version = NULL;
     }
     pthread_mutex_unlock(&table->lock);
@@ -302,20 +302,20 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     return NG_OK;
 }
 
-int store_assume_new(struct store *store, struct call *call, struct entry *entry)
+int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached)
 {
     struct store_table *table = &store->table;
-    struct ng_key key = entry_key(entry);
+    struct ng_key key = cached_doc_key(cached);
     struct version *nothing = version_of_nothing(&key);
     if (nothing == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     pthread_mutex_lock(&table->lock);
-    if (entry->committed == NULL) {
-        entry->seen_ns = clock_monotonic_ns();
-        table_set_committed(table, entry, nothing);
-        version_unref(entry->newest);
-        entry->newest = version_ref(nothing);
+    if (cached->committed == NULL) {
+        cached->seen_ns = clock_monotonic_ns();
+        table_set_committed(table, cached, nothing);
+        version_unref(cached->newest);
+        cached->newest = version_ref(nothing);
         nothing = NULL;
     }
     pthread_mutex_unlock(&table->lock);
@@ -323,7 +323,7 @@ int store_assume_new(struct store *store, struct call *call, struct entry *entry
     return NG_OK;
 }
 
-/* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
+/* Shared: what the database has. Else: loads with its lock, so that no change is under
  * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
                              struct version **ret)
@@ -331,17 +331,17 @@ static int store_read_newest(struct store *store, struct call *call, const struc
     if (store->shared) {
         return store_fetch(store, call, key, 0, ret);
     }
-    struct entry *entry = table_use(&store->table, key);
-    if (entry == NULL) {
+    struct cached_doc *cached = table_use(&store->table, key);
+    if (cached == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    pthread_mutex_lock(&entry->lock);
-    int rc = store_load(store, call, entry, key);
-    pthread_mutex_unlock(&entry->lock);
+    pthread_mutex_lock(&cached->lock);
+    int rc = store_load(store, call, cached, key);
+    pthread_mutex_unlock(&cached->lock);
     if (rc == NG_OK) {
         *ret = table_committed(&store->table, key);
     }
-    table_leave(&store->table, entry);
+    table_leave(&store->table, cached);
     return rc;
 }
 

@@ -15,10 +15,10 @@ static int txn_load(struct store_txn *txn)
     for (size_t i = 0; i < txn->count; i++) {
         const struct ng_change *change = txn->docs[i].change;
         int rc = change->is_new && txn->rounds == 0
-                     ? store_assume_new(txn->store, txn->call, txn->docs[i].entry)
+                     ? store_assume_new(txn->store, txn->call, txn->docs[i].cached)
                      : NG_OK;
         rc = rc != NG_OK ? rc
-                         : store_load(txn->store, txn->call, txn->docs[i].entry, &change->key);
+                         : store_load(txn->store, txn->call, txn->docs[i].cached, &change->key);
         if (rc != NG_OK) {
             return rc;
         }
@@ -109,9 +109,9 @@ static bool txn_saw_newest(struct store_txn *txn)
     struct store_table *table = &txn->store->table;
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < txn->count && txn->store->shared; i++) {
-        struct entry *entry = txn->docs[i].entry;
-        if (entry->queued == 0 && !entry->read_now) {
-            entry->stale = true;
+        struct cached_doc *cached = txn->docs[i].cached;
+        if (cached->queued == 0 && !cached->read_now) {
+            cached->stale = true;
             newest = false;
         }
     }

@@ -76,49 +76,49 @@ static int64_t retry_delay(const struct store_txn *txn)
     return (int64_t)(mixed >> 33) % (most * 1000000);
 }
 
-/* ---- the lists of the entries ---- */
+/* ---- the wait queues of the cached documents ---- */
 
-static bool entry_blocks(const struct entry *entry)
+static bool cached_doc_blocks(const struct cached_doc *cached)
 {
-    return entry->failing != 0 || (entry->draining && entry->queued > 0);
+    return cached->failing != 0 || (cached->draining && cached->queued > 0);
 }
 
-void store_retry_wake(struct store *store, struct entry *entry)
+void store_retry_wake(struct store *store, struct cached_doc *cached)
 {
-    struct store_txn *txn = entry->parked_first;
+    struct store_txn *txn = cached->parked_first;
     (void)store;
-    if (txn == NULL || entry->turn != NULL || entry_blocks(entry)) {
+    if (txn == NULL || cached->turn != NULL || cached_doc_blocks(cached)) {
         return;
     }
-    entry->parked_first = txn->next;
-    if (entry->parked_first == NULL) {
-        entry->parked_last = NULL;
+    cached->parked_first = txn->next;
+    if (cached->parked_first == NULL) {
+        cached->parked_last = NULL;
     }
-    entry->turn = txn;
-    txn->turn_of = entry;
+    cached->turn = txn;
+    txn->turn_of = cached;
     txn->waits_behind = true;
     retry_submit(txn, retry_delay(txn));
 }
 
-static void entry_park(struct entry *entry, struct store_txn *txn)
+static void cached_doc_park(struct cached_doc *cached, struct store_txn *txn)
 {
     txn->next = NULL;
-    *(entry->parked_first == NULL ? &entry->parked_first : &entry->parked_last->next) = txn;
-    entry->parked_last = txn;
+    *(cached->parked_first == NULL ? &cached->parked_first : &cached->parked_last->next) = txn;
+    cached->parked_last = txn;
 }
 
-void store_retry_ended(struct entry *entry, int64_t took_ns)
+void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 {
     int64_t most = took_ns * STORE_CHAIN_COMMITS;
     most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
-    if (entry->failing != 0) {
-        entry->stale = true;
+    if (cached->failing != 0) {
+        cached->stale = true;
     }
-    if (entry->queued > 0) {
-        entry->draining = entry->draining || clock_monotonic_ns() - entry->chain_ns > most;
-    } else if (entry->draining) {
-        entry->draining = false;
-        entry->stale = true; /* to read it again is the gap */
+    if (cached->queued > 0) {
+        cached->draining = cached->draining || clock_monotonic_ns() - cached->chain_ns > most;
+    } else if (cached->draining) {
+        cached->draining = false;
+        cached->stale = true; /* to read it again is the gap */
     }
 }
 
@@ -127,10 +127,10 @@ int store_retry_admit(struct store_txn *txn)
     int rc = NG_OK;
     pthread_mutex_lock(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
-        struct entry *entry = txn->docs[i].entry;
-        bool queue = entry->parked_first != NULL || entry->turn != NULL;
-        if (entry_blocks(entry) || (queue && !txn->waits_behind)) {
-            txn->park_on = entry;
+        struct cached_doc *cached = txn->docs[i].cached;
+        bool queue = cached->parked_first != NULL || cached->turn != NULL;
+        if (cached_doc_blocks(cached) || (queue && !txn->waits_behind)) {
+            txn->park_on = cached;
             rc = NG_PENDING;
         }
     }
@@ -141,11 +141,11 @@ int store_retry_admit(struct store_txn *txn)
 /* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
 static void retry_pass(struct store_txn *txn)
 {
-    struct entry *entry = txn->turn_of;
-    if (entry != NULL) {
+    struct cached_doc *cached = txn->turn_of;
+    if (cached != NULL) {
         txn->turn_of = NULL;
-        entry->turn = NULL;
-        store_retry_wake(txn->store, entry);
+        cached->turn = NULL;
+        store_retry_wake(txn->store, cached);
     }
 }
 
@@ -155,15 +155,15 @@ void store_retry_park(struct store_txn *txn)
     atomic_fetch_add(&store->in_flight, 1);
     atomic_fetch_add(&txn->refs, 1);
     pthread_mutex_lock(&store->table.lock);
-    struct entry *entry = txn->park_on;
+    struct cached_doc *cached = txn->park_on;
     txn->park_on = NULL;
     retry_pass(txn);
-    entry_park(entry, txn);
+    cached_doc_park(cached, txn);
     /* `held` is for commits: whoever has it from here on has it alone. */
     pthread_mutex_lock(&store->retry.lock);
     txn->held = false;
     pthread_mutex_unlock(&store->retry.lock);
-    store_retry_wake(store, entry);
+    store_retry_wake(store, cached);
     pthread_mutex_unlock(&store->table.lock);
 }
 
@@ -192,7 +192,7 @@ void store_retry_enlist(struct store_txn *txn)
         retry_submit(txn, 0);
     } else {
         txn->waits_behind = false;
-        entry_park(txn->docs[failed].entry, txn);
+        cached_doc_park(txn->docs[failed].cached, txn);
     }
 }
 

@@ -17,21 +17,21 @@ static int txn_doc_order(const void *left, const void *right)
 {
     const struct txn_doc *const *a = left;
     const struct txn_doc *const *b = right;
-    return ((*a)->entry > (*b)->entry) - ((*a)->entry < (*b)->entry);
+    return ((*a)->cached > (*b)->cached) - ((*a)->cached < (*b)->cached);
 }
 
 void txn_unlock(struct store_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
         if (txn->docs[i].locked) {
-            pthread_mutex_unlock(&txn->docs[i].entry->lock);
+            pthread_mutex_unlock(&txn->docs[i].cached->lock);
             txn->docs[i].locked = false;
         }
     }
 }
 
-/* All entries in one order for everybody, so that two changes of several documents cannot block
- * each other. */
+/* All cached documents in one order for everybody, so that two changes of several documents
+ * cannot block each other. */
 int txn_lock(struct store_txn *txn)
 {
     struct txn_doc *order[NG_CHANGES_MAX];
@@ -40,19 +40,19 @@ int txn_lock(struct store_txn *txn)
     }
     qsort(order, txn->count, sizeof(struct txn_doc *), txn_doc_order);
     for (size_t i = 0; i < txn->count; i++) {
-        if (i > 0 && order[i]->entry == order[i - 1]->entry) {
+        if (i > 0 && order[i]->cached == order[i - 1]->cached) {
             return call_fail(txn->call, NG_EINTERNAL,
                              "one change names the same document twice");
         }
         if (!txn->call->may_block) {
-            if (pthread_mutex_trylock(&order[i]->entry->lock) != 0) {
+            if (pthread_mutex_trylock(&order[i]->cached->lock) != 0) {
                 return NG_EWOULDBLOCK;
             }
         } else {
-            pthread_mutex_lock(&order[i]->entry->lock);
+            pthread_mutex_lock(&order[i]->cached->lock);
         }
         order[i]->locked = true;
-        order[i]->entry->read_now = false;
+        order[i]->cached->read_now = false;
     }
     return NG_OK;
 }
@@ -64,8 +64,8 @@ void txn_unref(struct store_txn *txn)
     }
     for (size_t i = 0; i < txn->count; i++) {
         txn_doc_reset(&txn->docs[i]);
-        if (txn->docs[i].entry != NULL) {
-            table_leave(&txn->store->table, txn->docs[i].entry);
+        if (txn->docs[i].cached != NULL) {
+            table_leave(&txn->store->table, txn->docs[i].cached);
         }
     }
     arena_done(&txn->arena);
@@ -106,16 +106,17 @@ static bool txn_publish(struct store_txn *txn)
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < txn->count; i++) {
         const struct txn_doc *doc = &txn->docs[i];
-        good = good && doc->entry->failing == 0 && version_same(doc->entry->newest, doc->base);
+        good =
+            good && doc->cached->failing == 0 && version_same(doc->cached->newest, doc->base);
     }
     for (size_t i = 0; i < txn->count && good; i++) {
         struct txn_doc *doc = &txn->docs[i];
-        if (doc->entry->queued++ == 0 && txn->store->shared) {
-            doc->entry->chain_ns = clock_monotonic_ns();
+        if (doc->cached->queued++ == 0 && txn->store->shared) {
+            doc->cached->chain_ns = clock_monotonic_ns();
         }
         if (doc->next != NULL) {
-            version_unref(doc->entry->newest);
-            doc->entry->newest = version_ref(doc->next);
+            version_unref(doc->cached->newest);
+            doc->cached->newest = version_ref(doc->next);
         }
     }
     pthread_mutex_unlock(&table->lock);
@@ -123,19 +124,19 @@ static bool txn_publish(struct store_txn *txn)
 }
 
 /* took_ns: of the commit that ended. */
-static void entry_drained(struct store *store, struct entry *entry, int64_t took_ns)
+static void cached_doc_drained(struct store *store, struct cached_doc *cached, int64_t took_ns)
 {
     if (store->shared) {
-        store_retry_ended(entry, took_ns);
+        store_retry_ended(cached, took_ns);
     }
-    if (entry->queued > 0) {
+    if (cached->queued > 0) {
         return;
     }
-    entry->failing = 0;
-    version_unref(entry->newest);
-    entry->newest = entry->committed == NULL ? NULL : version_ref(entry->committed);
+    cached->failing = 0;
+    version_unref(cached->newest);
+    cached->newest = cached->committed == NULL ? NULL : version_ref(cached->committed);
     if (store->shared) {
-        store_retry_wake(store, entry);
+        store_retry_wake(store, cached);
     }
 }
 
@@ -145,29 +146,29 @@ static void txn_retract(struct store_txn *txn)
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < txn->count; i++) {
         struct txn_doc *doc = &txn->docs[i];
-        doc->entry->queued--;
+        doc->cached->queued--;
         if (doc->next != NULL) {
-            version_unref(doc->entry->newest);
-            doc->entry->newest = version_ref(doc->base);
+            version_unref(doc->cached->newest);
+            doc->cached->newest = version_ref(doc->base);
         }
-        entry_drained(txn->store, doc->entry, 0);
+        cached_doc_drained(txn->store, doc->cached, 0);
     }
     pthread_mutex_unlock(&table->lock);
 }
 
 static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc, uint64_t seq)
 {
-    struct entry *entry = doc->entry;
+    struct cached_doc *cached = doc->cached;
     bool creates = doc->base->doc.revision == 0 || doc->base->doc.deleted;
     /* What it was made of was committed before it, in this order. */
     uint64_t created_seq =
-        creates || entry->committed == NULL ? seq : entry->committed->doc.created_seq;
+        creates || cached->committed == NULL ? seq : cached->committed->doc.created_seq;
     struct version *form = version_commit(doc->next, seq, created_seq);
-    table_set_committed(&txn->store->table, entry, form);
-    entry->seen_ns = clock_monotonic_ns();
-    if (entry->newest == doc->next) {
-        version_unref(entry->newest);
-        entry->newest = version_ref(form);
+    table_set_committed(&txn->store->table, cached, form);
+    cached->seen_ns = clock_monotonic_ns();
+    if (cached->newest == doc->next) {
+        version_unref(cached->newest);
+        cached->newest = version_ref(form);
     }
 }
 
@@ -177,31 +178,31 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
 {
     struct store *store = txn->store;
     int64_t took_ns = clock_monotonic_ns() - txn->queued_ns;
-    struct entry *entries[NG_CHANGES_MAX];
+    struct cached_doc *cached_docs[NG_CHANGES_MAX];
     size_t count = txn->count;
     int first = rc;
     pthread_mutex_lock(&store->table.lock);
     for (size_t i = 0; i < count; i++) {
         struct txn_doc *doc = &txn->docs[i];
-        struct entry *entry = doc->entry;
-        entries[i] = entry;
-        entry->queued--;
+        struct cached_doc *cached = doc->cached;
+        cached_docs[i] = cached;
+        cached->queued--;
         if (rc == NG_OK && doc->next != NULL) {
             txn_doc_committed(txn, doc, txn->puts[i].seq);
-        } else if (rc != NG_OK && entry->failing == 0) {
-            entry->failing = rc;
+        } else if (rc != NG_OK && cached->failing == 0) {
+            cached->failing = rc;
             if (rc == NG_ECONFLICT && doc->change->is_new) {
-                table_set_committed(&store->table, entry, NULL); /* it was only assumed */
+                table_set_committed(&store->table, cached, NULL); /* it was only assumed */
             }
         } else if (rc == NG_ECONFLICT) {
-            first = store_failing_code(entry->failing);
+            first = store_failing_code(cached->failing);
         }
     }
     if (retry) {
         store_retry_enlist(txn); /* another thread may have it now */
     }
     for (size_t i = 0; i < count; i++) {
-        entry_drained(store, entries[i], took_ns);
+        cached_doc_drained(store, cached_docs[i], took_ns);
     }
     pthread_mutex_unlock(&store->table.lock);
     return first;
@@ -390,7 +391,7 @@ bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer)
     bool settled = answer == NULL;
     pthread_mutex_lock(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count; i++) {
-        settled = settled && txn->docs[i].next == NULL && txn->docs[i].entry->queued == 0;
+        settled = settled && txn->docs[i].next == NULL && txn->docs[i].cached->queued == 0;
     }
     pthread_mutex_unlock(&txn->store->table.lock);
     return settled;
@@ -419,12 +420,12 @@ struct store_txn *txn_new(struct store *store, struct call *call,
     for (size_t i = 0; i < count; i++) {
         txn->docs[i].change = &copies[i];
         copies[i] = changes[i];
-        txn->docs[i].entry = table_use(&store->table, &changes[i].key);
-        if (txn->docs[i].entry == NULL) {
+        txn->docs[i].cached = table_use(&store->table, &changes[i].key);
+        if (txn->docs[i].cached == NULL) {
             txn_unref(txn);
             return NULL;
         }
-        copies[i].key = entry_key(txn->docs[i].entry); /* outlives the caller's */
+        copies[i].key = cached_doc_key(txn->docs[i].cached); /* outlives the caller's */
     }
     return txn;
 }

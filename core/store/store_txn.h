@@ -13,7 +13,7 @@
 /* One document of a transaction. */
 struct txn_doc {
     const struct ng_change *change;
-    struct entry *entry;
+    struct cached_doc *cached;
     struct version *base; /* what the function saw; a reference */
     struct version *next; /* what it made; a reference, NULL: no change */
     struct ng_draft draft;
@@ -65,14 +65,14 @@ struct store_txn {
     unsigned rounds; /* commits that another gateway was faster than */
     int64_t began_ns;
     int64_t due_ns;
-    struct store_txn *next; /* in an entry's list, that of the threads, or the call's */
-    struct entry *turn_of;  /* this entry lets it go next */
-    struct entry *park_on;  /* out of an attempt: it has to wait for this entry */
-    bool waits_behind;      /* it had its turn in some entry's list: no more queueing */
-    bool adopt;             /* its idempotency key was used elsewhere: take that answer */
-    bool held;              /* whoever ran it last still uses it: with retry's lock */
-    bool came_early;        /* and it is to be run again already */
-    bool in_gate;           /* holds the gate of its call's plugin */
+    struct store_txn *next;     /* in a document's wait queue, that of the threads, or the call's */
+    struct cached_doc *turn_of; /* it owns the right to queue on this document next */
+    struct cached_doc *park_on; /* out of an attempt: it has to wait for this document */
+    bool waits_behind;          /* it had its turn in a wait queue: it waits in no other */
+    bool adopt;                 /* its idempotency key was used elsewhere: take that answer */
+    bool held;                  /* whoever ran it last still uses it: with retry's lock */
+    bool came_early;            /* and it is to be run again already */
+    bool in_gate;               /* holds the gate of its call's plugin */
     struct gate_entry gate_entry;
 };
 
@@ -81,7 +81,7 @@ struct store_txn {
 int txn_no_memory(struct call *call);
 /* Takes back what the last run made. */
 void txn_doc_reset(struct txn_doc *doc);
-/* Runs the function against entry->newest. NG_PENDING: a shared store, and what this would be
+/* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
  * made of has failed: txn->park_on. */
 int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
 /* What the backend gets of it. */
@@ -124,9 +124,10 @@ int store_retry_start(struct store *store);
 /* Nothing of this process runs a function from here on: what would run again fails. */
 void store_retry_stop(struct store *store);
 void store_retry_done(struct store *store);
-/* May the functions run now? NG_PENDING: txn->park_on. With the entries' locks. */
+/* May the functions run now? NG_PENDING: txn->park_on. With the locks of the cached documents.
+ */
 int store_retry_admit(struct store_txn *txn);
-/* It waits until its entry lets it go; its owner must not use it any more. */
+/* It waits until its document lets it go; its owner must not use it any more. */
 void store_retry_park(struct store_txn *txn);
 /* The owner uses it no more. */
 void store_retry_let_go(struct store_txn *txn);
@@ -134,9 +135,9 @@ void store_retry_let_go(struct store_txn *txn);
 bool store_retry_failed(struct store_txn *txn, int rc);
 /* With the table's lock: such a one waits for its turn from here on. */
 void store_retry_enlist(struct store_txn *txn);
-/* With the table's lock: who waits for this entry goes on, if nothing is in the way. */
-void store_retry_wake(struct store *store, struct entry *entry);
-/* With the table's lock: changes of this entry have ended, the last with this latency. */
-void store_retry_ended(struct entry *entry, int64_t took_ns);
+/* With the table's lock: who waits for this document goes on, if nothing is in the way. */
+void store_retry_wake(struct store *store, struct cached_doc *cached);
+/* With the table's lock: changes of this document have ended, the last with this latency. */
+void store_retry_ended(struct cached_doc *cached, int64_t took_ns);
 
 #endif

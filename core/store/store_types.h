@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_types.h - what the files of the store share: blobs, versions, entries, drafts. Included
- * by store*.c only. */
+/* store_types.h - what the files of the store share: blobs, versions, cached documents, drafts.
+ * Included by store*.c only. */
 #ifndef NOTEGATE_CORE_STORE_TYPES_H
 #define NOTEGATE_CORE_STORE_TYPES_H
 
@@ -60,18 +60,18 @@ size_t version_bytes(const struct version *version);
 int version_name(struct version *version, struct ng_str author, struct ng_str action);
 
 /* A document that is, or lately was, in use. */
-struct entry {
+struct cached_doc {
     struct blob *key;
     size_t collection_len, space_len;
     uint64_t hash;
-    struct entry *bucket_next;
-    struct entry *lru_prev, *lru_next; /* only while nobody uses it */
-    pthread_mutex_t lock;              /* one change function at a time */
+    struct cached_doc *bucket_next;
+    struct cached_doc *lru_prev, *lru_next; /* only while nobody uses it */
+    pthread_mutex_t lock;                   /* one change function at a time */
     /* The rest under the table's lock. */
     struct version *committed; /* NULL: not loaded */
     struct version *newest;    /* the committed one, or what is queued behind it */
     unsigned queued;           /* changes on their way to the disk */
-    unsigned users;            /* transactions that hold a pointer to this entry */
+    unsigned users;            /* transactions that hold a pointer to this document */
     /* Shared stores: */
     struct store_txn *parked_first, *parked_last; /* wait for their turn */
     struct store_txn *turn; /* the one of them that was let go and has not queued yet */
@@ -84,13 +84,13 @@ struct entry {
     bool in_lru;
 };
 
-static inline struct ng_key entry_key(const struct entry *entry)
+static inline struct ng_key cached_doc_key(const struct cached_doc *cached)
 {
-    const char *at = entry->key->data;
-    size_t head = entry->collection_len + entry->space_len;
-    struct ng_key key = {{at, entry->collection_len},
-                         {at + entry->collection_len, entry->space_len},
-                         {at + head, entry->key->len - head}};
+    const char *at = cached->key->data;
+    size_t head = cached->collection_len + cached->space_len;
+    struct ng_key key = {{at, cached->collection_len},
+                         {at + cached->collection_len, cached->space_len},
+                         {at + head, cached->key->len - head}};
     return key;
 }
 
@@ -98,21 +98,21 @@ static inline struct ng_key entry_key(const struct entry *entry)
 
 struct store_table {
     pthread_mutex_t lock;
-    struct entry *buckets[STORE_BUCKETS];
-    struct entry *lru_first, *lru_last; /* least lately used first */
-    size_t bytes;                       /* of the committed versions held */
+    struct cached_doc *buckets[STORE_BUCKETS];
+    struct cached_doc *lru_first, *lru_last; /* least lately used first */
+    size_t bytes;                            /* of the committed versions held */
     size_t count;
 };
 
 void table_init(struct store_table *table);
 void table_done(struct store_table *table);
-/* The entry, made where missing, with one more user. NULL: out of memory. */
-struct entry *table_use(struct store_table *table, const struct ng_key *key);
-void table_leave(struct store_table *table, struct entry *entry);
+/* The cached document, made where missing, with one more user. NULL: out of memory. */
+struct cached_doc *table_use(struct store_table *table, const struct ng_key *key);
+void table_leave(struct store_table *table, struct cached_doc *cached);
 /* The committed version with a reference, or NULL if it is not in memory. */
 struct version *table_committed(struct store_table *table, const struct ng_key *key);
 /* With the table's lock held: `version` (a reference passes over) is the committed one now. */
-void table_set_committed(struct store_table *table, struct entry *entry,
+void table_set_committed(struct store_table *table, struct cached_doc *cached,
                          struct version *version);
 
 struct ng_draft {
@@ -193,13 +193,13 @@ struct store {
     pthread_cond_t idle;
 };
 
-/* The newest committed state into memory; the caller holds entry->lock or does not care who is
+/* The newest committed state into memory; the caller holds cached->lock or does not care who is
  * first. */
-int store_load(struct store *store, struct call *call, struct entry *entry,
+int store_load(struct store *store, struct call *call, struct cached_doc *cached,
                const struct ng_key *key);
 /* A document whose id was just made up: it is not there, as far as memory knows. The caller
- * holds entry->lock. */
-int store_assume_new(struct store *store, struct call *call, struct entry *entry);
+ * holds cached->lock. */
+int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
 /* At the open: reads the newest time in the store. */
 void store_clock_open(struct store *store, struct call *call);

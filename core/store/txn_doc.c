@@ -51,7 +51,7 @@ static const char *change_action(const struct txn_doc *doc)
 static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *doc, int *rc)
 {
     struct ng_draft *draft = &doc->draft;
-    const struct entry *entry = doc->entry;
+    const struct cached_doc *cached = doc->cached;
     struct blob *json = draft->json != NULL ? blob_ref(draft->json) : blob_ref(doc->base->json);
     struct blob *text = draft->text != NULL ? blob_ref(draft->text) : blob_ref(doc->base->text);
     if (draft->deleted) {
@@ -63,7 +63,8 @@ static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *do
     struct version *next = NULL;
     *rc = NG_EINTERNAL;
     if (json != NULL && text != NULL) {
-        next = version_new(entry->key, entry->collection_len, entry->space_len, json, text, rc);
+        next =
+            version_new(cached->key, cached->collection_len, cached->space_len, json, text, rc);
     }
     blob_unref(json);
     blob_unref(text);
@@ -155,12 +156,12 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 {
     struct store_table *table = &txn->store->table;
     pthread_mutex_lock(&table->lock);
-    int failing = doc->entry->failing;
-    struct version *base = doc->entry->newest;
+    int failing = doc->cached->failing;
+    struct version *base = doc->cached->newest;
     doc->base = base == NULL ? NULL : version_ref(base);
     pthread_mutex_unlock(&table->lock);
     if (failing != 0 && txn->store->shared) {
-        txn->park_on = doc->entry;
+        txn->park_on = doc->cached;
         return NG_PENDING;
     }
     if (failing != 0) {
