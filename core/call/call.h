@@ -170,12 +170,12 @@ struct call {
     struct pin *pins;
     struct call_end *ends; /* the last asked is told first */
     struct idem *idem;     /* this call holds an idempotency key, see idem.h */
-    bool turn_taken;       /* its memory is in use, by its run or by a change function that runs
-                              again; see store_run_begins() */
-    struct store_txn *turn_waiting; /* who is next */
-    bool idem_stored;               /* its answer is in the store, or on the way */
-    bool idem_repeated;             /* its answer is that of the first call with its key */
-    struct buf reply_buf;           /* JSON reply being written */
+    bool memory_busy;      /* its memory is in use, by its run or by a change function that runs
+                             again; see store_run_begins() */
+    struct store_txn *memory_waiters; /* who is next */
+    bool idem_stored;                 /* its answer is in the store, or on the way */
+    bool idem_repeated;               /* its answer is that of the first call with its key */
+    struct buf reply_buf;             /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;
     struct buf details_buf;

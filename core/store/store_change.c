@@ -182,9 +182,9 @@ static int txn_start(struct store_txn *txn, bool *ret_settled)
     int rc = txn_attempt(txn, ret_settled);
     txn_unlock(txn);
     if (rc == NG_PENDING) {
-        store_retry_park(txn);
+        store_retry_wait(txn);
     } else {
-        store_retry_let_go(txn);
+        store_retry_release(txn);
     }
     if (rc == NG_OK && !*ret_settled) {
         rc = NG_PENDING;

@@ -41,24 +41,24 @@ static void retry_submit(struct store_txn *txn, int64_t delay_ns)
     struct store_retry *retry = &txn->store->retry;
     pthread_mutex_lock(&retry->lock);
     txn->due_ns = clock_monotonic_ns() + delay_ns;
-    if (txn->held) {
-        txn->came_early = true;
+    if (txn->busy) {
+        txn->wake_pending = true;
     } else {
         retry_insert(retry, txn);
     }
     pthread_mutex_unlock(&retry->lock);
 }
 
-void store_retry_let_go(struct store_txn *txn)
+void store_retry_release(struct store_txn *txn)
 {
     struct store_retry *retry = &txn->store->retry;
     if (!txn->store->shared) {
         return;
     }
     pthread_mutex_lock(&retry->lock);
-    txn->held = false;
-    if (txn->came_early) {
-        txn->came_early = false;
+    txn->busy = false;
+    if (txn->wake_pending) {
+        txn->wake_pending = false;
         retry_insert(retry, txn);
     }
     pthread_mutex_unlock(&retry->lock);
@@ -85,26 +85,27 @@ static bool cached_doc_blocks(const struct cached_doc *cached)
 
 void store_retry_wake(struct store *store, struct cached_doc *cached)
 {
-    struct store_txn *txn = cached->parked_first;
+    struct store_txn *txn = cached->waiters_first;
     (void)store;
-    if (txn == NULL || cached->turn != NULL || cached_doc_blocks(cached)) {
+    if (txn == NULL || cached->owner != NULL || cached_doc_blocks(cached)) {
         return;
     }
-    cached->parked_first = txn->next;
-    if (cached->parked_first == NULL) {
-        cached->parked_last = NULL;
+    cached->waiters_first = txn->next;
+    if (cached->waiters_first == NULL) {
+        cached->waiters_last = NULL;
     }
-    cached->turn = txn;
-    txn->turn_of = cached;
-    txn->waits_behind = true;
+    cached->owner = txn;
+    txn->owns = cached;
+    txn->was_queued = true;
     retry_submit(txn, retry_delay(txn));
 }
 
-static void cached_doc_park(struct cached_doc *cached, struct store_txn *txn)
+static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
 {
     txn->next = NULL;
-    *(cached->parked_first == NULL ? &cached->parked_first : &cached->parked_last->next) = txn;
-    cached->parked_last = txn;
+    *(cached->waiters_first == NULL ? &cached->waiters_first : &cached->waiters_last->next) =
+        txn;
+    cached->waiters_last = txn;
 }
 
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
@@ -128,9 +129,9 @@ int store_retry_admit(struct store_txn *txn)
     pthread_mutex_lock(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
         struct cached_doc *cached = txn->docs[i].cached;
-        bool queue = cached->parked_first != NULL || cached->turn != NULL;
-        if (cached_doc_blocks(cached) || (queue && !txn->waits_behind)) {
-            txn->park_on = cached;
+        bool queue = cached->waiters_first != NULL || cached->owner != NULL;
+        if (cached_doc_blocks(cached) || (queue && !txn->was_queued)) {
+            txn->wait_for = cached;
             rc = NG_PENDING;
         }
     }
@@ -139,29 +140,29 @@ int store_retry_admit(struct store_txn *txn)
 }
 
 /* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
-static void retry_pass(struct store_txn *txn)
+static void retry_disown(struct store_txn *txn)
 {
-    struct cached_doc *cached = txn->turn_of;
+    struct cached_doc *cached = txn->owns;
     if (cached != NULL) {
-        txn->turn_of = NULL;
-        cached->turn = NULL;
+        txn->owns = NULL;
+        cached->owner = NULL;
         store_retry_wake(txn->store, cached);
     }
 }
 
-void store_retry_park(struct store_txn *txn)
+void store_retry_wait(struct store_txn *txn)
 {
     struct store *store = txn->store;
     atomic_fetch_add(&store->in_flight, 1);
     atomic_fetch_add(&txn->refs, 1);
     pthread_mutex_lock(&store->table.lock);
-    struct cached_doc *cached = txn->park_on;
-    txn->park_on = NULL;
-    retry_pass(txn);
-    cached_doc_park(cached, txn);
-    /* `held` is for commits: whoever has it from here on has it alone. */
+    struct cached_doc *cached = txn->wait_for;
+    txn->wait_for = NULL;
+    retry_disown(txn);
+    cached_doc_enqueue(cached, txn);
+    /* `busy` is for commits: whoever has it from here on has it alone. */
     pthread_mutex_lock(&store->retry.lock);
-    txn->held = false;
+    txn->busy = false;
     pthread_mutex_unlock(&store->retry.lock);
     store_retry_wake(store, cached);
     pthread_mutex_unlock(&store->table.lock);
@@ -191,8 +192,8 @@ void store_retry_enlist(struct store_txn *txn)
     if (txn->adopt || txn->count == 0) {
         retry_submit(txn, 0);
     } else {
-        txn->waits_behind = false;
-        cached_doc_park(txn->docs[failed].cached, txn);
+        txn->was_queued = false;
+        cached_doc_enqueue(txn->docs[failed].cached, txn);
     }
 }
 
@@ -204,10 +205,10 @@ void store_run_begins(struct store *store, struct call *call)
         return;
     }
     pthread_mutex_lock(&store->retry.lock);
-    while (call->turn_taken) {
-        pthread_cond_wait(&store->retry.turned, &store->retry.lock);
+    while (call->memory_busy) {
+        pthread_cond_wait(&store->retry.released, &store->retry.lock);
     }
-    call->turn_taken = true;
+    call->memory_busy = true;
     pthread_mutex_unlock(&store->retry.lock);
 }
 
@@ -217,18 +218,18 @@ void store_run_ends(struct store *store, struct call *call)
         return;
     }
     pthread_mutex_lock(&store->retry.lock);
-    call->turn_taken = false;
-    struct store_txn *txn = call->turn_waiting;
+    call->memory_busy = false;
+    struct store_txn *txn = call->memory_waiters;
     if (txn != NULL) {
-        call->turn_waiting = txn->next;
+        call->memory_waiters = txn->next;
         retry_insert(&store->retry, txn);
     }
-    pthread_cond_broadcast(&store->retry.turned);
+    pthread_cond_broadcast(&store->retry.released);
     pthread_mutex_unlock(&store->retry.lock);
 }
 
 /* False: it waits in the call's list. */
-static bool retry_take_turn(struct store_txn *txn)
+static bool retry_claim_memory(struct store_txn *txn)
 {
     struct store_retry *retry = &txn->store->retry;
     struct call *call = txn->call;
@@ -237,8 +238,8 @@ static bool retry_take_turn(struct store_txn *txn)
         return true; /* inside of the run, which does nothing but wait for it */
     }
     pthread_mutex_lock(&retry->lock);
-    if (call->turn_taken) {
-        struct store_txn **at = &call->turn_waiting;
+    if (call->memory_busy) {
+        struct store_txn **at = &call->memory_waiters;
         while (*at != NULL) {
             at = &(*at)->next;
         }
@@ -246,7 +247,7 @@ static bool retry_take_turn(struct store_txn *txn)
         *at = txn;
         taken = false;
     } else {
-        call->turn_taken = true;
+        call->memory_busy = true;
     }
     pthread_mutex_unlock(&retry->lock);
     return taken;
@@ -367,11 +368,11 @@ static void retry_run(struct store_txn *txn)
     struct store *store = txn->store;
     struct call *call = txn->call;
     bool settled = false;
-    if (!retry_enter_gate(txn) || !retry_take_turn(txn)) {
+    if (!retry_enter_gate(txn) || !retry_claim_memory(txn)) {
         return;
     }
     call_ref(call);
-    txn->held = true;
+    txn->busy = true;
     int rc = retry_attempt(txn, &settled);
     txn_unlock(txn);
     bool ends = settled || (rc != NG_OK && rc != NG_PENDING);
@@ -380,12 +381,12 @@ static void retry_run(struct store_txn *txn)
     }
     retry_leave(txn);
     if (rc == NG_PENDING) {
-        store_retry_park(txn);
+        store_retry_wait(txn);
     } else {
         pthread_mutex_lock(&store->table.lock);
-        retry_pass(txn);
+        retry_disown(txn);
         pthread_mutex_unlock(&store->table.lock);
-        store_retry_let_go(txn);
+        store_retry_release(txn);
     }
     if (ends) {
         retry_finish(txn, rc);
@@ -428,7 +429,7 @@ static void *retry_thread(void *user)
         retry_run(txn);
         pthread_mutex_lock(&retry->lock);
         retry->running--;
-        pthread_cond_broadcast(&retry->turned);
+        pthread_cond_broadcast(&retry->released);
     }
     pthread_mutex_unlock(&retry->lock);
     return NULL;
@@ -444,7 +445,7 @@ int store_retry_start(struct store *store)
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&retry->lock, NULL);
     pthread_cond_init(&retry->wake, &monotonic);
-    pthread_cond_init(&retry->turned, &monotonic);
+    pthread_cond_init(&retry->released, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     for (size_t i = 0; i < STORE_RETRY_THREADS && store->shared; i++) {
         if (pthread_create(&retry->threads[i], NULL, retry_thread, retry) != 0) {
@@ -462,7 +463,7 @@ void store_retry_stop(struct store *store)
     retry->stopping = true;
     pthread_cond_broadcast(&retry->wake);
     while (retry->running > 0) {
-        pthread_cond_wait(&retry->turned, &retry->lock);
+        pthread_cond_wait(&retry->released, &retry->lock);
     }
     pthread_mutex_unlock(&retry->lock);
 }
@@ -478,7 +479,7 @@ void store_retry_done(struct store *store)
         (void)pthread_join(retry->threads[i], NULL);
     }
     retry->thread_count = 0;
-    pthread_cond_destroy(&retry->turned);
+    pthread_cond_destroy(&retry->released);
     pthread_cond_destroy(&retry->wake);
     pthread_mutex_destroy(&retry->lock);
 }

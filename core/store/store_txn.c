@@ -406,7 +406,7 @@ struct store_txn *txn_new(struct store *store, struct call *call,
     }
     txn->store = store;
     txn->call = call;
-    txn->held = true;
+    txn->busy = true;
     atomic_init(&txn->refs, 1);
     arena_init(&txn->arena, 0);
     txn->arena.first = 1024;

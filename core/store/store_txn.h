@@ -65,14 +65,14 @@ struct store_txn {
     unsigned rounds; /* commits that another gateway was faster than */
     int64_t began_ns;
     int64_t due_ns;
-    struct store_txn *next;     /* in a document's wait queue, that of the threads, or the call's */
-    struct cached_doc *turn_of; /* it owns the right to queue on this document next */
-    struct cached_doc *park_on; /* out of an attempt: it has to wait for this document */
-    bool waits_behind;          /* it had its turn in a wait queue: it waits in no other */
-    bool adopt;                 /* its idempotency key was used elsewhere: take that answer */
-    bool held;                  /* whoever ran it last still uses it: with retry's lock */
-    bool came_early;            /* and it is to be run again already */
-    bool in_gate;               /* holds the gate of its call's plugin */
+    struct store_txn *next; /* in a document's wait queue, that of the threads, or the call's */
+    struct cached_doc *owns;     /* it owns the right to queue on this document next */
+    struct cached_doc *wait_for; /* out of an attempt: it has to wait for this document */
+    bool was_queued;             /* it had its turn in a wait queue: it waits in no other */
+    bool adopt;                  /* its idempotency key was used elsewhere: take that answer */
+    bool busy;                   /* whoever ran it last still uses it: with retry's lock */
+    bool wake_pending;           /* and it is to be run again already */
+    bool in_gate;                /* holds the gate of its call's plugin */
     struct gate_entry gate_entry;
 };
 
@@ -82,7 +82,7 @@ int txn_no_memory(struct call *call);
 /* Takes back what the last run made. */
 void txn_doc_reset(struct txn_doc *doc);
 /* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
- * made of has failed: txn->park_on. */
+ * made of has failed: txn->wait_for. */
 int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
 /* What the backend gets of it. */
 int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put);
@@ -115,7 +115,7 @@ void txn_take_back(struct store_txn *txn);
 void staged_keep(struct staged *staged, const struct call *call);
 void staged_restore(const struct staged *staged, struct call *call);
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
- * NG_PENDING: it has to wait for txn->park_on, after txn_unlock(). */
+ * NG_PENDING: it has to wait for txn->wait_for, after txn_unlock(). */
 int txn_attempt(struct store_txn *txn, bool *ret_settled);
 
 /* ---- store_retry.c: what other gateways' changes make necessary ---- */
@@ -124,13 +124,13 @@ int store_retry_start(struct store *store);
 /* Nothing of this process runs a function from here on: what would run again fails. */
 void store_retry_stop(struct store *store);
 void store_retry_done(struct store *store);
-/* May the functions run now? NG_PENDING: txn->park_on. With the locks of the cached documents.
+/* May the functions run now? NG_PENDING: txn->wait_for. With the locks of the cached documents.
  */
 int store_retry_admit(struct store_txn *txn);
 /* It waits until its document lets it go; its owner must not use it any more. */
-void store_retry_park(struct store_txn *txn);
+void store_retry_wait(struct store_txn *txn);
 /* The owner uses it no more. */
-void store_retry_let_go(struct store_txn *txn);
+void store_retry_release(struct store_txn *txn);
 /* The commit of `txn` has failed with rc. True: that is not its end, it is run again. */
 bool store_retry_failed(struct store_txn *txn, int rc);
 /* With the table's lock: such a one waits for its turn from here on. */

@@ -73,13 +73,13 @@ struct cached_doc {
     unsigned queued;           /* changes on their way to the disk */
     unsigned users;            /* transactions that hold a pointer to this document */
     /* Shared stores: */
-    struct store_txn *parked_first, *parked_last; /* wait for their turn */
-    struct store_txn *turn; /* the one of them that was let go and has not queued yet */
-    int64_t seen_ns;        /* when `committed` was the newest one in the database */
-    int64_t chain_ns;       /* since when there is always something queued */
-    bool read_now;          /* `committed` was read by who holds the lock */
-    bool stale;             /* read it again before the next change is made of it */
-    bool draining;          /* nothing is queued behind what is queued */
+    struct store_txn *waiters_first, *waiters_last; /* wait for their turn */
+    struct store_txn *owner; /* the one of them that was let go and has not queued yet */
+    int64_t seen_ns;         /* when `committed` was the newest one in the database */
+    int64_t chain_ns;        /* since when there is always something queued */
+    bool read_now;           /* `committed` was read by who holds the lock */
+    bool stale;              /* read it again before the next change is made of it */
+    bool draining;           /* nothing is queued behind what is queued */
     int failing; /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };
@@ -140,7 +140,7 @@ struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 struct store_retry {
     pthread_mutex_t lock;
     pthread_cond_t wake;     /* something is due, or stopping */
-    pthread_cond_t turned;   /* a call's memory is free again */
+    pthread_cond_t released; /* a call's memory is free again */
     struct store_txn *first; /* by the time they are due */
     unsigned running;
     bool stopping, ending;

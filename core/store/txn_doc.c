@@ -161,7 +161,7 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
     doc->base = base == NULL ? NULL : version_ref(base);
     pthread_mutex_unlock(&table->lock);
     if (failing != 0 && txn->store->shared) {
-        txn->park_on = doc->cached;
+        txn->wait_for = doc->cached;
         return NG_PENDING;
     }
     if (failing != 0) {
