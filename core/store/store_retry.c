@@ -80,7 +80,7 @@ static int64_t retry_delay(const struct store_txn *txn)
 
 static bool cached_doc_blocks(const struct cached_doc *cached)
 {
-    return cached->failing != 0 || (cached->draining && cached->queued > 0);
+    return cached->poisoned != 0 || (cached->yielding && cached->queued > 0);
 }
 
 void store_retry_wake(struct store *store, struct cached_doc *cached)
@@ -112,13 +112,13 @@ void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 {
     int64_t most = took_ns * STORE_CHAIN_COMMITS;
     most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
-    if (cached->failing != 0) {
+    if (cached->poisoned != 0) {
         cached->stale = true;
     }
     if (cached->queued > 0) {
-        cached->draining = cached->draining || clock_monotonic_ns() - cached->chain_ns > most;
-    } else if (cached->draining) {
-        cached->draining = false;
+        cached->yielding = cached->yielding || clock_monotonic_ns() - cached->chain_ns > most;
+    } else if (cached->yielding) {
+        cached->yielding = false;
         cached->stale = true; /* to read it again is the gap */
     }
 }

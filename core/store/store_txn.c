@@ -107,7 +107,7 @@ static bool txn_publish(struct store_txn *txn)
     for (size_t i = 0; i < txn->count; i++) {
         const struct txn_doc *doc = &txn->docs[i];
         good =
-            good && doc->cached->failing == 0 && version_same(doc->cached->newest, doc->base);
+            good && doc->cached->poisoned == 0 && version_same(doc->cached->newest, doc->base);
     }
     for (size_t i = 0; i < txn->count && good; i++) {
         struct txn_doc *doc = &txn->docs[i];
@@ -132,7 +132,7 @@ static void cached_doc_drained(struct store *store, struct cached_doc *cached, i
     if (cached->queued > 0) {
         return;
     }
-    cached->failing = 0;
+    cached->poisoned = 0;
     version_unref(cached->newest);
     cached->newest = cached->committed == NULL ? NULL : version_ref(cached->committed);
     if (store->shared) {
@@ -189,13 +189,13 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
         cached->queued--;
         if (rc == NG_OK && doc->next != NULL) {
             txn_doc_committed(txn, doc, txn->puts[i].seq);
-        } else if (rc != NG_OK && cached->failing == 0) {
-            cached->failing = rc;
+        } else if (rc != NG_OK && cached->poisoned == 0) {
+            cached->poisoned = rc;
             if (rc == NG_ECONFLICT && doc->change->is_new) {
                 table_set_committed(&store->table, cached, NULL); /* it was only assumed */
             }
         } else if (rc == NG_ECONFLICT) {
-            first = store_failing_code(cached->failing);
+            first = store_poisoned_code(cached->poisoned);
         }
     }
     if (retry) {

@@ -87,7 +87,7 @@ int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
 /* What the backend gets of it. */
 int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put);
 /* What a change says that came behind a failed one. */
-int store_failing_code(int failing);
+int store_poisoned_code(int poisoned);
 
 /* ---- store_txn.c ---- */
 

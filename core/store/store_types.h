@@ -79,8 +79,8 @@ struct cached_doc {
     int64_t chain_ns;        /* since when there is always something queued */
     bool read_now;           /* `committed` was read by who holds the lock */
     bool stale;              /* read it again before the next change is made of it */
-    bool draining;           /* nothing is queued behind what is queued */
-    int failing; /* a queued change failed: those built on it will too, until queued is 0 */
+    bool yielding;           /* nothing is queued behind what is queued */
+    int poisoned; /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };
 

@@ -147,26 +147,26 @@ void txn_doc_reset(struct txn_doc *doc)
 
 /* What a change says that came behind a failed one: a conflict or a used key is the other
  * call's affair, that nothing can be written is everybody's. */
-int store_failing_code(int failing)
+int store_poisoned_code(int poisoned)
 {
-    return failing == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
+    return poisoned == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
 }
 
 static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 {
     struct store_table *table = &txn->store->table;
     pthread_mutex_lock(&table->lock);
-    int failing = doc->cached->failing;
+    int poisoned = doc->cached->poisoned;
     struct version *base = doc->cached->newest;
     doc->base = base == NULL ? NULL : version_ref(base);
     pthread_mutex_unlock(&table->lock);
-    if (failing != 0 && txn->store->shared) {
+    if (poisoned != 0 && txn->store->shared) {
         txn->wait_for = doc->cached;
         return NG_PENDING;
     }
-    if (failing != 0) {
+    if (poisoned != 0) {
         return call_fail(
-            txn->call, store_failing_code(failing),
+            txn->call, store_poisoned_code(poisoned),
             "a change of this document that is being written has failed; try again");
     }
     return doc->base != NULL ? NG_OK : NG_EINTERNAL;
