@@ -10,7 +10,7 @@
 
 #include "api/auth/auth_peer.h"
 #include "core/base/str.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "http_request.h"
 #include "http_server.h"
 #include "http_stream_face.h"
@@ -53,7 +53,7 @@ static void list_remove(struct http_connection **first, struct http_connection *
 static void give_place(struct http_watch *watch, struct http_connection *connection)
 {
     if (connection->agent_len > 0) {
-        places_give(watch->agents, agent_of(connection));
+        quota_release(watch->agents, agent_of(connection));
         connection->agent_len = 0;
     }
 }
@@ -102,13 +102,13 @@ int http_watch_agent(struct http_watch *watch, struct http_connection *connectio
         return NG_OK; /* only this thread writes it */
     }
     size_t limit = atomic_load(&connection->request.gateway->limits.connections);
-    int rc = places_take(watch->agents, agent, limit);
+    int rc = quota_acquire(watch->agents, agent, limit);
     if (rc != NG_OK) {
         return rc;
     }
     pthread_mutex_lock(&watch->lock);
     if (connection->agent_len > 0) {
-        places_give(watch->agents, agent_of(connection));
+        quota_release(watch->agents, agent_of(connection));
     }
     memcpy(connection->agent, agent.data, agent.len);
     connection->agent_len = agent.len;
@@ -293,7 +293,7 @@ static void crowding_begin(struct http_watch *watch, size_t excess, struct crowd
     for (struct http_connection *at = watch->first; at != NULL; at = at->next) {
         strangers += is_stranger(at) ? 1 : 0;
     }
-    size_t has = places_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    size_t has = quota_most(watch->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
     ret->of_strangers = strangers >= has;
     has = ret->of_strangers ? strangers : has;
     if (has > 1) {
@@ -447,9 +447,9 @@ int http_watch_start(struct http_watch *watch)
     watch->added = 0;
     watch->ending = false;
     watch->stopping = false;
-    watch->agents = places_new();
+    watch->agents = quota_new();
     if (watch->agents == NULL || pthread_mutex_init(&watch->lock, NULL) != 0) {
-        places_free(watch->agents);
+        quota_free(watch->agents);
         return NG_EINTERNAL;
     }
     int failed = pthread_condattr_init(&attributes);
@@ -460,13 +460,13 @@ int http_watch_start(struct http_watch *watch)
     }
     if (failed != 0) {
         (void)pthread_mutex_destroy(&watch->lock);
-        places_free(watch->agents);
+        quota_free(watch->agents);
         return NG_EINTERNAL;
     }
     if (pthread_create(&watch->thread, NULL, watch_run, watch) != 0) {
         (void)pthread_cond_destroy(&watch->wake);
         (void)pthread_mutex_destroy(&watch->lock);
-        places_free(watch->agents);
+        quota_free(watch->agents);
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -481,7 +481,7 @@ void http_watch_stop(struct http_watch *watch)
     (void)pthread_join(watch->thread, NULL);
     (void)pthread_cond_destroy(&watch->wake);
     (void)pthread_mutex_destroy(&watch->lock);
-    places_free(watch->agents);
+    quota_free(watch->agents);
 }
 
 /* Up to ROUND_CALLS calls of the list that were not cancelled yet. */

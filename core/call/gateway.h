@@ -22,7 +22,7 @@ struct journal_front;
 struct idem_table;
 struct feed;
 struct keys;
-struct places;
+struct quota;
 struct cluster;
 struct recorder;
 struct watchdog;
@@ -43,8 +43,8 @@ struct gateway {
     struct recorder *recorder; /* record.h; NULL: calls are not recorded */
     struct keys *keys;         /* keys.h */
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
-    struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
-    struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct quota *buffered;    /* bytes of bodies, by agent: limits.buffered */
+    struct quota *streams;     /* quota.h: who has how many of limits.streams */
     struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
     struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */

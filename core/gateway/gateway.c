@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/cluster/cluster.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
@@ -420,8 +420,8 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
     gateway->idem = idem_new();
-    gateway->streams = places_new();
-    gateway->buffered = places_new();
+    gateway->streams = quota_new();
+    gateway->buffered = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
         gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
@@ -582,8 +582,8 @@ void gateway_close(struct gateway *gateway)
     }
     free(gateway->modules);
     idem_free(gateway->idem);
-    places_free(gateway->streams);
-    places_free(gateway->buffered);
+    quota_free(gateway->streams);
+    quota_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {
