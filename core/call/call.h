@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "async_mutex.h"
 #include "core/base/arena.h"
 #include "core/base/buf.h"
 #include "core/json/json.h"
 #include "deferrals.h"
-#include "gate.h"
 #include "notegate/plugin.h"
 #include "pool.h"
 
@@ -142,13 +142,13 @@ struct call {
         work; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
-                              that plugin's gate. A step may change it before it continues. */
+                              that plugin's mutex. A step may change it before it continues. */
     enum ng_tool_space step_space; /* of a step: where the caller names no space */
     int64_t started_ns;            /* CLOCK_MONOTONIC */
     int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
     bool may_block;                /* of the thread that runs the tool just now */
     atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
-    bool in_gate;                  /* holds the gate of its plugin */
+    bool has_mutex;                /* holds the mutex of its plugin */
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
@@ -182,7 +182,7 @@ struct call {
     struct ng_writer details_writer;
     bool details_open;
     struct task task;
-    struct gate_entry gate_entry;
+    struct async_mutex_waiter mutex_waiter;
     ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
     struct deferral deferral;

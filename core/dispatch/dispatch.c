@@ -300,19 +300,19 @@ static void dispatch_take(struct call *call, int rc)
     }
 }
 
-struct gate *dispatch_gate(const struct call *call)
+struct async_mutex *dispatch_mutex(const struct call *call)
 {
-    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its gate */
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
     bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &plugin->gate : NULL;
+    return serial ? &plugin->mutex : NULL;
 }
 
-/* gate: the one that was entered; the run may have gone on to another plugin. */
-static void dispatch_leave_gate(struct call *call, struct gate *gate)
+/* mutex: the one that was locked; the run may have gone on to another plugin. */
+static void dispatch_unlock(struct call *call, struct async_mutex *mutex)
 {
-    if (call->in_gate) {
-        call->in_gate = false;
-        gate_leave(gate);
+    if (call->has_mutex) {
+        call->has_mutex = false;
+        async_mutex_unlock(mutex);
     }
 }
 
@@ -349,38 +349,38 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call, dispatch_gate(call));
+        dispatch_unlock(call, dispatch_mutex(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_release(call);
         return;
     }
     if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
-        dispatch_leave_gate(call, dispatch_gate(call));
+        dispatch_unlock(call, dispatch_mutex(call));
         call_release(call);
         return;
     }
     if (!dispatch_idem(call)) {
         return;
     }
-    struct gate *gate = dispatch_gate(call);
-    if (gate != NULL && !call->in_gate) {
-        if (!gate_enter(gate, &call->gate_entry)) {
+    struct async_mutex *mutex = dispatch_mutex(call);
+    if (mutex != NULL && !call->has_mutex) {
+        if (!async_mutex_lock(mutex, &call->mutex_waiter)) {
             return;
         }
-        call->in_gate = true;
+        call->has_mutex = true;
     }
     store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call, gate);
+    dispatch_unlock(call, mutex);
     dispatch_take(call, rc);
     store_run_ends(call->gateway->store, call);
     call_release(call);
 }
 
-static void dispatch_gate_entered(void *user)
+static void dispatch_locked(void *user)
 {
     struct call *call = user;
-    call->in_gate = true;
+    call->has_mutex = true;
     pool_resume(call->gateway->pool, &call->task);
 }
 
@@ -433,8 +433,8 @@ static int dispatch_submit(struct call *call)
         call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
     }
     call->task.group = call_workers(call);
-    call->gate_entry.enter = dispatch_gate_entered;
-    call->gate_entry.user = call;
+    call->mutex_waiter.enter = dispatch_locked;
+    call->mutex_waiter.user = call;
     call_ref(call); /* the run's */
     if (call->deadline_ns != 0) {
         timers_add(gateway->timers, call);
@@ -465,19 +465,19 @@ static int dispatch_submit(struct call *call)
 /* Tries the tool right here, on an event loop. NG_EWOULDBLOCK: it has to go to a worker. */
 static int dispatch_inline(struct call *call)
 {
-    struct gate *gate = dispatch_gate(call);
-    if (gate != NULL) {
-        if (!gate_enter(gate, NULL)) {
+    struct async_mutex *mutex = dispatch_mutex(call);
+    if (mutex != NULL) {
+        if (!async_mutex_lock(mutex, NULL)) {
             return NG_EWOULDBLOCK;
         }
-        call->in_gate = true;
+        call->has_mutex = true;
     }
     call->may_block = false;
     store_run_begins(call->gateway->store, call);
     watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
     watchdog_loop_end(call->gateway->watchdog);
-    dispatch_leave_gate(call, gate);
+    dispatch_unlock(call, mutex);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
         call_reset_result(call);

@@ -50,8 +50,8 @@ void dispatch_expire(struct call *call);
  * more than call tools (resource reads, listings). */
 int dispatch_step(struct call *call, ng_step_fn *step, void *user);
 
-/* The gate of the call's plugin where that takes one call at a time, else NULL. */
-struct gate *dispatch_gate(const struct call *call);
+/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
+struct async_mutex *dispatch_mutex(const struct call *call);
 
 /* Calls under way (of all faces). Waiting for it to get 0: gateway_drain. */
 int64_t dispatch_active(struct gateway *gateway);

@@ -32,13 +32,14 @@ static void host_run_step(struct task *task)
     call->may_block = true;
     ng_step_fn *step = call->later;
     void *user = call->later_user;
-    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
+    struct async_mutex *mutex =
+        dispatch_mutex(call); /* before the step: it may go on to another */
     struct module_run run;
     call_enter_module(call, &run);
     int rc = step(&call->pub, user);
     module_run_end(&run);
-    if (gate != NULL) {
-        gate_leave(gate);
+    if (mutex != NULL) {
+        async_mutex_unlock(mutex);
     }
     if (rc != NG_PENDING) {
         call->work.rc = rc;
@@ -80,11 +81,11 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
     call->task.group = call_workers(call);
     call_hold(call);
     call->held = true;
-    /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
-    struct gate *gate = dispatch_gate(call);
-    call->gate_entry.enter = host_step_entered;
-    call->gate_entry.user = call;
-    if (gate == NULL || gate_enter(gate, &call->gate_entry)) {
+    /* Of a serial plugin: behind the run that asks for it, which holds the mutex. */
+    struct async_mutex *mutex = dispatch_mutex(call);
+    call->mutex_waiter.enter = host_step_entered;
+    call->mutex_waiter.user = call;
+    if (mutex == NULL || async_mutex_lock(mutex, &call->mutex_waiter)) {
         pool_resume(call->gateway->pool, &call->task);
     }
     return NG_PENDING;

@@ -253,26 +253,26 @@ static bool retry_claim_memory(struct store_txn *txn)
     return taken;
 }
 
-static void retry_entered_gate(void *user)
+static void retry_locked(void *user)
 {
     struct store_txn *txn = user;
-    txn->in_gate = true;
+    txn->has_mutex = true;
     retry_submit(txn, 0);
 }
 
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
-static bool retry_enter_gate(struct store_txn *txn)
+static bool retry_lock(struct store_txn *txn)
 {
-    struct gate *gate = txn->waited ? NULL : dispatch_gate(txn->call);
-    if (gate == NULL || txn->in_gate) {
+    struct async_mutex *mutex = txn->waited ? NULL : dispatch_mutex(txn->call);
+    if (mutex == NULL || txn->has_mutex) {
         return true;
     }
-    txn->gate_entry.enter = retry_entered_gate;
-    txn->gate_entry.user = txn;
-    if (!gate_enter(gate, &txn->gate_entry)) {
+    txn->mutex_waiter.enter = retry_locked;
+    txn->mutex_waiter.user = txn;
+    if (!async_mutex_lock(mutex, &txn->mutex_waiter)) {
         return false;
     }
-    txn->in_gate = true;
+    txn->has_mutex = true;
     return true;
 }
 
@@ -354,9 +354,9 @@ static void retry_finish(struct store_txn *txn, int rc)
 
 static void retry_leave(struct store_txn *txn)
 {
-    if (txn->in_gate) {
-        txn->in_gate = false;
-        gate_leave(dispatch_gate(txn->call));
+    if (txn->has_mutex) {
+        txn->has_mutex = false;
+        async_mutex_unlock(dispatch_mutex(txn->call));
     }
     if (!txn->waited) {
         store_run_ends(txn->store, txn->call);
@@ -368,7 +368,7 @@ static void retry_run(struct store_txn *txn)
     struct store *store = txn->store;
     struct call *call = txn->call;
     bool settled = false;
-    if (!retry_enter_gate(txn) || !retry_claim_memory(txn)) {
+    if (!retry_lock(txn) || !retry_claim_memory(txn)) {
         return;
     }
     call_ref(call);

@@ -72,8 +72,8 @@ struct store_txn {
     bool adopt;                  /* its idempotency key was used elsewhere: take that answer */
     bool busy;                   /* whoever ran it last still uses it: with retry's lock */
     bool wake_pending;           /* and it is to be run again already */
-    bool in_gate;                /* holds the gate of its call's plugin */
-    struct gate_entry gate_entry;
+    bool has_mutex;              /* holds the mutex of its call's plugin */
+    struct async_mutex_waiter mutex_waiter;
 };
 
 /* ---- txn_doc.c ---- */
