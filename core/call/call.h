@@ -169,12 +169,13 @@ struct call {
     struct ng_str after_text;
     struct pin *pins;
     struct call_end *ends; /* the last asked is told first */
-    struct idem *idem;     /* this call holds an idempotency key, see idem.h */
-    bool memory_busy;      /* its memory is in use, by its run or by a change function that runs
-                             again; see store_run_begins() */
+    struct idempotency_claim
+        *idempotency; /* this call holds an idempotency key, see idempotency.h */
+    bool memory_busy; /* its memory is in use, by its run or by a change function that runs
+                        again; see store_run_begins() */
     struct store_txn *memory_waiters; /* who is next */
-    bool idem_stored;                 /* its answer is in the store, or on the way */
-    bool idem_repeated;               /* its answer is that of the first call with its key */
+    bool idempotency_stored;          /* its answer is in the store, or on the way */
+    bool idempotency_repeated;        /* its answer is that of the first call with its key */
     struct buf reply_buf;             /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;

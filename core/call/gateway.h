@@ -19,7 +19,7 @@
 
 struct timers;
 struct journal_front;
-struct idem_table;
+struct idempotency_table;
 struct feed;
 struct keys;
 struct quota;
@@ -38,7 +38,7 @@ struct gateway {
     struct store *store;
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
-    struct idem_table *idem;
+    struct idempotency_table *idempotency;
     struct feed *feed;         /* feed.h; NULL in commands that serve nobody */
     struct recorder *recorder; /* record.h; NULL: calls are not recorded */
     struct keys *keys;         /* keys.h */

@@ -86,7 +86,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (rc != work->rc) {
         log_record_text(&record, "ended", ng_str_of(work->code));
     }
-    if (call->idem_repeated) {
+    if (call->idempotency_repeated) {
         log_record_word(&record, "repeated", "true"); /* nothing was done again */
     }
     log_record_text(&record, "agent", caller->agent);

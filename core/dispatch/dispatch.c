@@ -15,7 +15,7 @@
 #include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "dispatch_allow.h"
 #include "dispatch_input.h"
 #include "record.h"
@@ -113,9 +113,9 @@ static int dispatch_prepare(struct call *call)
     if (rc == NG_OK) {
         rc = dispatch_check_input(call);
     }
-    if (rc == NG_OK && call->idempotency_key.len > IDEM_KEY_MAX) {
+    if (rc == NG_OK && call->idempotency_key.len > IDEMPOTENCY_KEY_MAX) {
         rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
-                       call->idempotency_key.len, IDEM_KEY_MAX);
+                       call->idempotency_key.len, IDEMPOTENCY_KEY_MAX);
     }
     if (rc == NG_OK && call->args_text.len == 0 && call->pub.args->count > 0) {
         rc = dispatch_print_args(call);
@@ -156,7 +156,7 @@ static void dispatch_account(struct call *call, int rc)
     }
 }
 
-static void dispatch_idem_stored(void *user, int rc)
+static void dispatch_idempotency_stored(void *user, int rc)
 {
     struct call *call = user;
     (void)rc; /* store_write has put the failure into the call */
@@ -167,19 +167,19 @@ static void dispatch_idem_stored(void *user, int rc)
  * wait for the commit. */
 static bool dispatch_store_answer(struct call *call)
 {
-    if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
+    if (call->idempotency == NULL || call->idempotency_stored || call->work.rc != NG_OK ||
         (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
         atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
-    call->idem_stored = true;
-    if (idem_answer(call, &answer) != NG_OK) {
+    call->idempotency_stored = true;
+    if (idempotency_answer(call, &answer) != NG_OK) {
         return false;
     }
     call_hold(call);
     int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
-                                  dispatch_idem_stored, call);
+                                  dispatch_idempotency_stored, call);
     if (rc != NG_OK) {
         call->work.rc = rc;
         atomic_fetch_sub(&call->pending, 1);
@@ -193,8 +193,8 @@ static bool dispatch_store_answer(struct call *call)
 static int dispatch_finish(struct call *call, bool sync)
 {
     call_complete_result(call);
-    if (call->idem != NULL) {
-        idem_end(call);
+    if (call->idempotency != NULL) {
+        idempotency_end(call);
     }
     if (call->is_async && call->deadline_ns != 0) {
         timers_remove(call->gateway->timers, call);
@@ -317,19 +317,19 @@ static void dispatch_unlock(struct call *call, struct async_mutex *mutex)
 }
 
 /* True: the call goes on below. False: it was ended or is waiting for its key. */
-static bool dispatch_idem(struct call *call)
+static bool dispatch_idempotency(struct call *call)
 {
     if (call->idempotency_key.len == 0 || call->read_only || call->step != NULL ||
-        call->idem != NULL) {
+        call->idempotency != NULL) {
         return true;
     }
-    switch (idem_begin(call)) {
-    case IDEM_RUN:
+    switch (idempotency_begin(call)) {
+    case IDEMPOTENCY_RUN:
         return true;
-    case IDEM_WAIT:
+    case IDEMPOTENCY_WAIT:
         return false;
-    case IDEM_ANSWERED:
-    case IDEM_FAILED:
+    case IDEMPOTENCY_ANSWERED:
+    case IDEMPOTENCY_FAILED:
     default:
         call_release(call);
         return false;
@@ -359,7 +359,7 @@ static void dispatch_on_worker(struct task *task)
         call_release(call);
         return;
     }
-    if (!dispatch_idem(call)) {
+    if (!dispatch_idempotency(call)) {
         return;
     }
     struct async_mutex *mutex = dispatch_mutex(call);

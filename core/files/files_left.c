@@ -7,7 +7,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/cluster/cluster.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "core/store/store.h"
 #include "files_state.h"
 
@@ -77,7 +77,7 @@ static int left_row(void *user, const struct ng_doc *row)
         call_reset_result(call);
         return 0;
     }
-    if (record.has_answer && str_equal(record.answer.scope, idem_scope_of(call))) {
+    if (record.has_answer && str_equal(record.answer.scope, idempotency_scope_of(call))) {
         left->gateway = arena_copy(
             &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
         left->rc = left_keep(left, row->json, row->text);
@@ -204,9 +204,9 @@ static int left_settle_other(struct files *files, struct call *call, struct ng_s
 
 int files_left_answer(struct call *call, bool *ret_answered)
 {
-    int rc = idem_adopt(call);
+    int rc = idempotency_adopt(call);
     *ret_answered = rc == NG_OK;
-    call->idem_stored = call->idem_stored || *ret_answered;
+    call->idempotency_stored = call->idempotency_stored || *ret_answered;
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 
@@ -216,7 +216,7 @@ int files_left_settle(struct files *files, struct call *call, const struct ng_st
     int rc = NG_OK;
     bool shared = store_is_shared(files->store);
     *ret_answered = false;
-    if (call->idem == NULL) {
+    if (call->idempotency == NULL) {
         return NG_OK;
     }
     bool found = !shared; /* there files_left_check() asks once more */
@@ -249,7 +249,7 @@ int files_left_check(struct files *files, struct call *call, const struct ng_str
                      size_t count, bool *ret_answered)
 {
     *ret_answered = false;
-    if (call->idem == NULL || !store_is_shared(files->store)) {
+    if (call->idempotency == NULL || !store_is_shared(files->store)) {
         return NG_OK;
     }
     int rc = left_elsewhere(files, call, names, count);
@@ -260,7 +260,8 @@ int files_left_end(struct files *files, struct call *call, const struct ng_str *
                    size_t count, int rc)
 {
     bool answered = false;
-    if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {
+    if (rc >= NG_OK || rc == NG_EBUSY || call->idempotency == NULL ||
+        !store_is_shared(files->store)) {
         return rc;
     }
     struct result kept = call->work;

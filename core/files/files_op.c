@@ -252,7 +252,7 @@ static int op_settle_stale(struct file_op *op)
     struct file_record *record = &op->record;
     int rc =
         files_settle(op->files, op->call, record->intents, record->stale, record->stale_text);
-    if (rc == NG_OK && op->call->idem != NULL) {
+    if (rc == NG_OK && op->call->idempotency != NULL) {
         rc = files_left_answer(op->call, &answered);
     }
     return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);

@@ -25,7 +25,7 @@
 #include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "gateway_modules.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
@@ -419,11 +419,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
 {
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
-    gateway->idem = idem_new();
+    gateway->idempotency = idempotency_new();
     gateway->streams = quota_new();
     gateway->buffered = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
-    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
+    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idempotency == NULL ||
         gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
@@ -581,7 +581,7 @@ void gateway_close(struct gateway *gateway)
         loader_close(gateway->modules[i - 1]);
     }
     free(gateway->modules);
-    idem_free(gateway->idem);
+    idempotency_free(gateway->idempotency);
     quota_free(gateway->streams);
     quota_free(gateway->buffered);
     metrics_free(gateway->metrics);

@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "idem.h"
+#include "idempotency.h"
 #include "store_txn.h"
 
 static int txn_load(struct store_txn *txn)
@@ -80,9 +80,9 @@ static int txn_answer(struct store_txn *txn, struct ng_answer *made,
                       const struct ng_answer **ret)
 {
     struct call *call = txn->call;
-    bool stores = txn->own_answer && call->idem != NULL && call->after_rc == NG_OK &&
-                  (!call->idem_stored || txn->stores);
-    int rc = stores ? idem_answer(call, made) : NG_OK;
+    bool stores = txn->own_answer && call->idempotency != NULL && call->after_rc == NG_OK &&
+                  (!call->idempotency_stored || txn->stores);
+    int rc = stores ? idempotency_answer(call, made) : NG_OK;
     *ret = stores ? made : txn->given;
     return rc;
 }
@@ -97,7 +97,8 @@ static int txn_into_queue(struct store_txn *txn, const struct ng_answer *answer,
     }
     bool stores = txn->own_answer && answer != NULL;
     txn->stores = txn->stores || stores;
-    call->idem_stored = call->idem_stored || stores; /* before the commit's end may look */
+    call->idempotency_stored =
+        call->idempotency_stored || stores; /* before the commit's end may look */
     return txn_queue(txn, ret_retry);
 }
 
@@ -167,7 +168,7 @@ int txn_attempt(struct store_txn *txn, bool *ret_settled)
         rc = txn_round(txn, ret_settled, &over);
     }
     if (rc < 0 && txn->stores) {
-        call->idem_stored = false; /* a later try of the tool keeps it */
+        call->idempotency_stored = false; /* a later try of the tool keeps it */
         txn->stores = false;
     }
     return rc != NG_OK || over

@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
-#include "idem.h"
+#include "idempotency.h"
 #include "store_txn.h"
 
 /* Tries of one change, and time for one whose call has no deadline. */
@@ -174,8 +174,8 @@ bool store_retry_failed(struct store_txn *txn, int rc)
 {
     /* Who waits with an answer of another call's does not take it for this one's. */
     bool own = txn->own_answer || !txn->waited;
-    txn->adopt =
-        rc == NG_EKEYREUSED && own && txn->batch.answer != NULL && txn->call->idem != NULL;
+    txn->adopt = rc == NG_EKEYREUSED && own && txn->batch.answer != NULL &&
+                 txn->call->idempotency != NULL;
     if (rc != NG_ECONFLICT && !txn->adopt) {
         return false;
     }
@@ -319,7 +319,7 @@ static int retry_attempt(struct store_txn *txn, bool *ret_settled)
     }
     call->may_block = true;
     if (txn->adopt) {
-        rc = idem_adopt(call);
+        rc = idempotency_adopt(call);
         txn->adopt = false;
         if (rc != NG_ENOTFOUND) {
             *ret_settled = rc == NG_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* idem.c - idempotency keys: who holds which, who waits for it, and answers as they are stored.
+/* idempotency.c - idempotency keys: who holds which, who waits for it, and answers as they are
+ * stored.
  */
-#include "idem.h"
+#include "idempotency.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -10,34 +11,34 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 
-#define IDEM_BUCKETS 256
-#define IDEM_HASH_BYTES 32
+#define IDEMPOTENCY_BUCKETS 256
+#define IDEMPOTENCY_HASH_BYTES 32
 /* Calls that wait for one key at most. */
-#define IDEM_WAITERS_MAX 64
+#define IDEMPOTENCY_WAITERS_MAX 64
 
-struct idem {
+struct idempotency_claim {
     struct ng_str scope; /* memory of the holding call */
     struct ng_str hash;
-    struct call *waiting[IDEM_WAITERS_MAX];
+    struct call *waiting[IDEMPOTENCY_WAITERS_MAX];
     size_t waiting_count;
-    struct idem *next;
+    struct idempotency_claim *next;
 };
 
-struct idem_table {
+struct idempotency_table {
     pthread_mutex_t lock;
-    struct idem *buckets[IDEM_BUCKETS];
+    struct idempotency_claim *buckets[IDEMPOTENCY_BUCKETS];
 };
 
-struct idem_table *idem_new(void)
+struct idempotency_table *idempotency_new(void)
 {
-    struct idem_table *table = alloc_zeroed(1, sizeof(*table));
+    struct idempotency_table *table = alloc_zeroed(1, sizeof(*table));
     if (table != NULL) {
         pthread_mutex_init(&table->lock, NULL);
     }
     return table;
 }
 
-void idem_free(struct idem_table *table)
+void idempotency_free(struct idempotency_table *table)
 {
     if (table != NULL) {
         pthread_mutex_destroy(&table->lock);
@@ -46,7 +47,7 @@ void idem_free(struct idem_table *table)
 }
 
 /* In hexadecimal; {NULL, 0}: out of memory. */
-static struct ng_str idem_digest(struct call *call, struct buf *text)
+static struct ng_str idempotency_digest(struct call *call, struct buf *text)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[EVP_MAX_MD_SIZE];
@@ -54,31 +55,31 @@ static struct ng_str idem_digest(struct call *call, struct buf *text)
     struct ng_str none = {NULL, 0};
     bool good = text->rc == NG_OK &&
                 EVP_Digest(text->data, text->len, hash, &len, EVP_sha256(), NULL) == 1;
-    char *hex = good ? arena_alloc(&call->arena, (size_t)IDEM_HASH_BYTES * 2 + 1) : NULL;
+    char *hex = good ? arena_alloc(&call->arena, (size_t)IDEMPOTENCY_HASH_BYTES * 2 + 1) : NULL;
     if (hex == NULL) {
         return none;
     }
-    for (size_t i = 0; i < IDEM_HASH_BYTES; i++) {
+    for (size_t i = 0; i < IDEMPOTENCY_HASH_BYTES; i++) {
         hex[2 * i] = digits[hash[i] >> 4];
         hex[2 * i + 1] = digits[hash[i] & 15];
     }
-    hex[2 * IDEM_HASH_BYTES] = '\0';
-    return str_make(hex, (size_t)IDEM_HASH_BYTES * 2);
+    hex[2 * IDEMPOTENCY_HASH_BYTES] = '\0';
+    return str_make(hex, (size_t)IDEMPOTENCY_HASH_BYTES * 2);
 }
 
-static struct ng_str idem_hash(struct call *call)
+static struct ng_str idempotency_hash(struct call *call)
 {
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     json_print(&text, call->pub.args);
-    struct ng_str hash = idem_digest(call, &text);
+    struct ng_str hash = idempotency_digest(call, &text);
     buf_done(&text);
     return hash;
 }
 
 /* Agent, space, tool and key, one per line; only the key may hold a line feed, and it is last.
  */
-static struct ng_str idem_scope(struct call *call)
+static struct ng_str idempotency_scope(struct call *call)
 {
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
@@ -99,7 +100,8 @@ static struct ng_str idem_scope(struct call *call)
 
 /* ---- answers as they are stored ---- */
 
-static void idem_print_hex(struct ng_writer *writer, struct call *call, struct ng_str bytes)
+static void idempotency_print_hex(struct ng_writer *writer, struct call *call,
+                                  struct ng_str bytes)
 {
     static const char digits[] = "0123456789abcdef";
     char *hex = arena_alloc(&call->arena, bytes.len * 2 + 1);
@@ -114,8 +116,8 @@ static void idem_print_hex(struct ng_writer *writer, struct call *call, struct n
     json_string(writer, str_make(hex, bytes.len * 2));
 }
 
-static void idem_print_part(struct ng_writer *writer, struct call *call,
-                            const struct part *part)
+static void idempotency_print_part(struct ng_writer *writer, struct call *call,
+                                   const struct part *part)
 {
     json_object(writer);
     json_name(writer, "kind");
@@ -129,11 +131,11 @@ static void idem_print_part(struct ng_writer *writer, struct call *call,
     json_name(writer, "is_text");
     json_bool(writer, part->is_text);
     json_name(writer, "data");
-    idem_print_hex(writer, call, part->data);
+    idempotency_print_hex(writer, call, part->data);
     json_end(writer);
 }
 
-static void idem_print_reply(struct ng_writer *writer, struct call *call)
+static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
 {
     const struct result *work = &call->work;
     bool open = call->reply_open && call->reply_writer.complete;
@@ -149,7 +151,7 @@ static void idem_print_reply(struct ng_writer *writer, struct call *call)
     } else {
         json_null(writer);
         json_name(writer, "bytes");
-        idem_print_hex(writer, call, text);
+        idempotency_print_hex(writer, call, text);
     }
     if (work->revision_kind == REVISION_NUMBER) {
         json_name(writer, "revision");
@@ -161,19 +163,19 @@ static void idem_print_reply(struct ng_writer *writer, struct call *call)
     json_name(writer, "parts");
     json_array(writer);
     for (const struct part *part = work->parts; part != NULL; part = part->next) {
-        idem_print_part(writer, call, part);
+        idempotency_print_part(writer, call, part);
     }
     json_end(writer);
     json_end(writer);
 }
 
-int idem_answer(struct call *call, struct ng_answer *ret)
+int idempotency_answer(struct call *call, struct ng_answer *ret)
 {
     struct buf text;
     struct ng_writer writer;
     buf_init(&text, CALL_MEMORY_MAX);
     json_writer_init(&writer, &text);
-    idem_print_reply(&writer, call);
+    idempotency_print_reply(&writer, call);
     struct ng_str reply = {NULL, 0};
     if (text.rc == NG_OK) {
         reply = arena_copy(&call->arena, buf_str(&text));
@@ -184,22 +186,22 @@ int idem_answer(struct call *call, struct ng_answer *ret)
     }
     memset(ret, 0, sizeof(*ret));
     ret->size = sizeof(*ret);
-    ret->scope = call->idem->scope;
-    ret->body_hash = call->idem->hash;
+    ret->scope = call->idempotency->scope;
+    ret->body_hash = call->idempotency->hash;
     ret->reply = reply;
     /* What is stored under this key is over only by a time that can be believed. */
     ret->time_ms = store_now(call->gateway->store);
-    ret->expires_ms = clock_unix_ms() + IDEM_KEEP_MS;
+    ret->expires_ms = clock_unix_ms() + IDEMPOTENCY_KEEP_MS;
     return NG_OK;
 }
 
-static int idem_digit(char c)
+static int idempotency_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* {NULL, 0}: it is no such text, or memory is out. */
-static struct ng_str idem_read_hex(struct call *call, const struct ng_value *value)
+static struct ng_str idempotency_read_hex(struct call *call, const struct ng_value *value)
 {
     struct ng_str none = {NULL, 0};
     if (value == NULL || value->type != NG_TYPE_STRING || value->text.len % 2 != 0) {
@@ -208,8 +210,8 @@ static struct ng_str idem_read_hex(struct call *call, const struct ng_value *val
     struct ng_str hex = value->text;
     char *bytes = arena_alloc(&call->arena, hex.len / 2 + 1);
     for (size_t i = 0; bytes != NULL && i + 1 < hex.len; i += 2) {
-        int high = idem_digit(hex.data[i]);
-        int low = idem_digit(hex.data[i + 1]);
+        int high = idempotency_digit(hex.data[i]);
+        int low = idempotency_digit(hex.data[i + 1]);
         if (high < 0 || low < 0) {
             return none;
         }
@@ -218,20 +220,20 @@ static struct ng_str idem_read_hex(struct call *call, const struct ng_value *val
     return bytes == NULL ? none : str_make(bytes, hex.len / 2);
 }
 
-static struct ng_str idem_text(const struct ng_value *object, const char *name)
+static struct ng_str idempotency_text(const struct ng_value *object, const char *name)
 {
     const struct ng_value *value = json_get(object, name);
     bool has = value != NULL && value->type == NG_TYPE_STRING;
     return has ? value->text : str_make(NULL, 0);
 }
 
-static bool idem_true(const struct ng_value *object, const char *name)
+static bool idempotency_true(const struct ng_value *object, const char *name)
 {
     const struct ng_value *value = json_get(object, name);
     return value != NULL && value->type == NG_TYPE_TRUE;
 }
 
-static bool idem_read_parts(struct call *call, const struct ng_value *parts)
+static bool idempotency_read_parts(struct call *call, const struct ng_value *parts)
 {
     if (parts == NULL || parts->type != NG_TYPE_ARRAY) {
         return false;
@@ -244,11 +246,11 @@ static bool idem_read_parts(struct call *call, const struct ng_value *parts)
             return false;
         }
         part->kind = (enum part_kind)kind;
-        part->mime_type = idem_text(item, "mime");
-        part->uri = idem_text(item, "uri");
-        part->name = idem_text(item, "name");
-        part->is_text = idem_true(item, "is_text");
-        part->data = idem_read_hex(call, json_get(item, "data"));
+        part->mime_type = idempotency_text(item, "mime");
+        part->uri = idempotency_text(item, "uri");
+        part->name = idempotency_text(item, "name");
+        part->is_text = idempotency_true(item, "is_text");
+        part->data = idempotency_read_hex(call, json_get(item, "data"));
         if (part->data.data == NULL) {
             return false;
         }
@@ -259,7 +261,7 @@ static bool idem_read_parts(struct call *call, const struct ng_value *parts)
     return true;
 }
 
-static bool idem_read_revision(struct result *work, const struct ng_value *revision)
+static bool idempotency_read_revision(struct result *work, const struct ng_value *revision)
 {
     int64_t number = 0;
     if (revision == NULL) {
@@ -276,25 +278,26 @@ static bool idem_read_revision(struct result *work, const struct ng_value *revis
     return good;
 }
 
-static bool idem_read_value(struct call *call, const struct ng_value *value)
+static bool idempotency_read_value(struct call *call, const struct ng_value *value)
 {
     struct result *work = &call->work;
     const struct ng_value *bytes = json_get(value, "bytes");
-    work->is_json = idem_true(value, "is_json");
-    work->text = bytes != NULL ? idem_read_hex(call, bytes) : idem_text(value, "text");
+    work->is_json = idempotency_true(value, "is_json");
+    work->text =
+        bytes != NULL ? idempotency_read_hex(call, bytes) : idempotency_text(value, "text");
     work->has_text = work->text.data != NULL;
     return (bytes == NULL || work->has_text) &&
-           idem_read_revision(work, json_get(value, "revision")) &&
-           idem_read_parts(call, json_get(value, "parts"));
+           idempotency_read_revision(work, json_get(value, "revision")) &&
+           idempotency_read_parts(call, json_get(value, "parts"));
 }
 
-static int idem_read_reply(struct call *call, struct ng_str reply)
+static int idempotency_read_reply(struct call *call, struct ng_str reply)
 {
     const struct ng_value *value = NULL;
     struct json_error error;
     call_reset_result(call);
     if (json_parse(&call->arena, reply, JSON_DEPTH_DEFAULT, &value, &error) == NG_OK &&
-        idem_read_value(call, value)) {
+        idempotency_read_value(call, value)) {
         return NG_OK;
     }
     call_reset_result(call);
@@ -304,7 +307,7 @@ static int idem_read_reply(struct call *call, struct ng_str reply)
 
 /* ---- holding a key ---- */
 
-static int idem_reused(struct call *call)
+static int idempotency_reused(struct call *call)
 {
     call_fail(call, NG_EKEYREUSED,
               "this idempotency key came with other arguments before; use a new key for a new "
@@ -312,127 +315,130 @@ static int idem_reused(struct call *call)
     return NG_EKEYREUSED;
 }
 
-static struct idem **idem_bucket(struct idem_table *table, struct ng_str scope)
+static struct idempotency_claim **idempotency_bucket(struct idempotency_table *table,
+                                                     struct ng_str scope)
 {
-    return &table->buckets[str_hash(scope) % IDEM_BUCKETS];
+    return &table->buckets[str_hash(scope) % IDEMPOTENCY_BUCKETS];
 }
 
 /* With the lock held: joins the holder's waiters, or says why not. */
-static enum idem_state idem_join(struct idem *held, struct call *call, struct ng_str hash)
+static enum idempotency_state idempotency_join(struct idempotency_claim *held,
+                                               struct call *call, struct ng_str hash)
 {
     if (!str_equal(held->hash, hash)) {
-        idem_reused(call);
-        return IDEM_FAILED;
+        idempotency_reused(call);
+        return IDEMPOTENCY_FAILED;
     }
-    if (held->waiting_count == IDEM_WAITERS_MAX) {
+    if (held->waiting_count == IDEMPOTENCY_WAITERS_MAX) {
         call_fail(call, NG_EBUSY, "%d repeats wait for this idempotency key already",
-                  IDEM_WAITERS_MAX);
-        return IDEM_FAILED;
+                  IDEMPOTENCY_WAITERS_MAX);
+        return IDEMPOTENCY_FAILED;
     }
     held->waiting[held->waiting_count++] = call;
-    return IDEM_WAIT;
+    return IDEMPOTENCY_WAIT;
 }
 
-static enum idem_state idem_stored(struct call *call, const struct idem *idem)
+static enum idempotency_state idempotency_stored(struct call *call,
+                                                 const struct idempotency_claim *claim)
 {
     struct ng_answer answer;
-    int rc = store_answer(call->gateway->store, call, idem->scope, &answer);
+    int rc = store_answer(call->gateway->store, call, claim->scope, &answer);
     if (rc == NG_ENOTFOUND) {
         call_reset_result(call);
-        return IDEM_RUN;
+        return IDEMPOTENCY_RUN;
     }
-    if (rc == NG_OK && !str_equal(answer.body_hash, idem->hash)) {
-        rc = idem_reused(call);
+    if (rc == NG_OK && !str_equal(answer.body_hash, claim->hash)) {
+        rc = idempotency_reused(call);
     } else if (rc == NG_OK) {
-        call->idem_stored = true;
-        call->idem_repeated = true;
-        rc = idem_read_reply(call, answer.reply);
+        call->idempotency_stored = true;
+        call->idempotency_repeated = true;
+        rc = idempotency_read_reply(call, answer.reply);
     }
     call->work.rc = rc;
-    return IDEM_ANSWERED;
+    return IDEMPOTENCY_ANSWERED;
 }
 
-struct ng_str idem_scope_of(const struct call *call)
+struct ng_str idempotency_scope_of(const struct call *call)
 {
-    return call->idem->scope;
+    return call->idempotency->scope;
 }
 
-struct ng_str idem_token(struct call *call)
+struct ng_str idempotency_token(struct call *call)
 {
     struct buf text;
     struct ng_str none = {NULL, 0};
-    if (call->idem == NULL) {
+    if (call->idempotency == NULL) {
         return none;
     }
     buf_init(&text, CALL_MEMORY_MAX);
-    buf_add_str(&text, call->idem->hash); /* of one length */
-    buf_add_str(&text, call->idem->scope);
-    struct ng_str once = idem_digest(call, &text);
+    buf_add_str(&text, call->idempotency->hash); /* of one length */
+    buf_add_str(&text, call->idempotency->scope);
+    struct ng_str once = idempotency_digest(call, &text);
     buf_done(&text);
     return once;
 }
 
-int idem_adopt(struct call *call)
+int idempotency_adopt(struct call *call)
 {
     struct ng_answer answer;
     struct result before = call->work;
-    int rc = store_answer(call->gateway->store, call, call->idem->scope, &answer);
+    int rc = store_answer(call->gateway->store, call, call->idempotency->scope, &answer);
     if (rc == NG_ENOTFOUND) {
         call->work = before;
         return rc;
     }
-    if (rc == NG_OK && !str_equal(answer.body_hash, call->idem->hash)) {
-        rc = idem_reused(call);
+    if (rc == NG_OK && !str_equal(answer.body_hash, call->idempotency->hash)) {
+        rc = idempotency_reused(call);
     } else if (rc == NG_OK) {
-        call->idem_repeated = true;
-        rc = idem_read_reply(call, answer.reply);
+        call->idempotency_repeated = true;
+        rc = idempotency_read_reply(call, answer.reply);
     }
     return rc;
 }
 
-enum idem_state idem_begin(struct call *call)
+enum idempotency_state idempotency_begin(struct call *call)
 {
-    struct idem_table *table = call->gateway->idem;
-    struct idem *idem = arena_zalloc(&call->arena, sizeof(*idem));
-    if (idem != NULL) {
-        idem->scope = idem_scope(call);
-        idem->hash = idem_hash(call);
+    struct idempotency_table *table = call->gateway->idempotency;
+    struct idempotency_claim *claim = arena_zalloc(&call->arena, sizeof(*claim));
+    if (claim != NULL) {
+        claim->scope = idempotency_scope(call);
+        claim->hash = idempotency_hash(call);
     }
-    if (idem == NULL || idem->scope.data == NULL || idem->hash.data == NULL) {
+    if (claim == NULL || claim->scope.data == NULL || claim->hash.data == NULL) {
         call_fail(call, NG_EINTERNAL, "out of memory");
-        return IDEM_FAILED;
+        return IDEMPOTENCY_FAILED;
     }
     pthread_mutex_lock(&table->lock);
-    struct idem **bucket = idem_bucket(table, idem->scope);
-    struct idem *held = *bucket;
-    while (held != NULL && !str_equal(held->scope, idem->scope)) {
+    struct idempotency_claim **bucket = idempotency_bucket(table, claim->scope);
+    struct idempotency_claim *held = *bucket;
+    while (held != NULL && !str_equal(held->scope, claim->scope)) {
         held = held->next;
     }
-    enum idem_state state = IDEM_RUN;
+    enum idempotency_state state = IDEMPOTENCY_RUN;
     if (held != NULL) {
-        state = idem_join(held, call, idem->hash);
+        state = idempotency_join(held, call, claim->hash);
     } else {
-        idem->next = *bucket;
-        *bucket = idem;
-        call->idem = idem;
+        claim->next = *bucket;
+        *bucket = claim;
+        call->idempotency = claim;
     }
     pthread_mutex_unlock(&table->lock);
-    return state == IDEM_RUN ? idem_stored(call, idem) : state;
+    return state == IDEMPOTENCY_RUN ? idempotency_stored(call, claim) : state;
 }
 
-void idem_end(struct call *call)
+void idempotency_end(struct call *call)
 {
-    struct idem *idem = call->idem;
-    struct idem_table *table = call->gateway->idem;
+    struct idempotency_claim *claim = call->idempotency;
+    struct idempotency_table *table = call->gateway->idempotency;
     pthread_mutex_lock(&table->lock);
-    struct idem **at = idem_bucket(table, idem->scope);
-    while (*at != idem) {
+    struct idempotency_claim **at = idempotency_bucket(table, claim->scope);
+    while (*at != claim) {
         at = &(*at)->next;
     }
-    *at = idem->next;
+    *at = claim->next;
     pthread_mutex_unlock(&table->lock);
-    call->idem = NULL;
-    for (size_t i = 0; i < idem->waiting_count; i++) {
-        pool_resume(call->gateway->pool, &idem->waiting[i]->task);
+    call->idempotency = NULL;
+    for (size_t i = 0; i < claim->waiting_count; i++) {
+        pool_resume(call->gateway->pool, &claim->waiting[i]->task);
     }
 }
