@@ -254,8 +254,9 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         rc = NG_OK; /* the database is away: mcp_tasks_look() reads them when it is back */
     }
     if (rc != NG_OK) {
-        buf_printf(error, "the stored tasks cannot be read: %.*s", (int)call->work.message.len,
-                   call->work.message.data == NULL ? "" : call->work.message.data);
+        buf_printf(error, "the stored tasks cannot be read: %.*s",
+                   (int)call->staged.message.len,
+                   call->staged.message.data == NULL ? "" : call->staged.message.data);
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;

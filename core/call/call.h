@@ -135,11 +135,11 @@ struct call {
     struct ng_str ask_state_out;
 
     /* Result: read by the face when the call is done. */
-    struct result result;
+    struct result final;
 
     /* The core's own. */
     struct result
-        work; /* what the tool makes; becomes `result` unless the deadline came first */
+        staged; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
                               that plugin's mutex. A step may change it before it continues. */
@@ -284,8 +284,8 @@ int call_gave(struct call *call, int rc);
 void call_fail_later(struct call *call, int code, const char *sentence);
 /* Has it an answer, or one that is being written? */
 bool call_has_reply(const struct call *call);
-/* The end of a call: closes what the tool wrote and checks it; then call->work is what the face
- * gets. */
+/* The end of a call: closes what the tool wrote and checks it; then call->staged is what the
+ * face gets. */
 void call_complete_result(struct call *call);
 /* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
  * size of its answer. */

@@ -340,7 +340,7 @@ int cluster_announce(struct cluster *cluster, struct call *call)
     own->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
     int rc = cluster_beat(cluster, own);
     if (rc != NG_OK) {
-        struct ng_str text = own->work.message;
+        struct ng_str text = own->staged.message;
         (void)call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
     }
     call_unref(own);
@@ -387,7 +387,7 @@ static void cluster_step(struct cluster *cluster)
     cluster->complains = rc != NG_OK;
     pthread_mutex_unlock(&cluster->lock);
     if (tell && rc != NG_OK) {
-        struct ng_str text = call->work.message;
+        struct ng_str text = call->staged.message;
         log_write(NG_LOG_WARNING, "cluster",
                   "what other gateways change is not seen (%s): %.*s", error_name(NULL, rc),
                   (int)text.len, text.data == NULL ? "" : text.data);

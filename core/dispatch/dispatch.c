@@ -54,10 +54,10 @@ static int dispatch_find(struct call *call)
     }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
-        call->work.hint =
+        call->staged.hint =
             arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
     } else {
-        call->work.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
+        call->staged.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
     }
     return NG_EUNKNOWN_TOOL;
 }
@@ -138,14 +138,14 @@ static void dispatch_account(struct call *call, int rc)
     if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     } else if (rc == NG_EFULL) {
-        disk_refused(gateway->disk, call->work.message);
+        disk_refused(gateway->disk, call->staged.message);
     }
     const struct plugin *plugin = call_plugin(call);
     if (rc == NG_EINTERNAL && plugin != NULL) {
         log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
                   (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
-                  (int)call->work.message.len,
-                  call->work.message.data != NULL ? call->work.message.data : "");
+                  (int)call->staged.message.len,
+                  call->staged.message.data != NULL ? call->staged.message.data : "");
     }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
@@ -167,7 +167,7 @@ static void dispatch_idempotency_stored(void *user, int rc)
  * wait for the commit. */
 static bool dispatch_store_answer(struct call *call)
 {
-    if (call->idempotency == NULL || call->idempotency_stored || call->work.rc != NG_OK ||
+    if (call->idempotency == NULL || call->idempotency_stored || call->staged.rc != NG_OK ||
         (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
         atomic_load(&call->failed_rc) < 0) {
         return false;
@@ -181,7 +181,7 @@ static bool dispatch_store_answer(struct call *call)
     int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
                                   dispatch_idempotency_stored, call);
     if (rc != NG_OK) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         atomic_fetch_sub(&call->pending, 1);
         return false;
     }
@@ -203,12 +203,12 @@ static int dispatch_finish(struct call *call, bool sync)
     bool counted = call->counted;
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
-    dispatch_account(call, first ? call->work.rc : NG_ETIMEOUT);
+    dispatch_account(call, first ? call->staged.rc : NG_ETIMEOUT);
     if (first) {
-        call->result = call->work;
+        call->final = call->staged;
     }
     for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
-        end->ended(end->user, call->work.rc, call->work.message);
+        end->ended(end->user, call->staged.rc, call->staged.message);
     }
     if (!sync) {
         if (first && call->done != NULL) {
@@ -256,7 +256,7 @@ void dispatch_expire(struct call *call)
         "the call took longer than limits.call_timeout allows (%lld ms)%s",
         (long long)call->gateway->limits.call_timeout_ms,
         call->read_only ? "" : "; a change under way may still be made, read before repeating");
-    struct result *result = &call->result;
+    struct result *result = &call->final;
     memset(result, 0, sizeof(*result));
     result->rc = NG_ETIMEOUT;
     result->code = error_name(NULL, NG_ETIMEOUT);
@@ -289,7 +289,7 @@ static int dispatch_run(struct call *call)
 static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
     } else if (!atomic_load_explicit(&call->waits, memory_order_relaxed) &&
                call_plugin(call) != NULL) {
         call_fail(
@@ -400,7 +400,7 @@ static void dispatch_begin(struct task *task)
         rc = call_fail(call, NG_EBUSY, "too many calls are waiting; try again in a moment");
     }
     if (rc != NG_OK) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         call_release(call);
     }
 }
@@ -414,7 +414,7 @@ static void dispatch_unparsed(struct task *task)
                  ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
                  : dispatch_prepare(call);
     if (rc != NG_OK) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         call_release(call);
         return;
     }
@@ -530,7 +530,7 @@ static int dispatch_end_now(struct call *call)
 
 int dispatch(struct call *call)
 {
-    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
     call->unparsed =
         call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
@@ -563,7 +563,7 @@ int dispatch(struct call *call)
 
 int dispatch_step(struct call *call, ng_step_fn *step, void *user)
 {
-    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -315,7 +315,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     const struct file_record *record = user;
     struct call *self = call_of(call);
     if (record->sealed != NULL) {
-        self->work = *record->sealed; /* the store may have taken it back */
+        self->staged = *record->sealed; /* the store may have taken it back */
     }
     if (same_op(self, present, record->op)) {
         return NG_OK;

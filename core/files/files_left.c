@@ -140,10 +140,10 @@ static int building_row(void *user, const struct ng_doc *row)
     struct file_record there;
     struct ng_str json = arena_copy(&call->arena, row->json);
     struct ng_str space = arena_copy(&call->arena, row->key.space);
-    struct result before = call->work;
+    struct result before = call->staged;
     if (json.data == NULL || space.data == NULL ||
         files_record_parse(call, json, row->text, &there) != NG_OK) {
-        call->work = before;
+        call->staged = before;
         return 0;
     }
     if (!there.happened && strcmp(there.after, building->before) == 0) {
@@ -264,14 +264,14 @@ int files_left_end(struct files *files, struct call *call, const struct ng_str *
         !store_is_shared(files->store)) {
         return rc;
     }
-    struct result kept = call->work;
+    struct result kept = call->staged;
     /* What it stumbled over may be what its other try did since it was looked for. */
     if (left_elsewhere(files, call, names, count) == NG_EBUSY) {
         return NG_EBUSY;
     }
-    call->work = kept;
+    call->staged = kept;
     if (files_left_answer(call, &answered) != NG_OK || !answered) {
-        call->work = kept;
+        call->staged = kept;
         return rc;
     }
     return NG_OK;

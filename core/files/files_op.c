@@ -275,10 +275,10 @@ static int op_after_intent(struct file_op *op)
     }
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
-        struct result before = op->call->work;
+        struct result before = op->call->staged;
         rc = files_left_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
         if (rc == NG_OK && !answered) {
-            op->call->work = before;
+            op->call->staged = before;
         }
     }
     return rc != NG_OK || answered ? rc : op->save(op);
@@ -293,7 +293,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     if (rc != NG_OK) {
         return rc;
     }
-    struct result before = op->call->work;
+    struct result before = op->call->staged;
     rc = cluster_announce(op->call->gateway->cluster, op->call);
     if (rc == NG_OK) {
         rc = files_left_built_on(op->files, op->call, &op->record);
@@ -316,7 +316,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return files_op_restart(op, op->begin);
     }
     if (op->record.stale.data != NULL) {
-        op->call->work = before;
+        op->call->staged = before;
         return op_settle_stale(op);
     }
     return rc;
@@ -324,7 +324,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
 
 static int op_abandoned(struct file_op *op)
 {
-    op->call->work = op->kept;
+    op->call->staged = op->kept;
     return op->kept_rc;
 }
 
@@ -341,7 +341,7 @@ static int op_abandon(struct file_op *op, int rc)
 {
     op->intent_open = false;
     op->kept_rc = rc;
-    op->kept = op->call->work;
+    op->kept = op->call->staged;
     op->step = op_abandoned;
     op->call->arena.failed = false; /* of what is given up */
     op->call->arena.starved = false;
@@ -364,12 +364,12 @@ static int op_seal(struct file_op *op)
         if (text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
         }
-        call->work.text = text;
-        call->work.is_json = true;
-        call->work.has_text = true;
+        call->staged.text = text;
+        call->staged.is_json = true;
+        call->staged.has_text = true;
         call->reply_open = false;
     }
-    op->kept = call->work;
+    op->kept = call->staged;
     op->record.sealed = &op->kept;
     return NG_OK;
 }
@@ -391,8 +391,8 @@ static int op_record(struct file_op *op, const char *revision)
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
     call->arena.starved = false;
     if (revision[0] != '\0') { /* of the op, which is there as long as the call */
-        call->work.revision_kind = REVISION_TEXT;
-        call->work.revision_text = ng_str_of(revision);
+        call->staged.revision_kind = REVISION_TEXT;
+        call->staged.revision_text = ng_str_of(revision);
     }
     int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
@@ -414,7 +414,7 @@ int files_op_complete(struct file_op *op, const char *revision)
         op->in_place = false;
         return files_op_again(op, op->locked);
     }
-    struct result before = call->work;
+    struct result before = call->staged;
     op->intent_open = false; /* it goes with the completion, or is settled later */
     (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
@@ -422,11 +422,11 @@ int files_op_complete(struct file_op *op, const char *revision)
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
         struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
-        call->work = op->record.sealed != NULL ? op->kept : before;
+        call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
-        call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */
+        call->staged.revision_kind = REVISION_NONE; /* not that of the record of its removal */
     }
     return rc;
 }

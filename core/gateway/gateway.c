@@ -176,7 +176,7 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, st
 static int call_error(struct call *call, int rc, struct buf *error)
 {
     if (rc != NG_OK) {
-        struct ng_str text = call->work.message;
+        struct ng_str text = call->staged.message;
         buf_printf(error, "%.*s", text.data != NULL ? (int)text.len : 18,
                    text.data != NULL ? text.data : "it did not say why");
     }
@@ -315,9 +315,9 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
 static void upkeep_done(struct call *call, void *user)
 {
     struct gateway *gateway = user;
-    if (call->result.rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->result.message.len,
-                  call->result.message.data);
+    if (call->final.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->final.message.len,
+                  call->final.message.data);
     }
     atomic_store(&gateway->upkeep_runs, false);
     call_unref(call);

@@ -19,7 +19,7 @@ void host_finish(struct ng_deferred *deferred, int rc)
 {
     struct call *call = (struct call *)(void *)deferred;
     if (rc < 0) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         atomic_store(&call->deferral_failed, true);
     }
     deferrals_remove(call);
@@ -42,7 +42,7 @@ static void host_run_step(struct task *task)
         async_mutex_unlock(mutex);
     }
     if (rc != NG_PENDING) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
     }
     call_release(call);
 }
@@ -94,9 +94,9 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
 static void host_background_done(struct call *call, void *user)
 {
     (void)user;
-    if (call->result.rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->result.message.len,
-                  call->result.message.data);
+    if (call->final.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->final.message.len,
+                  call->final.message.data);
     }
     call_unref(call);
 }
@@ -135,9 +135,9 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
     if (dispatch_step(background, step, user) == NG_OK) {
-        rc = background->result.rc;
-        call_fail(call, rc, "%.*s", (int)background->result.message.len,
-                  background->result.message.data);
+        rc = background->final.rc;
+        call_fail(call, rc, "%.*s", (int)background->final.message.len,
+                  background->final.message.data);
         call_unref(background);
         return rc;
     }

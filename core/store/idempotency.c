@@ -137,14 +137,14 @@ static void idempotency_print_part(struct ng_writer *writer, struct call *call,
 
 static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
 {
-    const struct result *work = &call->work;
+    const struct result *staged = &call->staged;
     bool open = call->reply_open && call->reply_writer.complete;
-    struct ng_str text = open ? buf_str(&call->reply_buf) : work->text;
+    struct ng_str text = open ? buf_str(&call->reply_buf) : staged->text;
     json_object(writer);
     json_name(writer, "is_json");
-    json_bool(writer, open || work->is_json);
+    json_bool(writer, open || staged->is_json);
     json_name(writer, "text");
-    if (!open && !work->has_text) {
+    if (!open && !staged->has_text) {
         json_null(writer); /* parts only */
     } else if (str_utf8_valid(text)) {
         json_string(writer, text);
@@ -153,16 +153,16 @@ static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
         json_name(writer, "bytes");
         idempotency_print_hex(writer, call, text);
     }
-    if (work->revision_kind == REVISION_NUMBER) {
+    if (staged->revision_kind == REVISION_NUMBER) {
         json_name(writer, "revision");
-        json_int(writer, (int64_t)work->revision_number);
-    } else if (work->revision_kind == REVISION_TEXT) {
+        json_int(writer, (int64_t)staged->revision_number);
+    } else if (staged->revision_kind == REVISION_TEXT) {
         json_name(writer, "revision");
-        json_string(writer, work->revision_text);
+        json_string(writer, staged->revision_text);
     }
     json_name(writer, "parts");
     json_array(writer);
-    for (const struct part *part = work->parts; part != NULL; part = part->next) {
+    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
         idempotency_print_part(writer, call, part);
     }
     json_end(writer);
@@ -254,40 +254,40 @@ static bool idempotency_read_parts(struct call *call, const struct ng_value *par
         if (part->data.data == NULL) {
             return false;
         }
-        *(call->work.last_part == NULL ? &call->work.parts : &call->work.last_part->next) =
-            part;
-        call->work.last_part = part;
+        *(call->staged.last_part == NULL ? &call->staged.parts
+                                         : &call->staged.last_part->next) = part;
+        call->staged.last_part = part;
     }
     return true;
 }
 
-static bool idempotency_read_revision(struct result *work, const struct ng_value *revision)
+static bool idempotency_read_revision(struct result *staged, const struct ng_value *revision)
 {
     int64_t number = 0;
     if (revision == NULL) {
         return true;
     }
     if (revision->type == NG_TYPE_STRING) {
-        work->revision_kind = REVISION_TEXT;
-        work->revision_text = revision->text;
+        staged->revision_kind = REVISION_TEXT;
+        staged->revision_text = revision->text;
         return true;
     }
-    work->revision_kind = REVISION_NUMBER;
+    staged->revision_kind = REVISION_NUMBER;
     bool good = json_integer(revision, &number) == NG_OK && number >= 0;
-    work->revision_number = (uint64_t)number;
+    staged->revision_number = (uint64_t)number;
     return good;
 }
 
 static bool idempotency_read_value(struct call *call, const struct ng_value *value)
 {
-    struct result *work = &call->work;
+    struct result *staged = &call->staged;
     const struct ng_value *bytes = json_get(value, "bytes");
-    work->is_json = idempotency_true(value, "is_json");
-    work->text =
+    staged->is_json = idempotency_true(value, "is_json");
+    staged->text =
         bytes != NULL ? idempotency_read_hex(call, bytes) : idempotency_text(value, "text");
-    work->has_text = work->text.data != NULL;
-    return (bytes == NULL || work->has_text) &&
-           idempotency_read_revision(work, json_get(value, "revision")) &&
+    staged->has_text = staged->text.data != NULL;
+    return (bytes == NULL || staged->has_text) &&
+           idempotency_read_revision(staged, json_get(value, "revision")) &&
            idempotency_read_parts(call, json_get(value, "parts"));
 }
 
@@ -354,7 +354,7 @@ static enum idempotency_state idempotency_stored(struct call *call,
         call->idempotency_repeated = true;
         rc = idempotency_read_reply(call, answer.reply);
     }
-    call->work.rc = rc;
+    call->staged.rc = rc;
     return IDEMPOTENCY_ANSWERED;
 }
 
@@ -381,10 +381,10 @@ struct ng_str idempotency_token(struct call *call)
 int idempotency_adopt(struct call *call)
 {
     struct ng_answer answer;
-    struct result before = call->work;
+    struct result before = call->staged;
     int rc = store_answer(call->gateway->store, call, call->idempotency->scope, &answer);
     if (rc == NG_ENOTFOUND) {
-        call->work = before;
+        call->staged = before;
         return rc;
     }
     if (rc == NG_OK && !str_equal(answer.body_hash, call->idempotency->hash)) {

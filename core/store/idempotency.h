@@ -25,8 +25,8 @@ enum idempotency_state {
     IDEMPOTENCY_RUN = 1,  /* the call holds the key now: run the tool */
     IDEMPOTENCY_WAIT = 2, /* another call holds it: `call->task` is submitted to the pool when
                       that one ended */
-    IDEMPOTENCY_ANSWERED = 3, /* call->work is the stored answer (or NG_EKEYREUSED) */
-    IDEMPOTENCY_FAILED = 4    /* call->work says why */
+    IDEMPOTENCY_ANSWERED = 3, /* call->staged is the stored answer (or NG_EKEYREUSED) */
+    IDEMPOTENCY_FAILED = 4    /* call->staged says why */
 };
 
 /* May block. Uses call->idempotency_key, caller, tool and args. */

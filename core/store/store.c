@@ -231,13 +231,13 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
                        uint64_t revision, struct version **ret)
 {
     struct row_copy copy = {key, NULL, NG_OK};
-    struct result before = call->work;
+    struct result before = call->staged;
     struct abi_given given = {
         .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
     int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
     rc = abi_given_end(call, &given, rc);
     if (rc == NG_ENOTFOUND && revision == 0) {
-        call->work = before; /* that it is not there is no failure */
+        call->staged = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
         rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
     } else if (rc == NG_OK && copy.version == NULL) {
@@ -248,7 +248,7 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
         return NG_OK;
     }
     version_unref(copy.version); /* a row came, and then a failure */
-    if (call->work.message.data == NULL) {
+    if (call->staged.message.data == NULL) {
         call_fail(call, rc,
                   rc == NG_ENOTFOUND ? "that revision is not kept"
                                      : "the document could not be read");

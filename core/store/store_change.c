@@ -26,32 +26,32 @@ static int txn_load(struct store_txn *txn)
     return NG_OK;
 }
 
-void staged_keep(struct staged *staged, const struct call *call)
+void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call)
 {
-    staged->work = call->work;
-    staged->writer = call->reply_writer;
-    staged->reply_len = call->reply_buf.len;
-    staged->reply_open = call->reply_open;
+    snapshot->staged = call->staged;
+    snapshot->writer = call->reply_writer;
+    snapshot->reply_len = call->reply_buf.len;
+    snapshot->reply_open = call->reply_open;
 }
 
-void staged_restore(const struct staged *staged, struct call *call)
+void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call)
 {
     call_reset_result(call);
-    call->work = staged->work;
-    if (call->work.last_part != NULL) {
-        call->work.last_part->next = NULL;
+    call->staged = snapshot->staged;
+    if (call->staged.last_part != NULL) {
+        call->staged.last_part->next = NULL;
     }
-    if (staged->reply_open) {
-        call->reply_writer = staged->writer;
-        call->reply_buf.len = staged->reply_len;
+    if (snapshot->reply_open) {
+        call->reply_writer = snapshot->writer;
+        call->reply_buf.len = snapshot->reply_len;
         call->reply_open = true;
     }
 }
 
 static void reply_mark_take(struct reply_mark *mark, const struct call *call)
 {
-    mark->text = call->work.text.data;
-    mark->last_part = call->work.last_part;
+    mark->text = call->staged.text.data;
+    mark->last_part = call->staged.last_part;
     mark->reply_len = call->reply_buf.len;
     mark->reply_open = call->reply_open;
 }
@@ -68,9 +68,9 @@ void txn_take_back(struct store_txn *txn)
     struct reply_mark now;
     reply_mark_take(&now, call);
     if (!reply_mark_same(&txn->first, &txn->last) && reply_mark_same(&txn->last, &now)) {
-        staged_restore(&txn->before, call);
+        reply_snapshot_restore(&txn->before, call);
     } else if (txn->gave_revision) {
-        call->work.revision_kind = REVISION_NONE;
+        call->staged.revision_kind = REVISION_NONE;
     }
     txn->gave_revision = false;
 }
@@ -156,13 +156,13 @@ int txn_attempt(struct store_txn *txn, bool *ret_settled)
     if (rc == NG_OK && txn->store->shared) {
         rc = store_retry_admit(txn);
     }
-    staged_keep(&txn->before, call);
+    reply_snapshot_take(&txn->before, call);
     reply_mark_take(&txn->first, call);
     txn->last = txn->first;
     bool over = false;
     for (int attempt = 0; rc == NG_OK && !over && attempt < STORE_ATTEMPTS_MAX; attempt++) {
         if (attempt > 0) {
-            staged_restore(&txn->before, call);
+            reply_snapshot_restore(&txn->before, call);
         }
         over = true;
         rc = txn_round(txn, ret_settled, &over);

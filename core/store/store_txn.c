@@ -86,9 +86,9 @@ int txn_run(struct store_txn *txn)
     if (txn->count > 0) {
         const struct txn_doc *first = &txn->docs[0];
         const struct version *now = first->next != NULL ? first->next : first->base;
-        if (txn->done == NULL && txn->call->work.revision_kind == REVISION_NONE) {
-            txn->call->work.revision_kind = REVISION_NUMBER;
-            txn->call->work.revision_number = now->doc.deleted ? 0 : now->doc.revision;
+        if (txn->done == NULL && txn->call->staged.revision_kind == REVISION_NONE) {
+            txn->call->staged.revision_kind = REVISION_NUMBER;
+            txn->call->staged.revision_number = now->doc.deleted ? 0 : now->doc.revision;
             txn->gave_revision = true;
         }
     }

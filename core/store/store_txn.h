@@ -22,8 +22,8 @@ struct txn_doc {
 
 /* The answer of a call as it was before the functions ran: what they replied can be taken back.
  */
-struct staged {
-    struct result work;
+struct reply_snapshot {
+    struct result staged;
     struct ng_writer writer;
     size_t reply_len;
     bool reply_open;
@@ -59,7 +59,7 @@ struct store_txn {
 
     /* Shared stores only: running again. */
     const struct ng_answer *given; /* the answer to keep, or NULL */
-    struct staged before;          /* the call's answer, without what the functions replied */
+    struct reply_snapshot before;  /* the call's answer, without what the functions replied */
     struct reply_mark first, last; /* before and after they ran last */
     bool gave_revision;
     unsigned rounds; /* commits that another gateway was faster than */
@@ -112,8 +112,8 @@ bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer);
 
 /* Takes back what the functions replied when they ran last. */
 void txn_take_back(struct store_txn *txn);
-void staged_keep(struct staged *staged, const struct call *call);
-void staged_restore(const struct staged *staged, struct call *call);
+void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call);
+void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call);
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
  * NG_PENDING: it has to wait for txn->wait_for, after txn_unlock(). */
 int txn_attempt(struct store_txn *txn, bool *ret_settled);

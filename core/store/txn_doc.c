@@ -176,7 +176,7 @@ static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, ui
 {
     call_fail(txn->call, NG_ECONFLICT, "revision %llu was expected, it is at revision %llu now",
               (unsigned long long)doc->change->expected_revision, (unsigned long long)present);
-    txn->call->work.hint =
+    txn->call->staged.hint =
         ng_str_of("Read it again and repeat the change on what is there now.");
     struct ng_writer *writer = call_host.details(&txn->call->pub);
     json_object(writer);
@@ -214,7 +214,7 @@ int txn_doc_run(struct store_txn *txn, struct txn_doc *doc)
     }
     /* A call that has failed already only puts right what it had begun. */
     if (doc->draft.rc != NG_OK ||
-        (txn->call->work.rc == NG_OK && call_lacks_memory(txn->call))) {
+        (txn->call->staged.rc == NG_OK && call_lacks_memory(txn->call))) {
         return txn_no_memory(txn->call);
     }
     if (!draft_touched(&doc->draft) ||

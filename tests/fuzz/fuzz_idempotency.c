@@ -61,7 +61,7 @@ static void try_key(struct gateway *gateway, struct ng_str key)
     must(hold(first) == IDEMPOTENCY_RUN);
     struct idempotency_claim held = *first->idempotency;
     must(idempotency_begin(same) == IDEMPOTENCY_WAIT);
-    must(idempotency_begin(other) == IDEMPOTENCY_FAILED && other->work.rc == NG_EKEYREUSED);
+    must(idempotency_begin(other) == IDEMPOTENCY_FAILED && other->staged.rc == NG_EKEYREUSED);
     elsewhere->pub.tool = ng_str_of("t_parts");
     must(!str_equal(idempotency_scope(elsewhere), held.scope));
     elsewhere->pub.tool = first->pub.tool;
@@ -93,7 +93,7 @@ static struct ng_str stored(struct call *call)
 
 static void look_at_parts(const struct call *call)
 {
-    for (const struct part *part = call->work.parts; part != NULL; part = part->next) {
+    for (const struct part *part = call->staged.parts; part != NULL; part = part->next) {
         must(part->kind >= PART_TEXT && part->kind <= PART_LINK);
         must(part->data.len == 0 || part->data.data != NULL);
     }
@@ -105,7 +105,7 @@ static void try_answer(struct gateway *gateway, struct ng_str reply)
     struct call *again = begin(gateway, ng_str_of("k"), ng_str_of("{}"));
     int rc = idempotency_read_reply(call, reply);
     if (rc != NG_OK) {
-        must(call->work.message.len > 0);
+        must(call->staged.message.len > 0);
     } else {
         look_at_parts(call);
         struct ng_str once = stored(call);

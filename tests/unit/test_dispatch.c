@@ -242,7 +242,7 @@ static void test_repeats(void **state)
 static void job_drop(struct call *call, void *user)
 {
     (void)user;
-    probe_add(&probe.steps, call->result.rc == NG_OK ? 1 : 0);
+    probe_add(&probe.steps, call->final.rc == NG_OK ? 1 : 0);
     call_unref(call);
 }
 
