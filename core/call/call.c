@@ -169,7 +169,7 @@ int call_count_bytes(struct call *call, size_t bytes)
     return NG_OK;
 }
 
-void call_hold(struct call *call)
+void call_pend(struct call *call)
 {
     atomic_store_explicit(&call->waits, true, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {

@@ -298,8 +298,8 @@ bool call_name_valid(struct ng_str name);
 
 /* One more thing must end before the call is done, and the end of one (the last ends the call).
  */
-void call_hold(struct call *call);
-void call_release(struct call *call); /* dispatch.c */
+void call_pend(struct call *call);
+void call_complete(struct call *call); /* dispatch.c */
 
 /* The services handed to plugins (host.c). */
 extern const struct ng_host call_host;

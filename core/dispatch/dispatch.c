@@ -160,7 +160,7 @@ static void dispatch_idempotency_stored(void *user, int rc)
 {
     struct call *call = user;
     (void)rc; /* store_write has put the failure into the call */
-    call_release(call);
+    call_complete(call);
 }
 
 /* A tool that changed no document still answers a repeated key with its first answer. True:
@@ -177,7 +177,7 @@ static bool dispatch_store_answer(struct call *call)
     if (idempotency_answer(call, &answer) != NG_OK) {
         return false;
     }
-    call_hold(call);
+    call_pend(call);
     int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
                                   dispatch_idempotency_stored, call);
     if (rc != NG_OK) {
@@ -223,7 +223,7 @@ static int dispatch_finish(struct call *call, bool sync)
     return first ? NG_OK : NG_PENDING;
 }
 
-void call_release(struct call *call)
+void call_complete(struct call *call)
 {
     if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
         return;
@@ -331,7 +331,7 @@ static bool dispatch_idempotency(struct call *call)
     case IDEMPOTENCY_ANSWERED:
     case IDEMPOTENCY_FAILED:
     default:
-        call_release(call);
+        call_complete(call);
         return false;
     }
 }
@@ -351,12 +351,12 @@ static void dispatch_on_worker(struct task *task)
     if (atomic_load(&call->cancelled)) {
         dispatch_unlock(call, dispatch_mutex(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
-        call_release(call);
+        call_complete(call);
         return;
     }
     if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
         dispatch_unlock(call, dispatch_mutex(call));
-        call_release(call);
+        call_complete(call);
         return;
     }
     if (!dispatch_idempotency(call)) {
@@ -374,7 +374,7 @@ static void dispatch_on_worker(struct task *task)
     dispatch_unlock(call, mutex);
     dispatch_take(call, rc);
     store_run_ends(call->gateway->store, call);
-    call_release(call);
+    call_complete(call);
 }
 
 static void dispatch_locked(void *user)
@@ -401,7 +401,7 @@ static void dispatch_begin(struct task *task)
     }
     if (rc != NG_OK) {
         call->staged.rc = rc;
-        call_release(call);
+        call_complete(call);
     }
 }
 
@@ -415,7 +415,7 @@ static void dispatch_unparsed(struct task *task)
                  : dispatch_prepare(call);
     if (rc != NG_OK) {
         call->staged.rc = rc;
-        call_release(call);
+        call_complete(call);
         return;
     }
     call->task.run = dispatch_on_worker;

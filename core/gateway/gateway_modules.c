@@ -323,7 +323,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->plugin = plugin;
     call->caller.all_spaces = true; /* it prepares for every caller */
     call_ref(call);                 /* the run's */
-    call_hold(call);
+    call_pend(call);
     struct module_run run;
     struct watched watched;
     module_run_begin(&run, plugin, "start()", str_make(NULL, 0));
@@ -338,7 +338,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     if (rc != NG_PENDING) {
         call->staged.rc = rc;
     }
-    call_release(call);
+    call_complete(call);
     pthread_mutex_lock(&wait.lock);
     while (!wait.done) {
         pthread_cond_wait(&wait.wake, &wait.lock);

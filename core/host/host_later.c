@@ -9,7 +9,7 @@
 
 struct ng_deferred *host_defer(struct ng_call *pub)
 {
-    call_hold(call_of(pub));
+    call_pend(call_of(pub));
     call_of(pub)->held = true;
     deferrals_add(call_of(pub));
     return (struct ng_deferred *)(void *)pub;
@@ -23,7 +23,7 @@ void host_finish(struct ng_deferred *deferred, int rc)
         atomic_store(&call->deferral_failed, true);
     }
     deferrals_remove(call);
-    call_release(call);
+    call_complete(call);
 }
 
 static void host_run_step(struct task *task)
@@ -44,7 +44,7 @@ static void host_run_step(struct task *task)
     if (rc != NG_PENDING) {
         call->staged.rc = rc;
     }
-    call_release(call);
+    call_complete(call);
 }
 
 static void host_step_entered(void *user)
@@ -79,7 +79,7 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
     call->later_user = user;
     call->task.run = host_run_step;
     call->task.group = call_workers(call);
-    call_hold(call);
+    call_pend(call);
     call->held = true;
     /* Of a serial plugin: behind the run that asks for it, which holds the mutex. */
     struct async_mutex *mutex = dispatch_mutex(call);

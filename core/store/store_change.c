@@ -222,7 +222,7 @@ int store_change(struct store *store, struct call *call, const struct ng_change 
     }
     bool settled = false;
     txn->own_answer = true;
-    call_hold(call); /* before the commit can end */
+    call_pend(call); /* before the commit can end */
     rc = txn_start(txn, &settled);
     if (rc == NG_PENDING) {
         call->held = true; /* the run has not ended, nor has the call then */

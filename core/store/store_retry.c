@@ -348,7 +348,7 @@ static void retry_finish(struct store_txn *txn, int rc)
     if (txn->done != NULL) {
         txn->done(txn->user, rc);
     } else {
-        call_release(txn->call);
+        call_complete(txn->call);
     }
 }
 

@@ -294,7 +294,7 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
     if (done != NULL) {
         done(done_user, rc);
     } else {
-        call_release(call);
+        call_complete(call);
     }
     store_batch_ended(store); /* last: what done() queues must not find the backend closed */
 }

@@ -140,12 +140,12 @@ void write_start(struct bench *bench, struct write *write)
     call->done = write_done;
     call->done_user = write;
     call_ref(call);
-    call_hold(call);
+    call_pend(call);
     write->rc = store_change(bench->store, call, write->changes, write->count);
     if (write->rc < 0) {
         call->staged.rc = write->rc;
     }
-    call_release(call);
+    call_complete(call);
 }
 
 uint64_t write_end(struct write *write, int rc)
