@@ -260,7 +260,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;
-        gateway->tasks.look = mcp_tasks_look;
+        gateway->tasks.poll = mcp_tasks_look;
         gateway->tasks.close = tasks_close;
         atomic_store(&gateway->tasks.self, tasks);
     }

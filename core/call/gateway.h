@@ -75,7 +75,7 @@ struct gateway {
         void *_Atomic self;
         int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
         void (*close)(void *self);                    /* when no call is left */
-        int (*look)(void *self, struct call *call); /* shared documents: what others changed */
+        int (*poll)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP face */
