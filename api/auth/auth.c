@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
 
@@ -72,7 +73,7 @@ void auth_free(struct auth *auth)
 bool auth_needs_key(const struct auth *auth)
 {
     return auth->mode == AUTH_ON || auth->is_public ||
-           (auth->mode == AUTH_AUTO && keys_exist(auth->gateway->keys) > 0);
+           (auth->mode == AUTH_AUTO && keys_active(auth->gateway->keys) > 0);
 }
 
 int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
@@ -91,7 +92,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         return NG_EINVAL;
     }
     /* A gateway that is only described has no keys to look at. */
-    if (auth->gateway->keys != NULL && keys_exist(auth->gateway->keys) == 0) {
+    if (auth->gateway->keys != NULL && keys_active(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key "
@@ -123,7 +124,7 @@ static int refuse(struct auth_refusal *refusal, int rc, const char *hint, const 
 /* How many bytes of a wrong value a sentence shows. */
 static int shown(struct ng_str value)
 {
-    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+    return (int)utf8_cut(value, SHOWN_MAX).len;
 }
 
 static bool space_valid(struct ng_str space)
@@ -205,7 +206,7 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
 {
     const char *why = NULL;
     *ret = NULL;
-    if (keys_unread(auth->gateway->keys)) {
+    if (keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
@@ -264,7 +265,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     if (connection->is_socket) {
         return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
     }
-    if (auth_needs_key(auth) && keys_unread(auth->gateway->keys)) {
+    if (auth_needs_key(auth) && keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
     }
     if (auth_needs_key(auth)) {
@@ -435,7 +436,7 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         call->remote = arena_copy(&call->arena, caller->remote);
     }
     if (caller->client.data != NULL) {
-        call->client = arena_copy(&call->arena, str_utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+        call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
     }
     if (caller->traceparent.data != NULL) {
         call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
@@ -456,5 +457,5 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->remote = call->remote;
     kept->client = call->client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
-    return call->arena.starved ? NULL : kept;
+    return call->arena.oom ? NULL : kept;
 }

@@ -2,7 +2,9 @@
 /* key_ops.c - listing, adding and revoking keys, and who may. */
 #include "key_ops.h"
 
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/keys/keys.h"
 
@@ -13,7 +15,7 @@
 
 static int shown(struct ng_str text)
 {
-    return (int)str_utf8_cut(text, SHOWN_MAX).len;
+    return (int)utf8_cut(text, SHOWN_MAX).len;
 }
 
 bool key_ops_allowed(const struct call *call)
@@ -53,7 +55,7 @@ static int unknown_id(struct call *call, struct ng_str id)
         return NG_EINTERNAL;
     }
     for (size_t i = 0; i < count; i++) {
-        size_t distance = str_distance(id, ng_str_of(list[i]->id), NEAR_MAX);
+        size_t distance = edit_distance(id, ng_str_of(list[i]->id), NEAR_MAX);
         if (distance < least) {
             least = distance;
             near = list[i]->id;
@@ -112,7 +114,7 @@ static void reply_once(struct call *call, const struct key *key, const char *tex
 static void reply(struct call *call, const struct key *key, const char *text)
 {
     for (int i = 0; i < REPLY_TRIES && (i == 0 || call_lacks_memory(call)); i++) {
-        call->arena.starved = false;
+        call->arena.oom = false;
         reply_once(call, key, text);
     }
 }

@@ -174,7 +174,7 @@ static void relay_line(struct relay *relay, struct ng_str line)
 {
     struct relay_job *job = relay_job_new(relay);
     if (job == NULL || buf_add_str(&job->body, line) != NG_OK) {
-        relay->starved = true; /* its client would wait for the answer */
+        relay->oom = true; /* its client would wait for the answer */
         if (job != NULL) {
             relay_job_free(job);
         }
@@ -198,7 +198,7 @@ static void relay_lines(struct relay *relay, struct buf *input)
 {
     size_t at = 0;
     const char *end;
-    while (at < input->len && !relay->starved &&
+    while (at < input->len && !relay->oom &&
            (end = memchr(input->data + at, '\n', input->len - at)) != NULL) {
         struct ng_str line = str_make(input->data + at, (size_t)(end - input->data) - at);
         at += line.len + 1;
@@ -220,7 +220,7 @@ static void relay_read(struct relay *relay, int stop_fd)
 {
     struct buf input;
     buf_init(&input, TARGET_ANSWER_MAX);
-    while (!atomic_load(&relay->stop) && !relay->starved) {
+    while (!atomic_load(&relay->stop) && !relay->oom) {
         struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_fd, POLLIN, 0}};
         if (poll(fds, 2, -1) < 0) {
             if (errno == EINTR) {
@@ -237,14 +237,14 @@ static void relay_read(struct relay *relay, int stop_fd)
         if (len < 0 && errno == EINTR && to != NULL) {
             continue;
         }
-        relay->starved = to == NULL;
+        relay->oom = to == NULL;
         if (len <= 0) {
             break;
         }
         input.len += (size_t)len;
         relay_lines(relay, &input);
     }
-    if (input.len > 0 && !atomic_load(&relay->stop) && !relay->starved) {
+    if (input.len > 0 && !atomic_load(&relay->stop) && !relay->oom) {
         buf_add_char(&input, '\n');
         relay_lines(relay, &input);
     }
@@ -307,12 +307,12 @@ int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, 
     relay_read(relay, stop_fd);
     relay_end(relay);
     relay_session_done(relay);
-    bool starved = relay->starved;
+    bool oom = relay->oom;
     (void)pthread_cond_destroy(&relay->changed);
     (void)pthread_mutex_destroy(&relay->opening);
     (void)pthread_mutex_destroy(&relay->lock);
     free(relay);
-    if (starved) {
+    if (oom) {
         command_error(
             "no more was read: a message of the client is too large, or memory is out");
         target_done(target);

@@ -39,9 +39,9 @@ struct relay {
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
-    bool ended;   /* nothing comes from the client any more */
-    bool starved; /* the reading thread's: no memory for what the client says */
-    bool broken;  /* stdout takes nothing any more */
+    bool ended;  /* nothing comes from the client any more */
+    bool oom;    /* the reading thread's: no memory for what the client says */
+    bool broken; /* stdout takes nothing any more */
     bool has_stream;
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */

@@ -9,6 +9,7 @@
 #include "api/client/target.h"
 #include "api/ops/reload.h"
 #include "command_options.h"
+#include "core/base/edit_distance.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 
@@ -356,7 +357,7 @@ static int option_unknown(const struct command_line *line, struct ng_str name)
     size_t best_distance = near + 1;
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        size_t distance = str_distance(name, ng_str_of(row->name), near);
+        size_t distance = edit_distance(name, ng_str_of(row->name), near);
         if (distance < best_distance && !row->hidden && option_fits(line, row)) {
             best = row;
             best_distance = distance;
@@ -390,7 +391,8 @@ static int command_unknown(const struct command_line *line, const char *name)
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
     for (size_t i = 0; i < command_count; i++) {
-        size_t distance = str_distance(ng_str_of(name), ng_str_of(command_table[i].name), near);
+        size_t distance =
+            edit_distance(ng_str_of(name), ng_str_of(command_table[i].name), near);
         if (distance < best_distance) {
             best = &command_table[i];
             best_distance = distance;
@@ -543,7 +545,7 @@ int command_parse(int argc, char **argv, struct command_line *ret)
         rc = command_usage(ret, "too many options, or too long ones, at --root");
     }
     rc = rc == COMMAND_OK ? command_check_words(ret) : rc;
-    if (rc != COMMAND_OK && ret->arena.starved) {
+    if (rc != COMMAND_OK && ret->arena.oom) {
         command_error("out of memory; nothing is wrong with the command line");
         rc = COMMAND_FAILED;
     }

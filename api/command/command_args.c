@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* $ref, anyOf and their like inside one another, at most. */
 #define ARGS_DEPTH_MAX 8
@@ -247,7 +248,7 @@ int command_args_build(const struct ng_value *schema, const char *const *words, 
             buf_printf(error, "\"%s\" is neither KEY=VALUE nor a JSON object", words[i]);
             return NG_EINVAL;
         }
-        if (!str_utf8_valid(word)) {
+        if (!utf8_valid(word)) {
             buf_printf(error, "argument %zu is not UTF-8", i + 1);
             return NG_EINVAL;
         }

@@ -10,6 +10,7 @@
 #include "api/listen/http_listen.h"
 #include "command_wait.h"
 #include "commands.h"
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
@@ -117,7 +118,7 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
             json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, &error) == NG_OK) {
             exit = COMMAND_OK;
         } else {
-            command_error("%s", arena->starved
+            command_error("%s", arena->oom
                                     ? "out of memory for the answer about the keys; what was "
                                       "asked for may have been done"
                                     : "the answer about the keys cannot be read");
@@ -392,7 +393,7 @@ static void key_unknown(const struct ng_value *list, struct ng_str name)
         struct ng_str texts[2] = {key_text(key, "agent"), key_text(key, "id")};
         known = known || str_equal(texts[0], name);
         for (size_t i = 0; i < NG_COUNT(texts); i++) {
-            size_t distance = str_distance(name, texts[i], KEY_NEAR);
+            size_t distance = edit_distance(name, texts[i], KEY_NEAR);
             if (distance < least && distance <= name.len / 3) {
                 least = distance;
                 near = texts[i];

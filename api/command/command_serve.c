@@ -189,7 +189,7 @@ static void serve_print_example(const struct serve *serve)
     const char *scheme = http_server_scheme(serve->server);
     char address[SERVE_ADDRESS_SIZE];
     serve_example_address(serve, address);
-    const char *key = keys_exist(serve->gateway->keys) == 0
+    const char *key = keys_active(serve->gateway->keys) == 0
                           ? ""
                           : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {

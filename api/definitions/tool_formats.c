@@ -139,7 +139,7 @@ static void write_tools(struct ng_writer *writer, struct gateway *gateway, struc
         }
     }
     json_end(writer);
-    if (call != NULL && call->arena.starved) {
+    if (call != NULL && call->arena.oom) {
         writer->buf->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
     }
 }

@@ -90,8 +90,8 @@ struct job {
     struct ng_writer *writer;
     enum tool_schema_vendor vendor;
     const struct ng_value *root;
-    int inlined;  /* references on the way here whose targets stand in their place */
-    bool starved; /* a part was left out for want of memory */
+    int inlined; /* references on the way here whose targets stand in their place */
+    bool oom;    /* a part was left out for want of memory */
 };
 
 struct lowering {
@@ -270,7 +270,7 @@ static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
     const struct ng_value *target = NULL;
     struct buf pointer;
     buf_init(&pointer, TOOL_SCHEMA_REF_MAX);
-    pointer.starved = &job->starved;
+    pointer.oom = &job->oom;
     bool found = tool_schema_ref_find(job->root, member->text, &pointer, &target);
     if (found && pointer.len > 0) {
         json_name(job->writer, "$ref");
@@ -419,7 +419,7 @@ static void write_description(struct lowering *lowering, const struct ng_value *
     }
     struct buf whole;
     buf_init(&whole, text.len + NOTES_MAX + 8);
-    whole.starved = &lowering->job->starved;
+    whole.oom = &lowering->job->oom;
     (void)buf_add_str(&whole, text);
     if (lowering->notes.len > 0) {
         (void)buf_add_c(&whole, text.len > 0 ? " (" : "(");
@@ -455,7 +455,7 @@ static void lower(struct job *job, const struct ng_value *schema, bool top)
         return;
     }
     buf_init(&lowering.notes, NOTES_MAX);
-    lowering.notes.starved = &job->starved;
+    lowering.notes.oom = &job->oom;
     const struct ng_value *ref = json_get(schema, "$ref");
     if (ref != NULL && job->vendor == TOOL_SCHEMA_GEMINI && !top) {
         lower_ref(&lowering, schema, ref); /* Gemini takes nothing beside a reference */
@@ -476,7 +476,7 @@ void tool_schema_write(struct ng_writer *writer, const struct ng_value *schema,
 {
     struct job job = {.writer = writer, .vendor = vendor, .root = schema};
     lower(&job, schema, true);
-    if (job.starved && writer->buf->rc == NG_OK) {
+    if (job.oom && writer->buf->rc == NG_OK) {
         writer->buf->rc = NG_EINTERNAL;
     }
 }

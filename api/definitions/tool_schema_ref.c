@@ -49,8 +49,7 @@ static const struct ng_value *item_at(const struct ng_value *array, struct ng_st
 }
 
 /* One step of a pointer; ~1 is a slash in it, ~0 a tilde. */
-static const struct ng_value *step(const struct ng_value *from, struct ng_str token,
-                                   bool *starved)
+static const struct ng_value *step(const struct ng_value *from, struct ng_str token, bool *oom)
 {
     struct buf name;
     const struct ng_value *found = NULL;
@@ -61,7 +60,7 @@ static const struct ng_value *step(const struct ng_value *from, struct ng_str to
         return NULL;
     }
     buf_init(&name, TOOL_SCHEMA_REF_MAX);
-    name.starved = starved;
+    name.oom = oom;
     for (size_t i = 0; i < token.len; i++) {
         char c = token.data[i];
         if (c == '~' && i + 1 < token.len) {
@@ -78,14 +77,14 @@ static const struct ng_value *step(const struct ng_value *from, struct ng_str to
 
 /* pointer: "/a/b" */
 static const struct ng_value *walk(const struct ng_value *from, struct ng_str pointer,
-                                   bool *starved)
+                                   bool *oom)
 {
     while (from != NULL && pointer.len > 0) {
         size_t end = 1;
         while (end < pointer.len && pointer.data[end] != '/') {
             end++;
         }
-        from = step(from, str_make(pointer.data + 1, end - 1), starved);
+        from = step(from, str_make(pointer.data + 1, end - 1), oom);
         pointer = skip(pointer, end);
     }
     return from;
@@ -146,7 +145,7 @@ bool tool_schema_ref_find(const struct ng_value *root, struct ng_str ref, struct
     if (ref.len == 0 || str_is(ref, "#")) {
         target = root;
     } else if (starts_with(ref, ng_str_of("#/"))) {
-        target = walk(root, skip(ref, 1), pointer->starved);
+        target = walk(root, skip(ref, 1), pointer->oom);
     } else if (ref.data[0] == '#') {
         target = search(root, "$anchor", skip(ref, 1), 0);
     } else {

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log_record.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
@@ -16,7 +17,7 @@
 
 static void copy(char *out, size_t size, struct ng_str text)
 {
-    text = str_utf8_cut(text, size - 1);
+    text = utf8_cut(text, size - 1);
     if (text.len > 0) {
         memcpy(out, text.data, text.len);
     }
@@ -49,7 +50,7 @@ static bool in_key(char c)
 static struct ng_str shown_path(const struct http_request *request,
                                 char out[HTTP_ACCESS_PATH_MAX + 1])
 {
-    struct ng_str path = str_utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX);
+    struct ng_str path = utf8_cut(request->target.path, HTTP_ACCESS_PATH_MAX);
     size_t len = 0;
     for (size_t i = 0; i < path.len; i++) {
         size_t end = i;
@@ -104,7 +105,7 @@ static void audit_refusal(struct http_request *request, const char *what, int rc
         .key = key,
         .remote = remote(request->connection, address),
         .client = request->headers.user_agent,
-        .target = target.data != NULL ? str_utf8_cut(target, HTTP_ACCESS_PATH_MAX)
+        .target = target.data != NULL ? utf8_cut(target, HTTP_ACCESS_PATH_MAX)
                                       : shown_path(request, path),
         .request_id = ng_str_of(request->request_id),
         .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),

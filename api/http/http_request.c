@@ -10,6 +10,7 @@
 #include "api/listen/http_names.h"
 #include "api/serve/routes.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/keys/keys.h"
 #include "http_reply.h"
 #include "http_server.h"
@@ -35,7 +36,7 @@ static void fault(struct http_request *request, int rc, const char *format, ...)
 /* How many bytes of a wrong value a sentence shows. */
 static int shown(struct ng_str value)
 {
-    return (int)str_utf8_cut(value, SHOWN_MAX).len;
+    return (int)utf8_cut(value, SHOWN_MAX).len;
 }
 
 static void fault_too_large(struct http_request *request)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Characters of a value that go into a message at most. */
 #define SHOWN_MAX 40
@@ -136,7 +137,7 @@ int http_decode(struct ng_str text, char *out, size_t *ret_len)
         }
         out[len++] = c;
     }
-    if (!str_utf8_valid(str_make(out, len))) {
+    if (!utf8_valid(str_make(out, len))) {
         return NG_EINVAL;
     }
     *ret_len = len;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "http_check.h"
 
 #define SHOWN_MAX 80
@@ -283,8 +284,7 @@ static int check_list(const struct config *config, const char *key,
         if (why != NULL) {
             config_where(config, key, error);
             (void)buf_printf(error, "%s has \"%.*s\", which %s; an entry is %s", key,
-                             (int)str_utf8_cut(items[i], SHOWN_MAX).len, items[i].data, why,
-                             forms);
+                             (int)utf8_cut(items[i], SHOWN_MAX).len, items[i].data, why, forms);
             return NG_EINVAL;
         }
     }

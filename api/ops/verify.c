@@ -7,6 +7,7 @@
 
 #include "core/archive/archive.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/json/json.h"
 
 /* Events looked at in one go. */
@@ -75,7 +76,7 @@ static int verify_event(struct verify *verify, struct gateway *gateway, struct c
     if ((rc == NG_OK && revision >= event->revision) || (rc != NG_OK && rc != NG_ENOTFOUND)) {
         return rc;
     }
-    struct ng_str id = str_utf8_cut(event->key.id, 200);
+    struct ng_str id = utf8_cut(event->key.id, 200);
     (void)snprintf(text, sizeof(text),
                    "event %llu is about revision %llu of %.*s \"%.*s\", which is at %llu",
                    (unsigned long long)event->seq, (unsigned long long)event->revision,

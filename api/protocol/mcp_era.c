@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 static const char *const mcp_versions[] = {
     [MCP_VERSION_NONE] = "",         [MCP_2024_11_05] = "2024-11-05",
@@ -176,7 +177,7 @@ struct quote {
 static struct quote quoted(struct ng_str text)
 {
     struct quote quote;
-    size_t len = str_utf8_cut(text, MCP_QUOTE_MAX).len;
+    size_t len = utf8_cut(text, MCP_QUOTE_MAX).len;
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text.data[i];
         quote.text[i] = c < 0x20 || c > 0x7e ? '?' : text.data[i];

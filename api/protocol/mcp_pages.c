@@ -4,6 +4,7 @@
 
 #include "base64url.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #define MCP_CURSOR_VERSION '1'
 /* Digits of a length or a count. */
@@ -45,7 +46,7 @@ static int take_text(struct ng_str *rest, struct ng_str *ret)
     }
     *ret = str_make(rest->data, (size_t)len);
     *rest = str_make(rest->data + len, rest->len - (size_t)len);
-    return str_utf8_valid(*ret) ? NG_OK : NG_EINVAL;
+    return utf8_valid(*ret) ? NG_OK : NG_EINVAL;
 }
 
 static void add_text(struct buf *out, struct ng_str text)

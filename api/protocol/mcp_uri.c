@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #define MCP_URI_REVISION "revision="
 /* Digits of the largest revision that JSON numbers carry (2^53). */
@@ -60,7 +61,7 @@ static int decode(struct arena *arena, struct ng_str text, bool slashes, struct 
     }
     out[len] = '\0';
     *ret = str_make(out, len);
-    if (!str_utf8_valid(*ret)) {
+    if (!utf8_valid(*ret)) {
         *ret_why = "it is not UTF-8 once decoded";
         return NG_EINVAL;
     }

@@ -162,7 +162,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
             print_schemas(out, tools[i]);
         }
     }
-    if (call != NULL && call->arena.starved) {
+    if (call != NULL && call->arena.oom) {
         out->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
     }
     return buf_add_c(out, "}}}");

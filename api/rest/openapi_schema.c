@@ -130,10 +130,10 @@ static struct ng_str definition_of(struct job *job, const struct ng_value *targe
 static void print_ref(struct job *job, struct ng_str ref)
 {
     struct buf pointer;
-    bool starved = false;
+    bool oom = false;
     const struct ng_value *target = NULL;
     buf_init(&pointer, TOOL_SCHEMA_REF_MAX);
-    pointer.starved = &starved;
+    pointer.oom = &oom;
     if (!tool_schema_ref_find(job->root, ref, &pointer, &target)) {
         (void)buf_add_c(job->out, "\"$comment\":");
         (void)buf_add_json(job->out, ref);
@@ -152,7 +152,7 @@ static void print_ref(struct job *job, struct ng_str ref)
         job->inlined--;
     }
     buf_done(&pointer);
-    if (starved && job->out->rc == NG_OK) {
+    if (oom && job->out->rc == NG_OK) {
         job->out->rc = NG_EINTERNAL;
     }
 }

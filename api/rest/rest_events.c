@@ -8,6 +8,7 @@
 #include "api/http/http_stream_face.h"
 #include "api/serve/routes.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
 
@@ -53,7 +54,7 @@ struct events {
 static int refuse(struct http_request *request, const char *what, struct ng_str value,
                   const char *expected)
 {
-    value = str_utf8_cut(value, EVENTS_SHOWN);
+    value = utf8_cut(value, EVENTS_SHOWN);
     (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "%s is \"%.*s\", %s", what,
                            (int)value.len, value.data == NULL ? "" : value.data, expected);
     return NG_EINVAL;
@@ -122,7 +123,7 @@ static int parse_one(struct http_request *request, struct events_query *query,
     if (str_is(name, "tool")) {
         return parse_names(request, "tool", text, query->tools, &query->tool_count);
     }
-    name = str_utf8_cut(name, EVENTS_SHOWN);
+    name = utf8_cut(name, EVENTS_SHOWN);
     (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "There is no parameter \"%.*s\"",
                            (int)name.len, name.data);
     return NG_EINVAL;
@@ -254,7 +255,7 @@ static void print_event(struct buf *out, const struct ng_event *event)
          data->type != NG_TYPE_OBJECT)) {
         data = NULL;
     }
-    if (arena.starved) {
+    if (arena.oom) {
         out->rc = NG_EINTERNAL; /* half an event would be kept for all readers */
     }
     (void)buf_add_c(out, "id: ");

@@ -5,6 +5,7 @@
 #include "api/http/http_reply.h"
 #include "api/serve/routes.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 
 #define STATUS_OK 200
@@ -57,7 +58,7 @@ static int start(struct http_request *request, enum key_op op)
             op == KEY_OP_REVOKE ? "DELETE /v1/keys/ID takes force=true"
                                 : "GET /v1/keys takes all=true and name=AGENT or name=ID",
             "The parameter \"%.*s\" means nothing here, or has a wrong value",
-            (int)str_utf8_cut(query.bad, 60).len, query.bad.data);
+            (int)utf8_cut(query.bad, 60).len, query.bad.data);
         return NG_OK;
     }
     struct call *call = http_request_call(request);

@@ -119,7 +119,7 @@ static int readyz_step(struct ng_call *pub, void *user)
         int rc = store_health(gateway->store, own);
         readyz_failed(&ready, rc, own->staged.message);
     }
-    if (keys_unread(gateway->keys)) {
+    if (keys_not_loaded(gateway->keys)) {
         readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
     }
     readyz_plugins(&ready, own);

@@ -7,6 +7,7 @@
 #include "api/http/http_reply.h"
 #include "api/serve/routes.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Answers above this are escaped on the thread that finished the call, not on the event loop.
  */
@@ -66,7 +67,7 @@ int rest_tools_show(struct http_request *request)
         struct ng_str near = registry_nearest(registry, request->param);
         const struct tool *meant = near.data == NULL ? NULL : registry_find(registry, near);
         bool hints = tool == NULL && meant != NULL && dispatch_allows(call, meant);
-        struct ng_str shown = str_utf8_cut(request->param, 100);
+        struct ng_str shown = utf8_cut(request->param, 100);
         char hint[160];
         (void)snprintf(hint, sizeof(hint), "Did you mean `%.*s`?", (int)near.len, near.data);
         (void)http_reply_error(request, NG_EUNKNOWN_TOOL, hints ? hint : NULL,

@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #define PARAM "{name}"
 /* How far a path may be from a known one to be named as a hint. */
@@ -110,7 +112,7 @@ static const char *nearest(struct ng_str path)
     size_t most = path.len / 3 < NEAR_MAX ? path.len / 3 : NEAR_MAX;
     size_t least = most + 1;
     for (size_t i = 0; i < NG_COUNT(table); i++) {
-        size_t distance = str_distance(path, ng_str_of(table[i].path), most);
+        size_t distance = edit_distance(path, ng_str_of(table[i].path), most);
         if (distance < least) {
             least = distance;
             best = table[i].path;
@@ -122,7 +124,7 @@ static const char *nearest(struct ng_str path)
 static void not_found(struct http_request *request)
 {
     struct http_fault *fault = &request->fault;
-    struct ng_str path = str_utf8_cut(request->target.path, 60);
+    struct ng_str path = utf8_cut(request->target.path, 60);
     const char *near = nearest(request->target.path);
     fault->rc = NG_ENOTFOUND;
     (void)snprintf(fault->text, sizeof(fault->text), "There is nothing at %.*s", (int)path.len,

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "mcp_input.h"
 
 #define ROUND_MEMORY_MAX ((size_t)64 * 1024 * 1024)
@@ -223,7 +224,7 @@ static void cannot_answer(struct mcp_round *round, const struct round_question *
 {
     const struct ng_value *message = json_get(error, "message");
     struct ng_str text = message != NULL && message->type == NG_TYPE_STRING
-                             ? str_utf8_cut(message->text, ASK_TEXT_MAX / 2)
+                             ? utf8_cut(message->text, ASK_TEXT_MAX / 2)
                              : ng_str_of("it gave no reason");
     (void)snprintf(round->failed, sizeof(round->failed),
                    "the client could not answer `%s`: %.*s", mcp_input_method(question->kind),

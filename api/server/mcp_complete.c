@@ -2,6 +2,7 @@
 /* mcp_complete.c - completion/complete: values of a prompt's arguments and of the variables in
  * resource templates. */
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/listing.h"
 #include "mcp_prompts.h"
 
@@ -183,7 +184,7 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
 
 static int fail_ref(struct call *call, const char *what, struct ng_str name)
 {
-    struct ng_str shown = str_utf8_cut(name, MCP_SENTENCE_MAX / 4);
+    struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     return call_fail(call, NG_EINVAL, "there is no %s \"%.*s\"", what, (int)shown.len,
                      shown.data);
 }

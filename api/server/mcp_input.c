@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/keys/keys.h"
 
 /* What surrounds the answers in the state's text; and how deep answers may be. */
@@ -165,7 +166,7 @@ static bool refuse_malformed(struct mcp_exchange *exchange)
         return false;
     }
     char sentence[MCP_SENTENCE_MAX];
-    struct ng_str key = str_utf8_cut(ask->key, INPUT_DATA_MAX);
+    struct ng_str key = utf8_cut(ask->key, INPUT_DATA_MAX);
     (void)snprintf(sentence, sizeof(sentence),
                    "`params.inputResponses.%.*s` is not an answer to %s: %s", (int)key.len,
                    key.data, mcp_input_method(ask->kind),

@@ -5,6 +5,7 @@
 
 #include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "mcp_ask.h"
 
@@ -36,7 +37,7 @@ static struct ng_str client_name(const struct ng_value *object, const char *info
 {
     const struct ng_value *name = json_get(json_get(object, info), "name");
     bool known = name != NULL && name->type == NG_TYPE_STRING;
-    return known ? str_utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
+    return known ? utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
 }
 
 void mcp_take_client(struct mcp_exchange *exchange)

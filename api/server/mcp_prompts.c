@@ -5,6 +5,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 static const struct ng_str no_text = {NULL, 0};
 
@@ -124,7 +125,7 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
     json_end(&writer);
     mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
     mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.starved && out->rc == NG_OK) {
+    if (exchange->call->arena.oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* a list in which something is missing */
     }
     mcp_answer_close(exchange);
@@ -147,7 +148,7 @@ static int check_argument(struct call *call, const struct prompting *prompting,
 {
     const char *prompt = prompting->prompt.desc->name;
     const struct ng_value *property = json_get_str(properties, value->key);
-    struct ng_str shown = str_utf8_cut(value->key, MCP_SENTENCE_MAX / 4);
+    struct ng_str shown = utf8_cut(value->key, MCP_SENTENCE_MAX / 4);
     if (property == NULL) {
         return call_fail(call, NG_EINVAL, "the prompt `%s` has no argument `%.*s`", prompt,
                          (int)shown.len, shown.data);
@@ -235,7 +236,7 @@ static int start_get(struct mcp_exchange *exchange)
     struct ng_str name = json_get(exchange->message.params, "name")->text;
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
     struct prompting *prompting = arena_zalloc(&call->arena, sizeof(*prompting));
-    struct ng_str shown = str_utf8_cut(name, MCP_SENTENCE_MAX / 4);
+    struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     call->read_only = true;
     call->pub.args = arguments == NULL ? &no_arguments : arguments;
     if (prompting == NULL) {

@@ -306,7 +306,7 @@ int mcp_templates_list(struct mcp_exchange *exchange)
     json_end(&writer);
     mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
     mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.starved && out->rc == NG_OK) {
+    if (exchange->call->arena.oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* a list in which something is missing */
     }
     mcp_answer_close(exchange);

@@ -52,7 +52,7 @@ int mcp_tools_list(struct mcp_exchange *exchange)
         buf_printf(out, ",\"ttlMs\":%d,\"cacheScope\":\"private\"", MCP_TOOLS_TTL_MS);
     }
     mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.starved) {
+    if (exchange->call->arena.oom) {
         out->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
     }
     mcp_answer_close(exchange);
@@ -172,7 +172,7 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
 {
     const struct result *result = &call->final;
     struct buf meta;
-    bool starved = false;
+    bool oom = false;
     buf_init(&meta, out->max);
     if (buf_reserve(out, 0) != NULL && out->max - out->len > MCP_TOOLS_ENVELOPE) {
         size_t most = out->max - out->len - MCP_TOOLS_ENVELOPE;
@@ -182,12 +182,12 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
     mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
-    starved = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
-    if (starved && out->rc == NG_OK) {
+    oom = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
+    if (oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
     }
     buf_done(&meta);
-    return !starved;
+    return !oom;
 }
 
 static void answer_result(struct mcp_exchange *exchange, const struct call *call)

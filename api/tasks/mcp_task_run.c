@@ -5,6 +5,7 @@
 
 #include "api/server/mcp_input.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/keys/keys.h"
 #include "mcp_tasks.h"
 
@@ -169,7 +170,7 @@ static void run_progress(struct call *call, double done, double total, struct ng
                          void *user)
 {
     struct run *run = user;
-    struct ng_str shown = str_utf8_cut(message, MCP_TASK_MESSAGE_MAX - 1);
+    struct ng_str shown = utf8_cut(message, MCP_TASK_MESSAGE_MAX - 1);
     char text[MCP_TASK_MESSAGE_MAX];
     (void)call;
     if (shown.len > 0) {

@@ -5,6 +5,7 @@
 
 #include "api/server/mcp_ask.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 
@@ -247,7 +248,7 @@ static int not_found(struct call *call, struct ng_str id)
     return call_fail(call, NG_ENOTFOUND,
                      "there is no task \"%.*s\"; it may have expired, or it is another "
                      "caller's",
-                     (int)str_utf8_cut(id, MCP_TASK_ID_LEN).len, id.data);
+                     (int)utf8_cut(id, MCP_TASK_ID_LEN).len, id.data);
 }
 
 /* Status and sentence of a living task, from the table. */

@@ -272,8 +272,7 @@ static int keep(struct mcp_job *job)
     }
     http->request = NULL;
     started(job, job->call); /* leaving ends it before it has begun */
-    return arena->starved || job->caller == NULL ? NG_EINTERNAL
-                                                 : request->keep(request, job->call);
+    return arena->oom || job->caller == NULL ? NG_EINTERNAL : request->keep(request, job->call);
 }
 
 static const struct mcp_face http_face = {

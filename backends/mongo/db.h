@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../shared/bytes.h"
+#include "core/base/utf8.h"
 #include "notegate/backend.h"
 
 #define DB_ERROR_MAX 512
@@ -240,7 +241,6 @@ int name_document(const struct db_collection *collection, struct ng_str space, s
 int name_version(const char *collection, struct ng_str document, uint64_t revision,
                  struct bytes *ret);
 bool is_entry_collection(const char *name, const char **ret_text_member);
-bool utf8_valid(struct ng_str text);
 
 /* ---- fields.c: reading and writing members of BSON ---- */
 

@@ -26,11 +26,6 @@ bool is_entry_collection(const char *name, const char **ret_text_member)
     return false;
 }
 
-bool utf8_valid(struct ng_str text)
-{
-    return text.len == 0 || bson_utf8_validate(text.data, text.len, true);
-}
-
 /* Controls, '%' and what the caller needs as a mark are written as %XX: names are printable and
  * no two documents have one. */
 static int add_escaped(struct bytes *ret, struct ng_str text, char mark)

@@ -9,6 +9,7 @@
 #include "archive_out.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/call.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"
@@ -110,7 +111,7 @@ static void line_base64(struct archive_out *out, struct ng_str bytes)
 void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str bytes)
 {
     json_name(&out->writer, name);
-    if (str_utf8_valid(bytes)) {
+    if (utf8_valid(bytes)) {
         json_string(&out->writer, bytes);
     } else {
         line_base64(out, bytes);

@@ -86,7 +86,7 @@ void arena_init(struct arena *arena, size_t max)
     arena->max = max;
     arena->first = 0;
     arena->failed = false;
-    arena->starved = false;
+    arena->oom = false;
 }
 
 void arena_done(struct arena *arena)
@@ -100,7 +100,7 @@ void arena_done(struct arena *arena)
     arena->blocks = NULL;
     arena->used = 0;
     arena->failed = false;
-    arena->starved = false;
+    arena->oom = false;
 }
 
 void arena_reset(struct arena *arena)
@@ -122,7 +122,7 @@ void arena_reset(struct arena *arena)
     arena->blocks = keep;
     arena->used = 0;
     arena->failed = false;
-    arena->starved = false;
+    arena->oom = false;
 }
 
 static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
@@ -137,7 +137,7 @@ static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
     }
     struct arena_block *block = alloc_bytes(sizeof(*block) + size);
     if (block == NULL) {
-        arena->starved = true;
+        arena->oom = true;
         return NULL;
     }
     block->next = arena->blocks;

@@ -14,7 +14,7 @@ struct arena {
     size_t max;                 /* most that may be handed out; 0: no limit */
     size_t first;               /* size of the first block; 0: a default that suits a call */
     bool failed;                /* something that was asked of it could not be had */
-    bool starved;               /* ... because there is no memory: it is not over `max` */
+    bool oom;                   /* ... because there is no memory: it is not over `max` */
 };
 
 void arena_init(struct arena *arena, size_t max);

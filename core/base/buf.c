@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "arena.h"
+#include "minmax.h"
 #include "str.h"
+#include "utf8.h"
 
 /* First allocation: most answers fit, and malloc has such sizes at hand. */
 #define BUF_FIRST 1000
@@ -28,21 +30,47 @@ void buf_done(struct buf *buf)
 
 void buf_clear(struct buf *buf)
 {
-    buf->len = 0;
+    buf_cut(buf, 0);
+}
+
+void buf_cut(struct buf *buf, size_t len)
+{
+    buf->len = len;
     buf->rc = NG_OK;
+}
+
+int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted)
+{
+    if (at > buf->len || removed > buf->len - at) {
+        return NG_EINVAL;
+    }
+    if (buf_reserve(buf, inserted.len) == NULL) {
+        return buf->rc;
+    }
+    size_t tail = buf->len - at - removed;
+    memmove(buf->data + at + inserted.len, buf->data + at + removed, tail);
+    if (inserted.len > 0) {
+        memcpy(buf->data + at, inserted.data, inserted.len);
+    }
+    buf->len = at + inserted.len + tail;
+    return NG_OK;
 }
 
 static int buf_grow(struct buf *buf, size_t need)
 {
-    size_t cap = buf->cap == 0 ? BUF_FIRST : buf->cap;
+    size_t cap = size_max(buf->cap, BUF_FIRST);
     while (cap < need) {
-        cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+        if (cap > SIZE_MAX / 2) {
+            cap = need;
+        } else {
+            cap *= 2;
+        }
     }
     char *data = alloc_resize(buf->data, cap);
     if (data == NULL) {
         buf->rc = NG_EINTERNAL;
-        if (buf->starved != NULL) {
-            *buf->starved = true;
+        if (buf->oom != NULL) {
+            *buf->oom = true;
         }
         return buf->rc;
     }
@@ -110,7 +138,10 @@ int buf_vprintf(struct buf *buf, const char *format, va_list args)
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
-    char *to = len < 0 ? NULL : buf_reserve(buf, (size_t)len);
+    char *to = NULL;
+    if (len >= 0) {
+        to = buf_reserve(buf, (size_t)len);
+    }
     if (to != NULL) {
         (void)vsnprintf(to, (size_t)len + 1, format, again);
         buf->len += (size_t)len;
@@ -135,14 +166,10 @@ static enum json_class json_class_of(unsigned char c)
     if (c >= 0x80) {
         return JSON_LONG;
     }
-    return c < 0x20 || c == '"' || c == '\\' ? JSON_ESCAPE : JSON_PLAIN;
-}
-
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    size_t len = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    struct ng_str character = {(const char *)at, len};
-    return at[0] >= 0xc2 && len <= left && str_utf8_valid(character) ? len : 0;
+    if (c < 0x20 || c == '"' || c == '\\') {
+        return JSON_ESCAPE;
+    }
+    return JSON_PLAIN;
 }
 
 static int buf_add_json_escape(struct buf *buf, unsigned char c)
@@ -175,7 +202,10 @@ static size_t json_plain_bytes(const unsigned char *at)
     uint64_t control = (word - STR_ONES * 0x20) & ~word;
     uint64_t marks = (str_word_mark(word, '"') | str_word_mark(word, '\\') | control | word) &
                      (STR_ONES << 7);
-    return marks == 0 ? sizeof(word) : str_word_first(marks);
+    if (marks == 0) {
+        return sizeof(word);
+    }
+    return str_word_first(marks);
 }
 
 /* Copies whole characters that stand for themselves, up to the first that does not. `to` has
@@ -193,9 +223,10 @@ static size_t json_copy_plain(char *to, const unsigned char *at, size_t left)
             }
         }
         enum json_class class = json_class_of(at[run]);
-        size_t len = class == JSON_PLAIN  ? 1
-                     : class == JSON_LONG ? utf8_length(at + run, left - run)
-                                          : 0;
+        if (class == JSON_ESCAPE) {
+            break;
+        }
+        size_t len = utf8_length(str_make((const char *)at, left), run);
         if (len == 0) {
             break;
         }
@@ -223,7 +254,7 @@ int buf_add_json(struct buf *buf, struct ng_str text)
         left -= run;
         if (left > 0) {
             if (json_class_of(at[0]) == JSON_LONG) {
-                buf_add_c(buf, "\xef\xbf\xbd");
+                buf_add_c(buf, UTF8_REPLACEMENT);
             } else {
                 buf_add_json_escape(buf, at[0]);
             }

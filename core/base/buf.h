@@ -15,12 +15,16 @@ struct buf {
     size_t max;
     int rc; /* NG_OK, NG_ETOOLARGE (over max) or NG_EINTERNAL (out of memory); then nothing more
                is added */
-    bool *starved; /* set where there was no memory for it; NULL: nobody asks */
+    bool *oom; /* set when memory could not be had; NULL: not wanted */
 };
 
 void buf_init(struct buf *buf, size_t max);
 void buf_done(struct buf *buf);
 void buf_clear(struct buf *buf);
+/* Back to a length that it had; the error is taken back too: what came behind did not fit. */
+void buf_cut(struct buf *buf, size_t len);
+/* Replaces `removed` bytes at `at`. NG_EINVAL: they are not there, and nothing has changed. */
+int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted);
 int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_add_str(struct buf *buf, struct ng_str text);
 int buf_add_c(struct buf *buf, const char *text);

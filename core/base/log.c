@@ -11,6 +11,7 @@
 
 #include "log_queue.h"
 #include "str.h"
+#include "utf8.h"
 
 /* Longest message and longest line, in bytes; what is longer is cut. */
 #define LOG_MESSAGE_MAX 4096
@@ -183,7 +184,7 @@ static const char *log_short_escape(char c, bool json)
 static void log_add_text(struct log_line *line, struct ng_str text, bool json)
 {
     /* A terminal and a JSON reader both choke on bad UTF-8: then only ASCII is kept. */
-    bool ascii = !str_utf8_valid(text);
+    bool ascii = !utf8_valid(text);
     size_t at = 0;
     while (at < text.len) {
         char escaped[LOG_ESCAPE_MAX];
@@ -278,7 +279,7 @@ static void log_entry(enum ng_level level, const char *where, struct ng_str mess
     struct log_line line;
     int saved = errno;
     line.len = 0;
-    message = str_utf8_cut(message, LOG_MESSAGE_MAX);
+    message = utf8_cut(message, LOG_MESSAGE_MAX);
     if (log_format_now() == LOG_JSON) {
         log_entry_json(&line, level, where, message, json);
     } else {
@@ -295,12 +296,12 @@ void log_kind_write(enum log_kind kind, const char *message, struct ng_str value
     int saved = errno;
     line.len = 0;
     if (log_is_json()) {
-        log_head_json(&line, NG_LOG_INFO, where, str_utf8_cut(ng_str_of(message), 512));
+        log_head_json(&line, NG_LOG_INFO, where, utf8_cut(ng_str_of(message), 512));
         (void)log_add_c(&line, values.len > 0 ? "," : "");
         (void)log_add(&line, values.data, values.len);
         log_close(&line, cut ? ",\"cut\":true}\n" : "}\n");
     } else {
-        log_head_text(&line, NG_LOG_INFO, where, str_utf8_cut(ng_str_of(message), 512));
+        log_head_text(&line, NG_LOG_INFO, where, utf8_cut(ng_str_of(message), 512));
         (void)log_add_c(&line, " ");
         (void)log_add(&line, values.data, values.len);
         log_close(&line, cut ? " ...\n" : "\n");

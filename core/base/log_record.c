@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "str.h"
+#include "utf8.h"
 
 #define SENTENCE_MAX 1024
 
@@ -37,8 +38,8 @@ static bool add_c(struct log_record *record, const char *text)
 
 static void add_text(struct log_record *record, struct ng_str value)
 {
-    value = str_utf8_cut(value, LOG_VALUE_MAX);
-    bool ascii = !str_utf8_valid(value);
+    value = utf8_cut(value, LOG_VALUE_MAX);
+    bool ascii = !utf8_valid(value);
     size_t at = 0;
     while (at < value.len && !record->cut) {
         char c = value.data[at];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* str.h - small helpers over struct ng_str: comparing, nearest name, UTF-8, hashing. */
+/* str.h - small helpers over struct ng_str: comparing, searching, hashing for tables. */
 #ifndef NOTEGATE_CORE_STR_H
 #define NOTEGATE_CORE_STR_H
 
@@ -17,6 +17,15 @@ static inline struct ng_str str_make(const char *data, size_t len)
 static inline bool str_equal(struct ng_str a, struct ng_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* ASCII. */
+static inline char str_lower(char c)
+{
+    if (c >= 'A' && c <= 'Z') {
+        c = (char)(c + 32);
+    }
+    return c;
 }
 
 static inline bool str_is(struct ng_str a, const char *text)
@@ -48,12 +57,6 @@ static inline size_t str_word_first(uint64_t marks)
     return (size_t)__builtin_ctzll(marks) / 8;
 }
 
-/* Bytes of `text` are valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */
-bool str_utf8_valid(struct ng_str text);
-/* Characters (code points) in valid UTF-8. */
-size_t str_utf8_count(struct ng_str text);
-/* The longest beginning of `text` of at most `bytes` bytes that ends between characters. */
-struct ng_str str_utf8_cut(struct ng_str text, size_t bytes);
 /* Without the blanks and tabs around it. */
 struct ng_str str_trim(struct ng_str text);
 /* <0, 0, >0 by bytes. */
@@ -62,8 +65,10 @@ int str_compare(struct ng_str a, struct ng_str b);
 uint64_t str_hash(struct ng_str text);
 /* Is `word` one of the space-separated words of `words` (NULL: no). */
 bool str_in_words(struct ng_str word, const char *words);
-/* How far `a` is from `b` in edits (two swapped letters are one), case folded (ASCII); SIZE_MAX
- * when over `most`. */
-size_t str_distance(struct ng_str a, struct ng_str b, size_t most);
+/* How `text` begins and ends. */
+bool str_begins(struct ng_str text, const char *beginning);
+bool str_ends(struct ng_str text, const char *ending);
+/* Place of the needle at or behind `from`; SIZE_MAX: none. An empty needle has no place. */
+size_t str_find(struct ng_str text, struct ng_str needle, size_t from);
 
 #endif

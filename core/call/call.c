@@ -7,6 +7,7 @@
 
 #include "buffered.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/fault/module_run.h"
 #include "core/keys/keys.h"
 #include "gateway.h"
@@ -113,8 +114,8 @@ struct call *call_new(struct gateway *gateway)
     call->caller.run = true;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
-    call->reply_buf.starved = &call->arena.starved;
-    call->details_buf.starved = &call->arena.starved;
+    call->reply_buf.oom = &call->arena.oom;
+    call->details_buf.oom = &call->arena.oom;
     return call;
 }
 
@@ -232,7 +233,7 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
         if (!call_name_valid(agent)) {
             return call_fail(call, NG_EINVAL,
                              "the agent name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}",
-                             (int)str_utf8_cut(agent, CALL_NAME_MAX).len, agent.data);
+                             (int)utf8_cut(agent, CALL_NAME_MAX).len, agent.data);
         }
         call->caller.agent = arena_copy(&call->arena, agent);
     }
@@ -242,7 +243,7 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                 call, NG_EINVAL,
                 "the space name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}, or "
                 "that behind a ~",
-                (int)str_utf8_cut(space, CALL_NAME_MAX).len, space.data);
+                (int)utf8_cut(space, CALL_NAME_MAX).len, space.data);
         }
         call->caller.space = arena_copy(&call->arena, space);
         call->caller.space_named = true;
@@ -366,7 +367,7 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
 {
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
-    text.starved = &call->arena.starved;
+    text.oom = &call->arena.oom;
     buf_vprintf(&text, format, args);
     struct result *staged = &call->staged;
     staged->rc = code;
@@ -403,7 +404,7 @@ int call_no_memory(struct call *call)
 
 bool call_lacks_memory(const struct call *call)
 {
-    return call->arena.failed || call->arena.starved ||
+    return call->arena.failed || call->arena.oom ||
            (call->reply_open && call->reply_buf.rc != NG_OK &&
             call->reply_writer.misuse == NULL);
 }

@@ -2,6 +2,7 @@
 /* call_fit.c - an answer over limits.result: of a call that only reads it is a failure, of one
  * that changes something it is cut to what fits, as that is done. */
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "gateway.h"
 
 /* A text in an object is cut to this many bytes at first, and to a part of that again. */
@@ -32,7 +33,7 @@ static void fit_cut_value(struct call *call, struct ng_writer *writer,
         }
         json_end(writer);
     } else if (value->type == NG_TYPE_STRING && value->text.len > most) {
-        struct ng_str begin = str_utf8_cut(value->text, most);
+        struct ng_str begin = utf8_cut(value->text, most);
         struct ng_str cut =
             arena_printf(&call->arena, "%.*s[... %zu bytes left out]", (int)begin.len,
                          begin.data, value->text.len - begin.len);
@@ -139,7 +140,7 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
         }
         return;
     }
-    struct ng_str kept = staged->is_json ? ng_str_of("") : str_utf8_cut(staged->text, room);
+    struct ng_str kept = staged->is_json ? ng_str_of("") : utf8_cut(staged->text, room);
     struct ng_str text = arena_printf(&call->arena, "%.*s%s%.*s", (int)kept.len, kept.data,
                                       kept.len > 0 ? "\n" : "", (int)note.len, note.data);
     (void)fit_parts(staged, room - kept.len);

@@ -139,7 +139,7 @@ void call_complete_result(struct call *call)
     /* What it failed with instead, not found or too large, may only be what that looked like.
      */
     if ((staged->rc == NG_OK && call_lacks_memory(call)) ||
-        (staged->rc < 0 && call->arena.starved)) {
+        (staged->rc < 0 && call->arena.oom)) {
         call_no_memory(call);
     }
     result_check_asks(call);

@@ -9,6 +9,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Tools counted; further ones share the last slot. Outcomes of one tool; further ones count as
  * "other". Places of the agents' table: twice what it holds, so that probing stays short. */
@@ -213,7 +214,7 @@ static int metrics_settled(struct metrics_agent *place)
 
 static void metrics_count_agent(struct metrics *metrics, struct ng_str agent, bool failed)
 {
-    agent = str_utf8_cut(agent, METRICS_AGENT_NAME_MAX);
+    agent = utf8_cut(agent, METRICS_AGENT_NAME_MAX);
     size_t first = (size_t)(str_hash(agent) % METRICS_AGENT_PLACES);
     for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
         struct metrics_agent *place = &metrics->agents[(first + i) % METRICS_AGENT_PLACES];

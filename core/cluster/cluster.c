@@ -359,7 +359,7 @@ static int cluster_round(struct cluster *cluster, struct call *call)
         rc = cluster_heartbeat(cluster, call);
     }
     if (rc == NG_OK) {
-        rc = files_settle_rest(gateway->files, call);
+        rc = files_recover_rest(gateway->files, call);
     }
     void *tasks = atomic_load(&gateway->tasks.self);
     if (rc == NG_OK && tasks != NULL) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "config_key.h"
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 
@@ -353,7 +354,7 @@ static size_t config_distance(const struct config_key *key, const struct config_
         return 1; /* the group was forgotten: `body` for `limits.body` */
     }
     size_t most = raw->name.len / 3;
-    return str_distance(known, raw->name, most < 2 ? 2 : most);
+    return edit_distance(known, raw->name, most < 2 ? 2 : most);
 }
 
 /* `key: {name: ...}` of a module's key that has one value; NULL: it is none of that, or there

@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Longest value shown in a message, in bytes. */
 #define CONFIG_SHOWN_MAX 80
@@ -296,7 +297,7 @@ static const char *config_form(enum ng_option_type type)
 static void config_begin(struct buf *error, const char *key, const struct ng_option *option,
                          const struct config_raw *raw)
 {
-    struct ng_str shown = str_utf8_cut(raw->written, CONFIG_SHOWN_MAX);
+    struct ng_str shown = utf8_cut(raw->written, CONFIG_SHOWN_MAX);
     if (option->secret || raw->is_list) {
         (void)buf_printf(error, "`%s` is ", key);
         return;

@@ -4,6 +4,7 @@
 
 #include "core/base/log_record.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
@@ -13,7 +14,7 @@
 static bool is_on(const struct gateway *gateway)
 {
     return log_switched_on(LOG_AUDIT) || (log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
-                                          keys_exist(gateway->keys) > 0);
+                                          keys_active(gateway->keys) > 0);
 }
 
 void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
@@ -31,7 +32,7 @@ void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
         return; /* it is counted */
     }
     change->collection = arena_copy(&call->arena, collection);
-    change->id = arena_copy(&call->arena, str_utf8_cut(id, LOG_VALUE_MAX));
+    change->id = arena_copy(&call->arena, utf8_cut(id, LOG_VALUE_MAX));
     change->revision = revision;
     change->next = call->changes;
     call->changes = change;
@@ -94,7 +95,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
         log_record_text(&record, "key", ng_str_of(call->key->id));
     }
     log_record_text(&record, "remote", call->remote);
-    log_record_text(&record, "client", str_utf8_cut(call->client, AUDIT_CLIENT_MAX));
+    log_record_text(&record, "client", utf8_cut(call->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "space", caller->space);
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
@@ -124,7 +125,7 @@ void audit_event(const struct audit_event *event)
     log_record_text(&record, "agent", event->agent);
     log_record_text(&record, "key", event->key);
     log_record_text(&record, "remote", event->remote);
-    log_record_text(&record, "client", str_utf8_cut(event->client, AUDIT_CLIENT_MAX));
+    log_record_text(&record, "client", utf8_cut(event->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "target", event->target);
     log_record_text(&record, "request_id", event->request_id);
     log_record_text(&record, "traceparent", event->traceparent);

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/fault/module_run.h"
 #include "core/host/host.h"
@@ -45,7 +46,7 @@ static int dispatch_find(struct call *call)
     if (dispatch_name(call)) {
         return NG_OK;
     }
-    struct ng_str shown = str_utf8_cut(call->tool_name, 100);
+    struct ng_str shown = utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
     const struct tool *meant =
         near.data == NULL ? NULL : registry_find(call->gateway->registry, near);

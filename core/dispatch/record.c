@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/module/registry.h"
 
@@ -62,7 +63,7 @@ static void print_event(struct buf *out, const struct call *call, const char *ou
         struct buf args;
         buf_init(&args, RECORD_TEXT_MAX);
         record_print(&args, call->pub.args, call->tool->params_tree);
-        struct ng_str cut = str_utf8_cut(buf_str(&args), RECORD_ARGUMENTS_MAX);
+        struct ng_str cut = utf8_cut(buf_str(&args), RECORD_ARGUMENTS_MAX);
         (void)buf_add_c(&text, ", with ");
         (void)buf_add_str(&text, cut);
         (void)buf_add_c(&text, cut.len < args.len ? "..." : "");

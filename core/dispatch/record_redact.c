@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* record_redact.c - arguments as text, without what their schema marks as secret. */
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "record.h"
 
 /* Schemas that describe one value at the same time, and nesting that is printed. */
@@ -135,7 +136,7 @@ static void schemas_of_items(const struct schemas *schemas, struct schemas *ret)
 
 static void print_string(struct buf *out, struct ng_str text)
 {
-    struct ng_str cut = str_utf8_cut(text, RECORD_STRING_MAX);
+    struct ng_str cut = utf8_cut(text, RECORD_STRING_MAX);
     (void)buf_add_json(out, cut);
     if (cut.len < text.len) {
         (void)buf_printf(out, "... (%zu bytes)", text.len);

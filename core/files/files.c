@@ -156,13 +156,13 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     return files_open_roots(files, call, texts, count, old->holes, ret);
 }
 
-/* With the database away later: files_settle_rest(). */
-static int files_settle_if_there(struct files *files, struct call *call)
+/* With the database away later: files_recover_rest(). */
+static int files_recover_if_there(struct files *files, struct call *call)
 {
-    int rc = files_settle_all(files, call);
+    int rc = files_recover_all(files, call);
     if (store_is_shared(files->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call);
-        atomic_store(&files->unsettled, true);
+        atomic_store(&files->unrecovered, true);
         rc = NG_OK;
     }
     return rc;
@@ -189,7 +189,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     files_roots_unref(old);
     if (rc == NG_OK) {
         files_roots_publish(files, NULL, fresh);
-        rc = files_settle_if_there(files, call);
+        rc = files_recover_if_there(files, call);
     }
     return rc;
 }
@@ -217,7 +217,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     }
     files_holes_unref(holes);
     if (rc == NG_OK) {
-        rc = files_settle_if_there(files, call);
+        rc = files_recover_if_there(files, call);
     }
     if (rc != NG_OK) {
         files_close(files);

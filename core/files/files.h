@@ -26,7 +26,7 @@ struct files_own {
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
                const struct files_own *own, struct files **ret);
 /* Settles what could not be settled at the start, as the database was away. On workers. */
-int files_settle_rest(struct files *files, struct call *call);
+int files_recover_rest(struct files *files, struct call *call);
 /* May this be a root? NG_ENOTFOUND: it is not there yet. */
 int files_try_root(struct call *call, struct ng_str root, const struct files_own *own);
 void files_close(struct files *files); /* NULL is a no-op */

@@ -2,6 +2,7 @@
 /* files_history.c - what undo needs: for each of a file's last changes the splice that takes it
  * back, kept in one document per file (members as JSON, removed text beside it). */
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "files_state.h"
 
 static int fail_memory(struct call *call)
@@ -59,7 +60,7 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
     ret->removed = after.len - head - tail;
     ret->inserted =
         str_make(before.len > 0 ? before.data + head : "", before.len - head - tail);
-    ret->hex = !str_utf8_valid(ret->inserted);
+    ret->hex = !utf8_valid(ret->inserted);
     if (ret->hex) {
         ret->inserted = to_hex(&call->arena, ret->inserted);
     }

@@ -45,7 +45,7 @@ static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
     if (rc < NG_OK && op->step != op_abandoned) {
-        rc = files_left_end(op->files, op->call, op->lock_names, op->lock_count, rc);
+        rc = files_replay_end(op->files, op->call, op->lock_names, op->lock_count, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
         rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
@@ -147,7 +147,8 @@ int files_op_lock(struct file_op *op)
     }
     bool answered = false;
     op->step = op->locked;
-    int rc = files_left_settle(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    int rc =
+        files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
     return rc != NG_OK || answered ? rc : op->locked(op);
 }
 
@@ -246,14 +247,14 @@ static void op_committed(void *user, int rc)
 }
 
 /* A save that could not be recorded when it was made: that comes first. */
-static int op_settle_stale(struct file_op *op)
+static int op_recover_stale(struct file_op *op)
 {
     bool answered = false;
     struct file_record *record = &op->record;
     int rc =
-        files_settle(op->files, op->call, record->intents, record->stale, record->stale_text);
+        files_recover(op->files, op->call, record->intents, record->stale, record->stale_text);
     if (rc == NG_OK && op->call->idempotency != NULL) {
-        rc = files_left_answer(op->call, &answered);
+        rc = files_replay_answer(op->call, &answered);
     }
     return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
 }
@@ -271,12 +272,12 @@ static int op_after_intent(struct file_op *op)
         }
         /* Memory did not know of it, the database does. */
         call_reset_result(op->call);
-        return op_settle_stale(op);
+        return op_recover_stale(op);
     }
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
         struct result before = op->call->staged;
-        rc = files_left_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
+        rc = files_replay_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
         if (rc == NG_OK && !answered) {
             op->call->staged = before;
         }
@@ -296,7 +297,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     struct result before = op->call->staged;
     rc = cluster_announce(op->call->gateway->cluster, op->call);
     if (rc == NG_OK) {
-        rc = files_left_built_on(op->files, op->call, &op->record);
+        rc = files_replay_built_on(op->files, op->call, &op->record);
     }
     if (rc != NG_OK) {
         return rc;
@@ -317,7 +318,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     }
     if (op->record.stale.data != NULL) {
         op->call->staged = before;
-        return op_settle_stale(op);
+        return op_recover_stale(op);
     }
     return rc;
 }
@@ -333,7 +334,7 @@ static int op_abandoned(struct file_op *op)
 static int op_leave(struct file_op *op, int rc)
 {
     op->intent_open = false;
-    atomic_store(&op->files->unsettled, true);
+    atomic_store(&op->files->unrecovered, true);
     return rc;
 }
 
@@ -344,7 +345,7 @@ static int op_abandon(struct file_op *op, int rc)
     op->kept = op->call->staged;
     op->step = op_abandoned;
     op->call->arena.failed = false; /* of what is given up */
-    op->call->arena.starved = false;
+    op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
@@ -381,7 +382,7 @@ static void op_ended(void *user, int rc, struct ng_str message)
     struct file_op *op = user;
     (void)message;
     if (rc < NG_OK) {
-        atomic_store(&op->files->unsettled, true);
+        atomic_store(&op->files->unrecovered, true);
     }
 }
 
@@ -389,7 +390,7 @@ static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
-    call->arena.starved = false;
+    call->arena.oom = false;
     if (revision[0] != '\0') { /* of the op, which is there as long as the call */
         call->staged.revision_kind = REVISION_TEXT;
         call->staged.revision_text = ng_str_of(revision);

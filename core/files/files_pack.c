@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "files_state.h"
 
@@ -171,7 +172,7 @@ static int pack_entry(struct pack *pack, int dir, const char *name, unsigned dep
         return call_fail(pack->call, NG_EINTERNAL, "Out of memory for a path.");
     }
     if (pack->path.len >= FILES_PATH_MAX) {
-        pack->path.len = str_utf8_cut(buf_str(&pack->path), FILES_PATH_MAX / 2).len;
+        pack->path.len = utf8_cut(buf_str(&pack->path), FILES_PATH_MAX / 2).len;
         rc = pack_left_out(pack, "its path, which begins so, is too long");
         pack->path.len = len;
         return rc;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "files_state.h"
 
 #define FILES_ROOT_TRIES 8 /* while the folder of a root is replaced by another */
@@ -396,7 +397,7 @@ static int resolve_once(struct files *files, struct call *call, bool any,
         walk.guarded = !any && !files_root_visible(call, &ret->roots->items[i]);
     }
     buf_init(&walk.at, (size_t)2 * FILES_PATH_MAX);
-    walk.at.starved = &call->arena.starved;
+    walk.at.oom = &call->arena.oom;
     int rc = walk_from_root(&walk, path);
     if (rc == NG_OK) {
         rc = walk_run(&walk);
@@ -423,7 +424,7 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
                          (int)path.len, path.len > 0 ? path.data : "");
     }
     if (path.len >= FILES_PATH_MAX) {
-        return files_fail_os(call, ENAMETOOLONG, "open", str_utf8_cut(path, 200));
+        return files_fail_os(call, ENAMETOOLONG, "open", utf8_cut(path, 200));
     }
     int rc = resolve_once(files, call, any, ret, &stale);
     for (unsigned tries = 0; stale != NULL && tries < FILES_ROOT_TRIES; tries++) {

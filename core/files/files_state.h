@@ -109,7 +109,7 @@ struct file_lock;
 
 struct files {
     struct store *store;
-    atomic_bool unsettled; /* the database was away at the start */
+    atomic_bool unrecovered; /* the database was away at the start */
     pthread_mutex_t roots_lock;
     struct file_roots *roots;
     struct file_folder *folders; /* of the thread that changes roots */
@@ -311,39 +311,39 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 int files_intent_add_idempotency(struct call *call, const struct file_record *record,
                                  struct buf *out);
 
-/* ---- settlement: files_settle.c */
+/* ---- settlement: files_recover.c */
 
-int files_settle_all(struct files *files, struct call *call);
+int files_recover_all(struct files *files, struct call *call);
 /* Where the intents of this gateway are. Memory of the call. */
 struct ng_str files_intent_space(struct call *call);
 /* One intent of that space, the file's lock held. Waits for the commit. */
-int files_settle(struct files *files, struct call *call, struct ng_str space,
-                 struct ng_str json, struct ng_str text);
+int files_recover(struct files *files, struct call *call, struct ng_str space,
+                  struct ng_str json, struct ng_str text);
 /* Whether another gateway that shares the disk is in the middle of a save of this file.
  * *ret_fd: the file, locked, until the caller closes it; -1: it is not there. */
 bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
                              int *ret_fd);
 
-/* ---- a call that comes again: files_left.c */
+/* ---- a call that comes again: files_replay.c */
 
 /* Settles what an earlier call with this one's idempotency key left at these files, their locks
  * held. *ret_answered: that call had happened, and its answer is this one's now. */
-int files_left_settle(struct files *files, struct call *call, const struct ng_str *names,
-                      size_t count, bool *ret_answered);
+int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
+                         size_t count, bool *ret_answered);
 /* With this call's intent committed: does another gateway do the same just now (NG_EBUSY), or
  * has it done so (*ret_answered)? */
-int files_left_check(struct files *files, struct call *call, const struct ng_str *names,
-                     size_t count, bool *ret_answered);
+int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
+                       size_t count, bool *ret_answered);
 /* What a change comes to that fails with rc: it may have met what another gateway made of the
  * same call a moment ago, or is about to make. */
-int files_left_end(struct files *files, struct call *call, const struct ng_str *names,
-                   size_t count, int rc);
+int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
+                     size_t count, int rc);
 /* The file as it was read - or that there was none, also where a move goes to - is what another
  * gateway left and could not complete yet: that is to be marked with this change's intent, as
  * the file will no longer tell. */
-int files_left_built_on(struct files *files, struct call *call, struct file_record *record);
+int files_replay_built_on(struct files *files, struct call *call, struct file_record *record);
 /* Takes the stored answer of the call's key, if there is one. */
-int files_left_answer(struct call *call, bool *ret_answered);
+int files_replay_answer(struct call *call, bool *ret_answered);
 
 /* ---- locks: files_lock.c */
 

@@ -300,7 +300,7 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    /* First its collection: the relay passes over events that are not for the journal. */
+    /* First its collection: the delivery passes over events that are not for the journal. */
     rc = record_open(gateway, call, &gateway->recorder);
     if (rc == NG_OK) {
         rc = journal_open(call, gateway, backend, conf, &gateway->journal);

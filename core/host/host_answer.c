@@ -21,7 +21,7 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
     va_list args;
     va_start(args, format);
     buf_init(&text, CALL_MEMORY_MAX);
-    text.starved = &call_of(pub)->arena.starved;
+    text.oom = &call_of(pub)->arena.oom;
     if (buf_vprintf(&text, format, args) == NG_OK) {
         result = arena_copy(&call_of(pub)->arena, str_make(buf_cstr(&text), text.len));
     } else {
@@ -216,7 +216,7 @@ void host_hint(struct ng_call *pub, const char *format, ...)
     va_list args;
     va_start(args, format);
     buf_init(&text, CALL_MEMORY_MAX);
-    text.starved = &call->arena.starved;
+    text.oom = &call->arena.oom;
     if (buf_vprintf(&text, format, args) == NG_OK) {
         host_set_hint(call, buf_str(&text));
     }

@@ -88,7 +88,7 @@ struct ng_writer *host_json_writer(struct ng_call *pub)
     }
     memory->call = call;
     buf_init(&memory->buf, CALL_MEMORY_MAX);
-    memory->buf.starved = &call->arena.starved;
+    memory->buf.oom = &call->arena.oom;
     json_writer_init(&memory->writer, &memory->buf);
     return call_pin(call, host_memory_writer_done, memory) == NG_OK ? &memory->writer : NULL;
 }

@@ -7,16 +7,16 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/module/abi_size.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
 
 /* How long a call without a limit of its own waits for numbers. */
 #define FLUSH_SETTLE_MS 60000
 
-/* ---- waiting for the relay ---- */
+/* ---- waiting for the delivery ---- */
 
-/* What is not in the feed yet, the relay cannot deliver: with other gateways about, changes are
- * numbered after they are answered. */
+/* What is not in the feed yet, the delivery cannot deliver: with other gateways about, changes
+ * are numbered after they are answered. */
 static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
 {
     int64_t left_ns =
@@ -56,9 +56,9 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
             rc = NG_ECANCELLED;
         } else {
             /* In steps, because a cancellation does not wake. */
-            (void)relay_wait_until(&front->moved, &front->lock,
-                                   clock_monotonic_ns() +
-                                       (int64_t)RELAY_WAIT_FIRST_MS * 1000000);
+            (void)delivery_wait_until(&front->moved, &front->lock,
+                                      clock_monotonic_ns() +
+                                          (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
         }
     }
     pthread_mutex_unlock(&front->lock);
@@ -133,10 +133,10 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
                              struct ng_str text)
 {
     struct journal_front *front = user;
-    int rc = journal_gate_enter(front, call_of(call), false);
+    int rc = journal_rwlock_lock(front, call_of(call), false);
     if (rc == NG_OK) {
         rc = front->inner->set_summary(front->db, call, space, text);
-        journal_gate_leave(front, false);
+        journal_rwlock_unlock(front, false);
     }
     return rc;
 }
@@ -146,12 +146,12 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
         /* What many calls have made is more than one may use. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
-        journal_gate_leave(front, true);
+        journal_rwlock_unlock(front, true);
     }
     return rc;
 }
@@ -161,10 +161,10 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_gate_enter(front, call_of(call), true);
+    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
         rc = front->inner->restore(front->db, call, space, json);
-        journal_gate_leave(front, true);
+        journal_rwlock_unlock(front, true);
     }
     return rc;
 }
@@ -237,7 +237,7 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : journal_restore_over(front, call, space, json, base);
+    return rc != NG_OK ? rc : journal_merge(front, call, space, json, base);
 }
 
 static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,
@@ -383,7 +383,7 @@ static int front_init(struct journal_front *front)
     pthread_mutex_init(&front->lock, NULL);
     pthread_cond_init(&front->wake, &monotonic);
     pthread_cond_init(&front->moved, &monotonic);
-    pthread_cond_init(&front->gate, &monotonic);
+    pthread_cond_init(&front->rwlock, &monotonic);
     pthread_condattr_destroy(&monotonic);
     return NG_OK;
 }
@@ -394,7 +394,7 @@ static void front_free(struct journal_front *front)
         front->inner->close(front->db);
     }
     zone_free(front->zone);
-    pthread_cond_destroy(&front->gate);
+    pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
     pthread_mutex_destroy(&front->lock);
@@ -403,13 +403,13 @@ static void front_free(struct journal_front *front)
     free(front);
 }
 
-/* The relay comes last: the store cannot forget its watch again. */
+/* The delivery comes last: the store cannot forget its watch again. */
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
-    int rc = relay_load_cursor(front, call);
+    int rc = delivery_load_cursor(front, call);
     if (front->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        call_reset_result(call); /* the relay reads it when the database is back */
+        call_reset_result(call); /* the delivery reads it when the database is back */
         rc = NG_OK;
     }
     if (rc != NG_OK) {
@@ -424,7 +424,7 @@ static int front_start(struct journal_front *front, struct call *call)
                   (unsigned long long)front->cursor, (unsigned long long)front->opened);
         front->cursor = front->opened;
     }
-    return relay_start(front, call);
+    return delivery_start(front, call);
 }
 
 int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,
@@ -465,7 +465,7 @@ void journal_stop(struct journal_front *front)
     }
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
-    pthread_cond_broadcast(&front->gate);
+    pthread_cond_broadcast(&front->rwlock);
     pthread_mutex_unlock(&front->lock);
     if (front->running) {
         (void)pthread_join(front->thread, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * journal.h - the journal of one gateway: where it is kept, and the relay that brings events to
- * it.
+ * journal.h - the journal of one gateway: where it is kept, and the delivery that brings events
+ * to it.
  *
  * The journal is kept in documents (quiet collections of the core's own) or by a module of kind
- * NG_KIND_JOURNAL. Either way the relay reads the change feed from a stored cursor, makes an
+ * NG_KIND_JOURNAL. Either way the delivery reads the change feed from a stored cursor, makes an
  * entry of every event of a collection with NG_COLLECTION_REFERENCED, delivers them in order,
  * at least once, and moves the cursor. A journal that is away costs nothing but a growing
  * backlog.
@@ -28,17 +28,17 @@ struct journal_front;
 int journal_check_zone(const struct config *config, struct buf *error);
 
 /*
- * Opens the journal and starts the relay. After the store is open and the plugins' collections
- * are declared, before the first call; gateway->store must be set. backend: a journal module's
- * descriptor, which must outlive the front, or NULL: kept in documents. conf: the module's view
- * of the configuration (for documents: any view; "timezone" is read from it). A module whose
- * server is away at start may fail here only for a bad configuration. *ret may be set also on
- * failure: then it is closed as after a success.
+ * Opens the journal and starts the delivery. After the store is open and the plugins'
+ * collections are declared, before the first call; gateway->store must be set. backend: a
+ * journal module's descriptor, which must outlive the front, or NULL: kept in documents. conf:
+ * the module's view of the configuration (for documents: any view; "timezone" is read from it).
+ * A module whose server is away at start may fail here only for a bad configuration. *ret may
+ * be set also on failure: then it is closed as after a success.
  */
 int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,
                  const struct ng_conf *conf, struct journal_front **ret);
-/* Ends the relay: what was not delivered is delivered after the next start. May be called more
- * than once. Before store_close. */
+/* Ends the delivery: what was not delivered is delivered after the next start. May be called
+ * more than once. Before store_close. */
 void journal_stop(struct journal_front *front);
 /* Stops, closes the module and frees. The store tells the front about commits as long as there
  * are any: close it first, or be sure that nothing commits any more. NULL is a no-op. */

@@ -21,7 +21,7 @@
 #define JOURNAL_MEMORY "journal_memory"
 #define JOURNAL_SUMMARIES "journal_summaries"
 #define JOURNAL_CHECKPOINTS "journal_checkpoints"
-#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the relay's cursor */
+#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the delivery's cursor */
 
 /* Rows of one answer at most, and where the caller names no limit. */
 #define JOURNAL_ROWS_MAX 1000
@@ -52,7 +52,7 @@ const struct ng_journal *journal_documents_vtable(void);
 /* A restore by another gateway moves what is written to: so often it is looked up again. */
 #define JOURNAL_TRIES 8
 
-/* journal_deliver.c: see struct ng_journal. */
+/* journal_append.c: see struct ng_journal. */
 int journal_documents_deliver(void *journal, struct ng_call *call,
                               const struct ng_entry *const *entries, size_t count);
 

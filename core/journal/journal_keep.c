@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
 
 #define KEEP_COLLECTION "journal_spaces"
 /* All lie in one space, so that one query finds them: a document's id is the space. */

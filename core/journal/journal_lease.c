@@ -5,8 +5,8 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
 
 #define LEASE_SPACE "shared"
 #define LEASE_ID "relay"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "journal_delivery.h"
 #include "journal_documents.h"
-#include "journal_relay.h"
 
 #define PINS_COLLECTION "journal_pins"
 /* All pins lie in one space, so that one query finds them: a document's id is SPACE/CHECKPOINT.
@@ -110,7 +110,7 @@ static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
-    call->arena.starved |= tree.starved;
+    call->arena.oom |= tree.oom;
     if (rc == NG_OK) {
         entries = json_get(body, "entries");
     } else if (rc == NG_EJSON) {

@@ -299,9 +299,9 @@ int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t
     if (rc == NG_EJSON) {
         return journal_damaged(call, "it is not JSON");
     }
-    return tree->starved ? call_no_memory(call)
-                         : call_fail(call, NG_ETOOLARGE,
-                                     "the journal is too large to restore: %zu bytes", bytes);
+    return tree->oom ? call_no_memory(call)
+                     : call_fail(call, NG_ETOOLARGE,
+                                 "the journal is too large to restore: %zu bytes", bytes);
 }
 
 /* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
@@ -459,7 +459,7 @@ static int journal_checkpoint_head(struct call *call, struct ng_str json, struct
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
-    call->arena.starved |= tree.starved;
+    call->arena.oom |= tree.oom;
     if (rc != NG_OK && rc != NG_EJSON) {
         rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
                        json.len);

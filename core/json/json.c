@@ -12,6 +12,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Up to this many members are compared pair by pair, more through a table. */
 #define MEMBERS_PAIRWISE 12
@@ -322,7 +323,7 @@ static int on_end_map(void *context)
     if (found == NULL) {
         return 1;
     }
-    struct ng_str shown = str_utf8_cut(found->key, SHOWN_MAX);
+    struct ng_str shown = utf8_cut(found->key, SHOWN_MAX);
     size_t offset = parser->last - 1; /* a name with escapes: the end of its object */
     if (is_in_text(parser, found->key.data)) {
         offset = (size_t)(found->key.data - parser->text) - 1;
@@ -339,7 +340,7 @@ static size_t find_bad_utf8(struct ng_str text)
     while (at < text.len) {
         unsigned char c = (unsigned char)text.data[at];
         size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-        if (len > text.len - at || !str_utf8_valid(str_make(text.data + at, len))) {
+        if (len > text.len - at || !utf8_valid(str_make(text.data + at, len))) {
             break;
         }
         at += len;
@@ -354,7 +355,7 @@ static int check_text(struct parser *parser, struct ng_str text)
     if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0) {
         return parser_fail(parser, 0, "the text begins with a byte order mark");
     }
-    if (!str_utf8_valid(text)) {
+    if (!utf8_valid(text)) {
         return parser_fail(parser, find_bad_utf8(text), "the text is not valid UTF-8");
     }
     for (size_t i = 0; i < sizeof(blanks); i++) { /* the NUL counts too */
@@ -411,7 +412,7 @@ static void explain(struct parser *parser)
         end++; /* whole characters only */
     }
     struct ng_str token = str_make(parser->text + start, end - start);
-    struct ng_str shown = str_utf8_cut(token, SHOWN_MAX);
+    struct ng_str shown = utf8_cut(token, SHOWN_MAX);
     parser_fail(parser, start, "%.*s, found %.*s%s", (int)len, reason, (int)shown.len,
                 shown.data, shown.len < token.len ? "..." : "");
 }
@@ -427,7 +428,7 @@ static void locate(struct json_error *error, struct ng_str text)
         }
     }
     struct ng_str before = str_make(text.data + line_start, error->offset - line_start);
-    error->column = str_utf8_count(before) + 1;
+    error->column = utf8_count(before) + 1;
 }
 
 static const yajl_callbacks json_callbacks = {
@@ -516,7 +517,7 @@ static int parser_parse(struct parser *parser, struct ng_str text, const struct 
         *ret = parser->root;
         return NG_OK;
     }
-    parser->arena->starved = parser->arena->starved || parser->fault.code == NG_EINTERNAL;
+    parser->arena->oom = parser->arena->oom || parser->fault.code == NG_EINTERNAL;
     if (error != NULL) {
         *error = parser->fault;
         locate(error, text);

@@ -6,6 +6,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/json_writer.h"
 #include "notegate/plugin.h"
 
 /* A parsed value. Read-only once parsed; lives as long as its arena. */
@@ -74,34 +75,7 @@ struct ng_value *json_clone(struct arena *arena, const struct ng_value *value);
 /* Compact text. */
 int json_print(struct buf *buf, const struct ng_value *value);
 
-/* Writing. The writer puts commas and escapes; misuse (a value where a name is due, ends
- * missing) and a full buffer stick in buf->rc. */
-#define JSON_WRITER_DEPTH 64
-struct ng_writer {
-    struct buf *buf;
-    unsigned depth;
-    bool is_array[JSON_WRITER_DEPTH];
-    bool has_items[JSON_WRITER_DEPTH];
-    bool name_due;      /* a name was written, its value comes next */
-    bool complete;      /* the outermost value is written */
-    const char *misuse; /* how the writer was misused; NULL: it was not */
-};
-
-void json_writer_init(struct ng_writer *writer, struct buf *buf);
-void json_object(struct ng_writer *writer);
-void json_array(struct ng_writer *writer);
-void json_end(struct ng_writer *writer);
-void json_name(struct ng_writer *writer, const char *name);
-void json_name_str(struct ng_writer *writer, struct ng_str name);
-void json_string(struct ng_writer *writer, struct ng_str text);
-void json_cstring(struct ng_writer *writer, const char *text);
-void json_int(struct ng_writer *writer, int64_t number);
-void json_number(struct ng_writer *writer,
-                 double number); /* shortest that reads back; not finite: null */
-void json_bool(struct ng_writer *writer, bool value);
-void json_null(struct ng_writer *writer);
+/* One value as the next one of a writer. */
 void json_copy(struct ng_writer *writer, const struct ng_value *value);
-/* `json` is one JSON value already (a schema, a stored body): copied as it is. */
-void json_raw(struct ng_writer *writer, struct ng_str json);
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
 #include "keys_table.h"
@@ -37,7 +38,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     if (rc != NG_OK) {
         /* Closed rather than open: it may be the only one. */
         keys->unreadable++;
-        atomic_fetch_add(&keys->exist, 1);
+        atomic_fetch_add(&keys->active, 1);
         if (rc == NG_EINTERNAL) {
             atomic_store(&keys->stale, true); /* memory comes back */
         }
@@ -55,7 +56,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     key_unref(key);
     if (rc != NG_OK) {
         log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
-                  (int)str_utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
+                  (int)utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
                   rc == NG_EINTERNAL ? " just now: out of memory" : "");
     }
 }
@@ -83,7 +84,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
     (void)pthread_rwlock_wrlock(&keys->lock);
     if (rc == NG_OK) {
         /* After those found now were counted: there is no moment in which there are none. */
-        atomic_fetch_sub(&keys->exist, before);
+        atomic_fetch_sub(&keys->active, before);
     } else {
         keys->unreadable += before;
         atomic_store(&keys->stale, true);
@@ -126,16 +127,16 @@ static void keys_follow(struct keys *keys)
 
 /* ---- other gateways ---- */
 
-bool keys_unread(const struct keys *keys)
+bool keys_not_loaded(const struct keys *keys)
 {
-    return keys != NULL && atomic_load_explicit(&keys->unread, memory_order_acquire);
+    return keys != NULL && atomic_load_explicit(&keys->not_loaded, memory_order_acquire);
 }
 
 static int keys_read_first(struct keys *keys, struct call *call)
 {
     int rc = keys_read_all(keys, call);
-    if (rc == NG_OK && atomic_exchange(&keys->unread, false)) {
-        atomic_fetch_sub(&keys->exist, 1);
+    if (rc == NG_OK && atomic_exchange(&keys->not_loaded, false)) {
+        atomic_fetch_sub(&keys->active, 1);
         log_write(NG_LOG_INFO, "keys", "%zu keys were read", keys_count(keys));
     }
     return rc;
@@ -164,7 +165,7 @@ int keys_look(struct keys *keys, struct call *call)
         return NG_OK;
     }
     int64_t now = clock_unix_ms();
-    if (keys_unread(keys)) {
+    if (keys_not_loaded(keys)) {
         return keys_read_first(keys, call);
     }
     /* By time and not by the feed, which may wait for a gateway that died. */
@@ -259,14 +260,14 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
     }
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call);
-        atomic_store(&keys->unread, true);
-        atomic_fetch_add(&keys->exist, 1); /* closed rather than open */
+        atomic_store(&keys->not_loaded, true);
+        atomic_fetch_add(&keys->active, 1); /* closed rather than open */
         log_write(NG_LOG_WARNING, "keys",
                   "the keys cannot be read, as the database is away; nobody who needs one is "
                   "let in until they are");
         rc = NG_OK;
     }
-    if (rc == NG_OK && !keys_unread(keys)) {
+    if (rc == NG_OK && !keys_not_loaded(keys)) {
         keys_refresh_uses(keys, call);
     }
     /* Last: what watches must live as long as the store does. */

@@ -81,7 +81,7 @@ enum keys_left {
 };
 
 /* Reads all keys. call: of the start. A database that other gateways share may be away: then
- * there are keys, and nobody has one (keys_unread). */
+ * there are keys, and nobody has one (keys_not_loaded). */
 int keys_open(struct gateway *gateway, struct call *call, struct keys **ret);
 /* After the store is closed. NULL is a no-op. */
 void keys_close(struct keys *keys);
@@ -89,7 +89,7 @@ void keys_close(struct keys *keys);
 size_t keys_count(struct keys *keys);
 /* Those that were not revoked, also if expired: while there is one the gateway is not open. One
  * that cannot be read counts. NULL: 0. Takes no lock. */
-size_t keys_exist(const struct keys *keys);
+size_t keys_active(const struct keys *keys);
 /* The key with this text ("ng_..."), with a reference; NULL: none, revoked or expired
  * (*ret_why: static sentence). Compares in constant time. Never blocks. keys NULL: none. */
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why);
@@ -107,9 +107,9 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,
 struct key *keys_get(struct keys *keys, struct ng_str id);
 /* All of them, oldest first; they and the array live as long as the call. */
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count);
-/* True: they could not be read yet, as the database is away; exist() is not 0 then. NULL:
+/* True: they could not be read yet, as the database is away; keys_active() is not 0 then. NULL:
  * false. Takes no lock. */
-bool keys_unread(const struct keys *keys);
+bool keys_not_loaded(const struct keys *keys);
 /* What other gateways changed. On a worker, again and again (shared documents). */
 int keys_look(struct keys *keys, struct call *call);
 /* Reads again what could not be read when it changed. On workers. */

@@ -111,8 +111,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     atomic_init(&key->used_stored_ms, 0);
     memcpy(key->hash, hash, KEY_HASH_BYTES);
     key_fill(key, clock_monotonic_ns());
-    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL ||
-        memory->starved) {
+    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL || memory->oom) {
         key_unref(key);
         return NULL;
     }
@@ -303,7 +302,7 @@ int key_read(const struct ng_doc *doc, struct key **ret)
     struct arena arena;
     arena_init(&arena, 4 * KEY_JSON_MAX);
     int rc = read_body(&arena, doc, ret);
-    if (rc == NG_EINVAL && arena.starved) {
+    if (rc == NG_EINVAL && arena.oom) {
         rc = NG_EINTERNAL; /* nothing is wrong with the document */
     }
     arena_done(&arena);

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
 #include "keys_table.h"
@@ -132,11 +133,11 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
     return rc;
 }
 
-/* Refuses, because no other usable key remains. keys_exist() counts `going`, too. */
+/* Refuses, because no other usable key remains. keys_active() counts `going`, too. */
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {
-    *ret_left = keys_exist(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
+    *ret_left = keys_active(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
     return call_fail(call, NG_ECONFLICT, "the key %s of %.*s is the last one", going->id,
                      (int)going->agent.len, going->agent.data);
 }
@@ -150,7 +151,7 @@ static int revoke_one_of_many(struct keys *keys, struct call *call, const struct
     int rc = NG_OK;
     while (gone && count < STAYING_MAX) {
         struct key *other = find_staying(keys, going, tried, count);
-        bool ends_nothing = !key_live(going) && keys_exist(keys) > 1;
+        bool ends_nothing = !key_live(going) && keys_active(keys) > 1;
         if (other == NULL && !atomic_load(&going->revoked) && !ends_nothing) {
             return refuse_last(keys, call, going, ret_left);
         }
@@ -176,7 +177,7 @@ int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,
     struct key *key = keys_get(keys, id);
     if (key == NULL) {
         return call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"",
-                         (int)str_utf8_cut(id, KEY_TEXT_MAX).len, id.data);
+                         (int)utf8_cut(id, KEY_TEXT_MAX).len, id.data);
     }
     int rc = NG_OK;
     if (ret_left != NULL) {

@@ -67,7 +67,7 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out)
             list[found++].id = ng_str_of(all[i]->id);
         }
     }
-    return tell(list, found, keys_exist(keys) == 0, out);
+    return tell(list, found, keys_active(keys) == 0, out);
 }
 
 static struct ng_str text_of(const struct ng_value *key, const char *name)

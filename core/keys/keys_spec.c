@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 
 #define RATE_MAX 1e6
@@ -24,7 +25,7 @@ struct spec_reading {
 
 static int shown(struct ng_str text)
 {
-    return (int)str_utf8_cut(text, SHOWN_MAX).len;
+    return (int)utf8_cut(text, SHOWN_MAX).len;
 }
 
 /* A member that is a string; absent where it is not there or null. */
@@ -322,7 +323,7 @@ bool key_note_valid(struct ng_str note)
             return false;
         }
     }
-    return note.len > 0 && str_utf8_valid(note) && str_utf8_count(note) <= KEY_NOTE_CHARS;
+    return note.len > 0 && utf8_valid(note) && utf8_count(note) <= KEY_NOTE_CHARS;
 }
 
 static int take_note(struct spec_reading *reading, const struct ng_value *object)
@@ -330,7 +331,7 @@ static int take_note(struct spec_reading *reading, const struct ng_value *object
     struct ng_str text;
     int rc = take_text(reading->call, object, "note", &text);
     if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
-        size_t count = str_utf8_count(text);
+        size_t count = utf8_count(text);
         return count > KEY_NOTE_CHARS
                    ? call_fail(reading->call, NG_EINVAL,
                                "the note has %zu characters; at most %d are kept", count,

@@ -34,7 +34,7 @@ bool keys_enter(struct keys *keys, struct key *key, bool committed)
     *place = entry;
     keys->count++;
     if (committed && !atomic_load(&key->revoked)) {
-        atomic_fetch_add(&keys->exist, 1);
+        atomic_fetch_add(&keys->active, 1);
     }
     return true;
 }
@@ -49,7 +49,7 @@ void keys_remove(struct keys *keys, struct ng_str id)
     *place = entry->next;
     keys->count--;
     if (entry->committed && !atomic_load(&entry->key->revoked)) {
-        atomic_fetch_sub(&keys->exist, 1);
+        atomic_fetch_sub(&keys->active, 1);
     }
     atomic_store(&entry->key->revoked, true); /* sessions and streams of it end */
     key_unref(entry->key);
@@ -61,7 +61,7 @@ void keys_commit(struct keys *keys, struct key_entry *entry)
     if (!entry->committed) {
         entry->committed = true;
         if (!atomic_load(&entry->key->revoked)) {
-            atomic_fetch_add(&keys->exist, 1);
+            atomic_fetch_add(&keys->active, 1);
         }
     }
 }
@@ -72,7 +72,7 @@ void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms)
         atomic_store(&entry->key->revoked_ms, time_ms);
         atomic_store(&entry->key->revoked, true);
         if (entry->committed) {
-            atomic_fetch_sub(&keys->exist, 1);
+            atomic_fetch_sub(&keys->active, 1);
         }
     }
 }
@@ -151,9 +151,9 @@ size_t keys_count(struct keys *keys)
     return count;
 }
 
-size_t keys_exist(const struct keys *keys)
+size_t keys_active(const struct keys *keys)
 {
-    return keys == NULL ? 0 : atomic_load_explicit(&keys->exist, memory_order_acquire);
+    return keys == NULL ? 0 : atomic_load_explicit(&keys->active, memory_order_acquire);
 }
 
 struct key *keys_get(struct keys *keys, struct ng_str id)
@@ -193,7 +193,7 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
 {
     struct ng_str id;
     unsigned char hash[KEY_HASH_BYTES];
-    if (keys_exist(keys) == 0) {
+    if (keys_active(keys) == 0) {
         *ret_why = "A key was sent, but this gateway has none";
         return NULL;
     }

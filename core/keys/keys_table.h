@@ -37,10 +37,10 @@ struct keys {
     struct gateway *gateway;
     pthread_rwlock_t lock; /* of the table; never held across I/O */
     struct key_entry *buckets[KEYS_BUCKETS];
-    size_t count;        /* entries */
-    atomic_size_t exist; /* in force and not revoked, expired or not; and what is unreadable */
-    atomic_bool stale;   /* a change could not be read yet */
-    atomic_bool unread;  /* none could be read yet: the database is away */
+    size_t count;         /* entries */
+    atomic_size_t active; /* in force and not revoked, expired or not; and what is unreadable */
+    atomic_bool stale;    /* a change could not be read yet */
+    atomic_bool not_loaded;    /* none could be read yet: the database is away */
     atomic_bool uses_unread;   /* nor could last uses */
     _Atomic int64_t looked_ms; /* Unix time of the last look at what others changed */
     size_t unreadable;         /* documents: under the lock */

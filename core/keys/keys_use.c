@@ -204,13 +204,13 @@ static int store_due(struct keys *keys, struct call *call)
 int keys_upkeep(struct keys *keys, struct call *call)
 {
     int rc = keys_read_again(keys, call);
-    int uses_rc = keys == NULL || keys_unread(keys) ? NG_OK : store_due(keys, call);
+    int uses_rc = keys == NULL || keys_not_loaded(keys) ? NG_OK : store_due(keys, call);
     return rc != NG_OK ? rc : uses_rc;
 }
 
 void keys_store_last(struct keys *keys)
 {
-    bool nothing = keys == NULL || keys_unread(keys);
+    bool nothing = keys == NULL || keys_not_loaded(keys);
     struct call *call = nothing ? NULL : call_new(keys->gateway);
     if (call == NULL) {
         return;

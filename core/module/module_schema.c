@@ -4,7 +4,9 @@
 #include "module_schema.h"
 
 #include "core/base/arena.h"
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/json/json.h"
 #include "core/schema/schema_tree.h"
 
@@ -67,7 +69,7 @@ static const char *nearly(struct ng_str word)
         if (str_is(word, known)) {
             return NULL;
         }
-        size_t distance = str_distance(word, ng_str_of(known), NEAR_MOST);
+        size_t distance = edit_distance(word, ng_str_of(known), NEAR_MOST);
         if (distance < best) {
             best = distance;
             nearest = known;
@@ -118,7 +120,7 @@ static int walk_schema(const struct walk *walk, const struct ng_value *schema, u
          item = item->next) {
         const char *meant = nearly(item->key);
         if (meant != NULL) {
-            struct ng_str shown = str_utf8_cut(item->key, 60);
+            struct ng_str shown = utf8_cut(item->key, 60);
             (void)buf_printf(
                 walk->error,
                 "has `%s` with a keyword \"%.*s\" in its `%s` schema: did you mean "

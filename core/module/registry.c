@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
 #include "watchdog.h"
@@ -129,7 +130,7 @@ struct ng_str registry_nearest(const struct registry *registry, struct ng_str na
     size_t best = NEAREST_MOST + 1;
     for (size_t i = 0; i < table->tool_count; i++) {
         struct ng_str known = ng_str_of(table->tools[i]->desc.name);
-        size_t distance = str_distance(name, known, NEAREST_MOST);
+        size_t distance = edit_distance(name, known, NEAREST_MOST);
         if (distance < best && distance < known.len) {
             best = distance;
             nearest = known;

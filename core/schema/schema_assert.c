@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "schema_tree.h"
 
 /* Up to this many items are compared pair by pair, more through their hashes. */
@@ -332,8 +333,7 @@ bool schema_assert(struct schema_checker *checker, const struct schema_node *nod
     case SCHEMA_MAX_LENGTH:
     case SCHEMA_MIN_LENGTH:
         return type != NG_TYPE_STRING ||
-               assert_count(checker, rule, place, str_utf8_count(place->value->text),
-                            "character");
+               assert_count(checker, rule, place, utf8_count(place->value->text), "character");
     case SCHEMA_PATTERN:
         return type != NG_TYPE_STRING || assert_pattern(checker, rule, place);
     case SCHEMA_MAX_ITEMS:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "schema_tree.h"
 
 #define SHOWN_BYTES 200 /* of a reference in a message */
@@ -229,7 +230,7 @@ static struct schema_node *find_node(const struct schema *schema, const struct n
 static int refuse_ref(struct schema_compiler *compiler, const struct schema_pending *pending,
                       const char *why)
 {
-    struct ng_str shown = str_utf8_cut(pending->rule->value->text, SHOWN_BYTES);
+    struct ng_str shown = utf8_cut(pending->rule->value->text, SHOWN_BYTES);
     (void)snprintf(compiler->error, compiler->error_size, "\"$ref\" at #%s to \"%.*s\" %s",
                    pending->path.data, (int)shown.len, shown.data, why);
     return NG_EINVAL;

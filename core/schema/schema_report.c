@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "schema_tree.h"
 
 #define SHOWN_BYTES 60    /* of a string or a value */
@@ -114,15 +116,15 @@ static void print_shown(struct buf *buf, const struct ng_value *value)
 {
     struct buf whole;
     if (value->type == NG_TYPE_STRING) {
-        struct ng_str cut = str_utf8_cut(value->text, SHOWN_BYTES);
+        struct ng_str cut = utf8_cut(value->text, SHOWN_BYTES);
         buf_add_json(buf, cut);
         buf_add_c(buf, cut.len < value->text.len ? "..." : "");
         return;
     }
     buf_init(&whole, SHOWN_BYTES * 8);
-    whole.starved = buf->starved;
+    whole.oom = buf->oom;
     (void)json_print(&whole, value);
-    struct ng_str cut = str_utf8_cut(buf_str(&whole), SHOWN_BYTES);
+    struct ng_str cut = utf8_cut(buf_str(&whole), SHOWN_BYTES);
     buf_add_str(buf, cut);
     buf_add_c(buf, cut.len < whole.len || whole.rc == NG_ETOOLARGE ? "..." : "");
     buf_done(&whole);
@@ -166,7 +168,7 @@ struct ng_str schema_text_value(struct schema_checker *checker, const struct ng_
 {
     struct buf buf;
     buf_init(&buf, SENTENCE_MAX);
-    buf.starved = &checker->arena->starved;
+    buf.oom = &checker->arena->oom;
     print_shown(&buf, value);
     return take_text(checker, &buf);
 }
@@ -176,7 +178,7 @@ struct ng_str schema_text_types(struct schema_checker *checker, unsigned types)
     struct buf buf;
     unsigned left = types;
     buf_init(&buf, SENTENCE_MAX);
-    buf.starved = &checker->arena->starved;
+    buf.oom = &checker->arena->oom;
     if ((types & SCHEMA_NUMBER) != 0) {
         left &= ~(unsigned)SCHEMA_INTEGER; /* a number may be one */
     }
@@ -198,7 +200,7 @@ struct ng_str schema_text_choices(struct schema_checker *checker,
 {
     struct buf buf;
     buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
-    buf.starved = &checker->arena->starved;
+    buf.oom = &checker->arena->oom;
     buf_add_c(&buf, count == 0 ? "nothing" : count == 1 ? "exactly " : "one of ");
     for (size_t i = 0; i < count && i < CHOICES_SHOWN; i++) {
         buf_add_c(&buf, i == 0 ? "" : ", ");
@@ -222,7 +224,7 @@ static void add_violation(struct schema_checker *checker, const struct schema_pl
     struct buf path;
     struct violation *violation = &checker->violations->items[checker->violations->count];
     buf_init(&path, PATH_MAX_BYTES);
-    path.starved = &checker->arena->starved;
+    path.oom = &checker->arena->oom;
     schema_print_path(&path, place);
     violation->path = take_text(checker, &path);
     violation->expected = expected;
@@ -242,14 +244,14 @@ bool schema_fail(struct schema_checker *checker, const struct schema_place *plac
         return false;
     }
     buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
-    buf.starved = &checker->arena->starved;
+    buf.oom = &checker->arena->oom;
     va_start(args, format);
     (void)buf_vprintf(&buf, format, args);
     va_end(args);
     struct ng_str expected = take_text(checker, &buf);
     if (got.data == NULL) {
         buf_init(&buf, SENTENCE_MAX);
-        buf.starved = &checker->arena->starved;
+        buf.oom = &checker->arena->oom;
         print_got(&buf, place);
         got = take_text(checker, &buf);
     }
@@ -305,7 +307,7 @@ bool schema_fail_unknown(struct schema_checker *checker, const struct schema_nod
         return false;
     }
     for (size_t i = 0; properties != NULL && i < properties->count; i++) {
-        size_t distance = str_distance(place->name, properties->entries[i].name, most);
+        size_t distance = edit_distance(place->name, properties->entries[i].name, most);
         if (distance <= most) {
             near = properties->entries[i].name;
             most = distance == 0 ? 0 : distance - 1;

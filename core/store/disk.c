@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/files/files.h"
 
 #define DISK_TEXT_MAX ((size_t)1024)
@@ -177,7 +178,7 @@ static void tell_refused(uint64_t count, const char *message)
 static void refuse(struct disk *disk, struct ng_str message)
 {
     char text[DISK_TEXT_MAX];
-    size_t len = str_utf8_cut(message, sizeof(text) - 1).len;
+    size_t len = utf8_cut(message, sizeof(text) - 1).len;
     if (len > 0) {
         memcpy(disk->message, message.data, len);
     }

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 
 #define IDEMPOTENCY_BUCKETS 256
@@ -146,7 +147,7 @@ static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
     json_name(writer, "text");
     if (!open && !staged->has_text) {
         json_null(writer); /* parts only */
-    } else if (str_utf8_valid(text)) {
+    } else if (utf8_valid(text)) {
         json_string(writer, text);
     } else {
         json_null(writer);

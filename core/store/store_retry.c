@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "idempotency.h"
@@ -336,7 +337,7 @@ static void retry_tell(struct store_txn *txn, int rc)
     struct call *call = txn->call;
     char sentence[sizeof(call->failed_text)];
     if (txn->done == NULL && rc != NG_OK) {
-        struct ng_str text = str_utf8_cut(call->staged.message, sizeof(sentence) - 1);
+        struct ng_str text = utf8_cut(call->staged.message, sizeof(sentence) - 1);
         (void)snprintf(sentence, sizeof(sentence), "%.*s", (int)text.len,
                        text.data == NULL ? "" : text.data);
         call_fail_later(call, rc, sentence);

@@ -305,7 +305,7 @@ static void txn_note(struct store_txn *txn)
 {
     struct arena *arena = &txn->call->arena;
     bool failed = arena->failed;
-    bool starved = arena->starved;
+    bool oom = arena->oom;
     for (size_t i = 0; i < txn->count; i++) {
         const struct txn_doc *doc = &txn->docs[i];
         const struct ng_collection *collection =
@@ -317,7 +317,7 @@ static void txn_note(struct store_txn *txn)
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
-    arena->starved = starved;
+    arena->oom = oom;
 }
 
 static int txn_commit(struct store_txn *txn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: cells are read, changed and run in real .ipynb files and real
  * kernels. What the plugin declares; each tool has its own file. */
-#include "cells.h"
+#include "tools/cells.h"
 
 #include <stdio.h>
 #include <stdlib.h>

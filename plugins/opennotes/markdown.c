@@ -109,8 +109,8 @@ static int report_tag(struct reader *reader, const struct on_scan_link *found)
 
 static bool is_over_work(struct reader *reader, uint64_t bytes)
 {
-    reader->staged += bytes;
-    return reader->staged > WORK_MORE + (uint64_t)WORK_PER_BYTE * reader->text.len;
+    reader->work += bytes;
+    return reader->work > WORK_MORE + (uint64_t)WORK_PER_BYTE * reader->text.len;
 }
 
 static int report_link(void *user, const struct on_scan_link *found)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "documents_parts.h"
 
 /* Ten documents: n = 0..9 but none in t3; s = "s<n>" but none in t4; tag even/odd and, in t5,
@@ -448,7 +449,7 @@ static void test_search_rank(void **state)
                      NG_OK);
     assert_string_equal(rows.items[0].id, "low");
     assert_non_null(strstr(rows.items[0].snippet, "lantern"));
-    assert_true(str_utf8_count(ng_str_of(rows.items[0].snippet)) <= 30);
+    assert_true(utf8_count(ng_str_of(rows.items[0].snippet)) <= 30);
     rows_done(&rows);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_documents.c - the journal kept in documents, and the relay that feeds it. */
+/* test_journal_documents.c - the journal kept in documents, and the delivery that feeds it. */
 #include "journal_contract.h"
 
 #include <pthread.h>
@@ -81,7 +81,7 @@ static int flush(struct harness *harness, struct journal_front *front)
     return rc;
 }
 
-/* ---- the relay into documents ---- */
+/* ---- the delivery into documents ---- */
 
 static void test_references(void **state)
 {
@@ -207,7 +207,8 @@ static void *write_papers(void *user)
     return NULL;
 }
 
-/* While the relay runs: every change is one reference, and the count comes back to nothing. */
+/* While the delivery runs: every change is one reference, and the count comes back to nothing.
+ */
 static void test_writers_at_once(void **state)
 {
     struct harness *harness = *state;
@@ -246,7 +247,7 @@ struct heard {
     atomic_bool away;
     atomic_int tried;
     atomic_size_t count;
-    uint64_t seqs[HEARD_MAX]; /* written by the relay's thread alone */
+    uint64_t seqs[HEARD_MAX]; /* written by the delivery's thread alone */
 };
 
 static int heard_open(struct ng_call *call, const struct ng_conf *conf, void **ret_journal)
@@ -290,7 +291,7 @@ static const struct ng_journal heard_journal = {
     .deliver = heard_deliver,
 };
 
-/* The gateway's own relay stops; this one takes over its feed. */
+/* The gateway's own delivery stops; this one takes over its feed. */
 static struct journal_front *open_heard(struct harness *harness, struct heard *heard)
 {
     struct journal_front *front = NULL;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../plugins/cells/kernelspec.h"
+#include "kernel/kernelspec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/cells/nb.h"
+#include "notebook/nb.h"
 
 #define EDITS 7
 #define CELLS_MAX 10000

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../plugins/cells/output.h"
+#include "kernel/output.h"
 
 #define CAP 4096
 

@@ -6,6 +6,7 @@
 
 #include "api/protocol/mcp_pages.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mcp_cursor_parse(&arena, text, &cursor) == NG_OK) {
         again(&arena, &cursor);
     }
-    if (str_utf8_valid(text)) {
+    if (utf8_valid(text)) {
         cursor.count = size;
         cursor.kind = part(&text);
         cursor.space = part(&text);

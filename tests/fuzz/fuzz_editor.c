@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/call.h"
 #include "test_gateway.h"
 
@@ -53,7 +54,7 @@ static void check_lines(struct ng_call *call, struct ng_str bytes)
     }
     editor_check_end(&pieces);
     must(whole.bad == pieces.bad && whole.nul == pieces.nul);
-    must(whole.bad == !str_utf8_valid(bytes));
+    must(whole.bad == !utf8_valid(bytes));
     struct ng_str clean = editor_clean(call, bytes);
     must(clean.data != NULL && editor_not_text(clean) == NULL);
     size_t total = editor_count(clean, '\n') + 1;
@@ -96,7 +97,7 @@ static void replace(struct ng_call *call, struct editor_job *job, struct ng_str 
     }
     struct ng_str made = {regex.out != NULL ? regex.out : "", regex.len};
     must(made.len <= MADE_BYTES_MAX && regex.first_at + regex.first_len <= made.len);
-    must(rc != NG_OK || str_utf8_valid(made));
+    must(rc != NG_OK || utf8_valid(made));
     must(rc != NG_OK || regex.count > 0 || str_equal(made, text));
     must(rc != NG_OK || job->count == 0 || regex.count <= (uint64_t)job->count);
     pcre2_match_context_free(regex.context);
@@ -125,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct call *call = call_new(gateway);
     must(call != NULL);
     check_lines(&call->pub, rest);
-    if (editor_not_text(rest) == NULL && str_utf8_valid(job.new_str)) {
+    if (editor_not_text(rest) == NULL && utf8_valid(job.new_str)) {
         replace(&call->pub, &job, rest);
         check_ends(&call->pub, rest, job.new_str);
     }

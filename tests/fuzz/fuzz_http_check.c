@@ -6,6 +6,7 @@
 #include "api/listen/http_check.h"
 #include "api/listen/http_names.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +25,7 @@ static void fuzz_target(const char *text)
         check(fault.rc != NG_OK && fault.text[0] != '\0');
         return;
     }
-    check(str_utf8_valid(target.path));
+    check(utf8_valid(target.path));
     check(target.path.len == 0 || memchr(target.path.data, '\0', target.path.len) == NULL);
     struct ng_str query = target.query;
     struct ng_str name;

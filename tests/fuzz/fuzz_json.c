@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/json/json_number.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
@@ -52,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ng_str text = str_make((const char *)data, size);
     int rc = json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, &error);
     if (rc == NG_OK) {
-        must(str_utf8_valid(text));
+        must(utf8_valid(text));
         check_value(&arena, value);
     } else if (rc == NG_EJSON) {
         must(error.offset <= size && error.line >= 1 && error.column >= 1);

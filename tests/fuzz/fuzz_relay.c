@@ -12,6 +12,7 @@
 #include "api/client/mcp_relay_events.h"
 #include "api/client/mcp_relay_message.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/json/json.h"
 
 #define INPUT_BYTES_MAX 16384
@@ -55,7 +56,7 @@ static void look_at_error(const struct relay_message *message, int status, struc
     buf_init(&out, ERROR_BYTES_MAX);
     relay_message_error(message, status, body, &out);
     if (message->id.rc == NG_OK && message->id.len > 0 && out.rc == NG_OK &&
-        (status != 0 || str_utf8_valid(body))) {
+        (status != 0 || utf8_valid(body))) {
         must(is_json(buf_str(&out)));
     }
     buf_done(&out);

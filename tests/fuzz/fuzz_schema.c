@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/schema/schema.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
@@ -31,8 +32,8 @@ static void check(const struct schema *schema, struct ng_str text)
         must(rc != NG_EINVAL || violations.count > 0);
         for (size_t i = 0; rc == NG_EINVAL && i < violations.count; i++) {
             must(violations.items[i].expected.len > 0 && violations.items[i].got.len > 0);
-            must(str_utf8_valid(violations.items[i].got));
-            must(str_utf8_valid(violations.items[i].expected));
+            must(utf8_valid(violations.items[i].got));
+            must(utf8_valid(violations.items[i].expected));
         }
     }
     arena_done(&arena);

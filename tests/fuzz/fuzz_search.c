@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #define INPUT_BYTES_MAX 4096
 
@@ -20,7 +21,7 @@ static void must(bool holds)
 
 static int count_row(void *user, const struct ng_doc *row)
 {
-    must(row->snippet.len == 0 || str_utf8_valid(row->snippet));
+    must(row->snippet.len == 0 || utf8_valid(row->snippet));
     ++*(uint64_t *)user;
     return 0;
 }
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fill(&fixture);
     }
     struct ng_str text = str_make((const char *)data, size);
-    if (size > INPUT_BYTES_MAX || !str_utf8_valid(text)) {
+    if (size > INPUT_BYTES_MAX || !utf8_valid(text)) {
         return 0;
     }
     uint64_t rows = 0;

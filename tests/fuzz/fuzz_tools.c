@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
 #include "whole_gateway.h"
@@ -170,7 +171,7 @@ static void look_at(struct call *call)
     const struct ng_value *value = NULL;
     must(result->rc == NG_OK ||
          (result->code != NULL && result->message.len > 0 && result->status >= 400));
-    must(str_utf8_valid(result->message));
+    must(utf8_valid(result->message));
     if (result->rc == NG_OK && result->is_json) {
         arena_init(&arena, 0);
         must(json_parse(&arena, result->text, JSON_DEPTH_DEFAULT * 2, &value, &error) == NG_OK);
@@ -191,7 +192,7 @@ static void run_tool(struct ng_str line)
     struct ng_str name = take_until(&line, ' ');
     put_in(&args, line);
     /* No face gives out a name that is no UTF-8. */
-    bool good = name.len > 0 && str_utf8_valid(name) && args.rc == NG_OK;
+    bool good = name.len > 0 && utf8_valid(name) && args.rc == NG_OK;
     if (good && !str_in_words(name, kernels)) {
         struct call *call = begin_call();
         call->tool_name = name;

@@ -11,6 +11,7 @@
 
 #include "core/archive/archive.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/gateway.h"
 
 #define TEXT_MAX ((size_t)64 * 1024 * 1024)
@@ -360,7 +361,7 @@ static void test_splices_save_space(void **state)
     const char *text = buf_cstr(&fixture->archive);
     assert_non_null(strstr(text, "\"text\":{\"at\":71,\"cut\":2,\"put\":\"\xc3\xa8\"}"));
     assert_non_null(strstr(text, "\"base64\""));
-    assert_true(str_utf8_valid(buf_str(&fixture->archive)));
+    assert_true(utf8_valid(buf_str(&fixture->archive)));
 }
 
 static void test_every_byte_counts(void **state)

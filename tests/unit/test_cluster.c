@@ -129,12 +129,12 @@ static void test_keys(void **state)
     char text[KEY_TEXT_MAX];
     (void)state;
     bench_open(&bench);
-    assert_int_equal(keys_exist(bench.harness[1].gateway->keys), 0);
+    assert_int_equal(keys_active(bench.harness[1].gateway->keys), 0);
     struct key *key = add_key(&bench.harness[0], text);
     assert_true(knows_key(&bench.harness[0], text));
     for (size_t i = 1; i < GATEWAYS; i++) {
         WAIT_FOR(knows_key(&bench.harness[i], text));
-        assert_int_equal(keys_exist(bench.harness[i].gateway->keys), 1);
+        assert_int_equal(keys_active(bench.harness[i].gateway->keys), 1);
     }
     struct key *held = keys_get(bench.harness[2].gateway->keys, ng_str_of(key->id));
     struct call *call = harness_new_call(&bench.harness[1]);
@@ -188,13 +188,13 @@ static void test_start_while_away(void **state)
     hub->away(true);
     bench_open_one(&late);
     struct keys *keys = late.gateway->keys;
-    assert_true(keys_unread(keys));
-    assert_true(keys_exist(keys) > 0); /* closed, not open */
+    assert_true(keys_not_loaded(keys));
+    assert_true(keys_active(keys) > 0); /* closed, not open */
     assert_false(knows_key(&late, text));
     assert_int_equal(put(&late, "while"), NG_EUNAVAILABLE);
     hub->away(false);
-    WAIT_FOR(!keys_unread(keys));
-    assert_int_equal(keys_exist(keys), 1);
+    WAIT_FOR(!keys_not_loaded(keys));
+    assert_int_equal(keys_active(keys), 1);
     assert_true(knows_key(&late, text));
     assert_int_equal(put(&late, "after"), NG_OK);
     key_unref(key);

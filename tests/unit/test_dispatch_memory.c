@@ -11,8 +11,8 @@
 #define OOM_MOST 150
 
 /* The call with the allocation after `fails` more ones failing. */
-static int starved(struct harness *harness, const char *tool, const char *args, const char *key,
-                   long fails)
+static int oom(struct harness *harness, const char *tool, const char *args, const char *key,
+               long fails)
 {
     struct job job;
     struct call *call = job_new(harness, &job, "a", tool, args);
@@ -62,7 +62,7 @@ static void test_out_of_memory(void **state)
     open_probe(&harness, plain);
     for (size_t i = 0; i < NG_COUNT(calls); i++) {
         for (long fails = 0; fails < OOM_MOST / 3; fails++) {
-            (void)starved(&harness, calls[i][0], calls[i][1], NULL, fails);
+            (void)oom(&harness, calls[i][0], calls[i][1], NULL, fails);
         }
     }
     harness_close(&harness);
@@ -76,15 +76,15 @@ static void test_starved_writes(void **state)
     (void)state;
     open_probe(&harness, plain);
     for (long fails = 0; fails < OOM_MOST; fails++) {
-        stored += starved(&harness, "d_write", "{\"text\":\"x\"}", NULL, fails) == NG_OK;
+        stored += oom(&harness, "d_write", "{\"text\":\"x\"}", NULL, fails) == NG_OK;
         assert_int_equal(length_of(&harness, "one"), stored);
     }
     assert_true(stored > 0 && stored < OOM_MOST);
     for (long fails = 0; fails < OOM_MOST; fails++) {
         char key[16];
         (void)snprintf(key, sizeof(key), "k%ld", fails);
-        (void)starved(&harness, "d_write", "{\"text\":\"x\"}", key, fails);
-        assert_int_equal(starved(&harness, "d_write", "{\"text\":\"x\"}", key, -1), NG_OK);
+        (void)oom(&harness, "d_write", "{\"text\":\"x\"}", key, fails);
+        assert_int_equal(oom(&harness, "d_write", "{\"text\":\"x\"}", key, -1), NG_OK);
         assert_int_equal(length_of(&harness, "one"), ++stored);
     }
     harness_close(&harness);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/files/files_state.h"
 #include "core/module/registry.h"
 
@@ -369,7 +370,7 @@ static void test_undo_splices(void **state)
             struct file_undo undo = {.kind = NG_UNDO_EDIT};
             struct ng_str back;
             assert_int_equal(files_undo_make(call, texts[i], texts[j], &undo), NG_OK);
-            assert_true(str_utf8_valid(undo.inserted));
+            assert_true(utf8_valid(undo.inserted));
             assert_int_equal(files_undo_apply(call, &undo, texts[j], &back), NG_OK);
             assert_true(str_equal(back, texts[i]));
         }

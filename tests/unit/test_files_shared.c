@@ -95,7 +95,7 @@ static void repeat_is_answered(struct harness *harness, struct ng_str path)
 {
     bool answered = false;
     struct call *repeat = keyed_call(harness);
-    assert_int_equal(files_left_settle(harness->gateway->files, repeat, &path, 1, &answered),
+    assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &path, 1, &answered),
                      NG_OK);
     assert_true(answered);
     end_keyed_call(repeat);

@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/json/json_number.h"
 
 #define SUITE NOTEGATE_SHARED_DATA "/json-parsing-suite/test_parsing"
@@ -88,7 +89,7 @@ static void run_file(const char *name)
     } else {
         assert_true(error.message[0] != '\0' && error.offset <= text.len);
         assert_true(error.line >= 1 && error.column >= 1);
-        assert_true(str_utf8_valid(ng_str_of(error.message)));
+        assert_true(utf8_valid(ng_str_of(error.message)));
     }
     arena_done(&arena);
     buf_done(&text);

@@ -69,7 +69,7 @@ static void test_the_last_key(void **state)
     assert_int_equal(revoke(&harness, bob->id, false, &left), NG_ECONFLICT);
     assert_int_equal(left, KEYS_LEFT_NONE);
     assert_true(key_live(bob));
-    assert_int_equal(keys_exist(keys), 1);
+    assert_int_equal(keys_active(keys), 1);
 
     /* An expired one keeps the gateway closed and lets nobody in. */
     spec.expires_ms = 1;
@@ -78,7 +78,7 @@ static void test_the_last_key(void **state)
     assert_int_equal(left, KEYS_LEFT_UNUSABLE);
     assert_int_equal(revoke(&harness, late->id, false, &left), NG_OK);
     assert_int_equal(revoke(&harness, bob->id, true, &left), NG_OK);
-    assert_int_equal(keys_exist(keys), 0);
+    assert_int_equal(keys_active(keys), 0);
 
     /* Of those that have expired the last one opens the gateway. */
     struct key *later = add(&harness, &spec, text);

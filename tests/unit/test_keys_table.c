@@ -57,11 +57,11 @@ static void test_table(void **state)
     (void)state;
     harness_open(&harness, on_disk);
     struct keys *keys = harness.gateway->keys;
-    assert_int_equal(keys_exist(keys), 0);
+    assert_int_equal(keys_active(keys), 0);
     assert_int_equal(key_text_make(other), NG_OK);
     expect_none(&harness, other, "has none");
     struct key *key = add(&harness, &spec, text);
-    assert_int_equal(keys_exist(keys), 1);
+    assert_int_equal(keys_active(keys), 1);
     assert_int_equal(keys_count(keys), 1);
     expect_found(&harness, text, key->id);
     expect_none(&harness, other, "not known");
@@ -73,7 +73,7 @@ static void test_table(void **state)
     struct key *late = add(&harness, &spec, other);
     expect_none(&harness, other, "expired");
     assert_int_equal(keys_count(keys), 1);
-    assert_int_equal(keys_exist(keys), 2); /* it keeps the gateway closed */
+    assert_int_equal(keys_active(keys), 2); /* it keeps the gateway closed */
 
     struct call *call = harness_new_call(&harness);
     struct key *gone = NULL;
@@ -87,7 +87,7 @@ static void test_table(void **state)
                      NG_OK); /* again */
     key_unref(gone);
     assert_false(key_live(key));
-    assert_int_equal(keys_exist(keys), 1);
+    assert_int_equal(keys_active(keys), 1);
     struct key **list = NULL;
     size_t count = 0;
     assert_int_equal(keys_list(keys, call, &list, &count), NG_OK);
@@ -98,14 +98,14 @@ static void test_table(void **state)
 
     harness_reopen(&harness);
     keys = harness.gateway->keys;
-    assert_int_equal(keys_exist(keys), 1);
+    assert_int_equal(keys_active(keys), 1);
     expect_none(&harness, other, "expired");
     call = harness_new_call(&harness);
     assert_int_equal(keys_list(keys, call, &list, &count), NG_OK);
     assert_int_equal(count, 2);
     call_unref(call);
     harness_close(&harness);
-    assert_int_equal(keys_exist(NULL), 0);
+    assert_int_equal(keys_active(NULL), 0);
     assert_int_equal(keys_count(NULL), 0);
     keys_close(NULL);
 }
@@ -148,14 +148,14 @@ static void test_full(void **state)
         failed++;
         struct key *old = keys_get(keys, ng_str_of(first));
         assert_true(old != NULL && atomic_load(&old->revoked));
-        assert_int_equal(keys_exist(keys), KEYS_MAX - 1);
+        assert_int_equal(keys_active(keys), KEYS_MAX - 1);
         key_unref(old);
     }
     assert_true(failed > 5); /* the last one was added, in the place of the revoked one */
     expect_found(&harness, text, key->id);
     key_unref(key);
     assert_null(keys_get(keys, ng_str_of(first)));
-    assert_int_equal(keys_exist(keys), KEYS_MAX);
+    assert_int_equal(keys_active(keys), KEYS_MAX);
     harness_close(&harness);
 }
 
@@ -196,7 +196,7 @@ static void write_foreign(struct harness *harness, const char *id, const char *j
 static void wait_exist(struct harness *harness, size_t count)
 {
     int64_t until = clock_monotonic_ns() + 20 * SECOND_NS;
-    while (keys_exist(harness->gateway->keys) != count) {
+    while (keys_active(harness->gateway->keys) != count) {
         assert_true(clock_monotonic_ns() < until);
         struct timespec step = {0, 1000000};
         (void)nanosleep(&step, NULL);
@@ -217,7 +217,7 @@ static void test_follows_the_documents(void **state)
     assert_non_null(key);
     assert_int_equal(key->role, NG_ROLE_READER);
     write_foreign(&harness, "aaaaaaaaaaaa", NULL);
-    assert_int_equal(keys_exist(harness.gateway->keys), 0); /* before it was answered */
+    assert_int_equal(keys_active(harness.gateway->keys), 0); /* before it was answered */
     assert_false(key_live(key));
     key_unref(key);
     /* What cannot be read does not work, and does not open the gateway. */
@@ -247,11 +247,11 @@ static void test_out_of_memory(void **state)
         char text[KEY_TEXT_MAX];
         struct key *key = NULL;
         struct call *call = harness_new_call(&harness);
-        size_t before = keys_exist(keys);
+        size_t before = keys_active(keys);
         alloc_fail_after(i);
         int rc = keys_add(keys, call, &spec, text, &key);
         alloc_fail_after(-1);
-        assert_int_equal(keys_exist(keys), before + (rc == NG_OK ? 1 : 0));
+        assert_int_equal(keys_active(keys), before + (rc == NG_OK ? 1 : 0));
         if (rc == NG_OK) {
             expect_found(&harness, text, key->id);
             done = i > 20; /* no allocation was left to fail */

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 static void test_utf8_valid(void **state)
 {
@@ -44,10 +46,10 @@ static void test_utf8_valid(void **state)
          false},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        assert_int_equal(cases[i].valid, str_utf8_valid(ng_str_of(cases[i].text)));
+        assert_int_equal(cases[i].valid, utf8_valid(ng_str_of(cases[i].text)));
     }
-    assert_true(str_utf8_valid(str_make("a\0b", 3)));
-    assert_true(str_utf8_valid(str_make(NULL, 0)));
+    assert_true(utf8_valid(str_make("a\0b", 3)));
+    assert_true(utf8_valid(str_make(NULL, 0)));
 }
 
 static void test_utf8_count_and_cut(void **state)
@@ -55,10 +57,10 @@ static void test_utf8_count_and_cut(void **state)
     (void)state;
     struct ng_str text = ng_str_of("a\xc3\xa9\xf0\x9f\x98\x80z"); /* 1 + 2 + 4 + 1 bytes */
     static const size_t cuts[] = {0, 1, 1, 3, 3, 3, 3, 7, 8, 8};
-    assert_int_equal(4, str_utf8_count(text));
-    assert_int_equal(0, str_utf8_count(str_make(NULL, 0)));
+    assert_int_equal(4, utf8_count(text));
+    assert_int_equal(0, utf8_count(str_make(NULL, 0)));
     for (size_t bytes = 0; bytes < NG_COUNT(cuts); bytes++) {
-        assert_int_equal(cuts[bytes], str_utf8_cut(text, bytes).len);
+        assert_int_equal(cuts[bytes], utf8_cut(text, bytes).len);
     }
 }
 
@@ -113,14 +115,14 @@ static void test_distance(void **state)
     (void)state;
     char longer[100];
     memset(longer, 'x', sizeof(longer));
-    assert_int_equal(0, str_distance(ng_str_of("Listen"), ng_str_of("listen"), 3));
-    assert_int_equal(1, str_distance(ng_str_of("listn"), ng_str_of("listen"), 3));
-    assert_int_equal(1, str_distance(ng_str_of("listxen"), ng_str_of("listen"), 3));
-    assert_int_equal(1, str_distance(ng_str_of("lsiten"), ng_str_of("listen"), 3));
-    assert_int_equal(1, str_distance(ng_str_of("sevre"), ng_str_of("serve"), 1));
-    assert_int_equal(3, str_distance(ng_str_of(""), ng_str_of("abc"), 3));
-    assert_true(str_distance(ng_str_of("abcd"), ng_str_of("wxyz"), 3) == SIZE_MAX);
-    assert_true(str_distance(str_make(longer, sizeof(longer)), ng_str_of("x"), 1000) ==
+    assert_int_equal(0, edit_distance(ng_str_of("Listen"), ng_str_of("listen"), 3));
+    assert_int_equal(1, edit_distance(ng_str_of("listn"), ng_str_of("listen"), 3));
+    assert_int_equal(1, edit_distance(ng_str_of("listxen"), ng_str_of("listen"), 3));
+    assert_int_equal(1, edit_distance(ng_str_of("lsiten"), ng_str_of("listen"), 3));
+    assert_int_equal(1, edit_distance(ng_str_of("sevre"), ng_str_of("serve"), 1));
+    assert_int_equal(3, edit_distance(ng_str_of(""), ng_str_of("abc"), 3));
+    assert_true(edit_distance(ng_str_of("abcd"), ng_str_of("wxyz"), 3) == SIZE_MAX);
+    assert_true(edit_distance(str_make(longer, sizeof(longer)), ng_str_of("x"), 1000) ==
                 SIZE_MAX);
 }
 

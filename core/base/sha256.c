@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* sha256.c - SHA-256 of libcrypto. */
+#include "sha256.h"
+
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+#include "arena.h"
+#include "hex.h"
+
+struct sha256 {
+    EVP_MD_CTX *running, *copy;
+};
+
+int sha256_digest(struct ng_str text, unsigned char out[SHA256_BYTES])
+{
+    const char *data = text.len > 0 ? text.data : "";
+    if (EVP_Digest(data, text.len, out, NULL, EVP_sha256(), NULL) != 1) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+int sha256_hex(struct ng_str text, char out[SHA256_HEX_SIZE])
+{
+    unsigned char raw[SHA256_BYTES];
+    out[0] = '\0';
+    int rc = sha256_digest(text, raw);
+    if (rc == NG_OK) {
+        hex_write(raw, sizeof(raw), out);
+    }
+    return rc;
+}
+
+struct sha256 *sha256_new(void)
+{
+    struct sha256 *hash = alloc_zeroed(1, sizeof(*hash));
+    if (hash == NULL) {
+        return NULL;
+    }
+    hash->running = EVP_MD_CTX_new();
+    hash->copy = EVP_MD_CTX_new();
+    if (hash->running == NULL || hash->copy == NULL ||
+        EVP_DigestInit_ex(hash->running, EVP_sha256(), NULL) != 1) {
+        sha256_free(hash);
+        return NULL;
+    }
+    return hash;
+}
+
+void sha256_free(struct sha256 *hash)
+{
+    if (hash != NULL) {
+        EVP_MD_CTX_free(hash->running);
+        EVP_MD_CTX_free(hash->copy);
+        free(hash);
+    }
+}
+
+int sha256_add(struct sha256 *hash, struct ng_str bytes)
+{
+    if (bytes.len > 0 && EVP_DigestUpdate(hash->running, bytes.data, bytes.len) != 1) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+int sha256_now(struct sha256 *hash, unsigned char out[SHA256_BYTES])
+{
+    if (EVP_MD_CTX_copy_ex(hash->copy, hash->running) != 1 ||
+        EVP_DigestFinal_ex(hash->copy, out, NULL) != 1) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* utf8.h - UTF-8, checked and walked (Unicode standard, table 3-7): no surrogates, no overlong
+ * forms, at most U+10FFFF. */
+#ifndef NOTEGATE_CORE_UTF8_H
+#define NOTEGATE_CORE_UTF8_H
+
+#include "notegate/abi.h"
+
+#define UTF8_BYTES_MAX 4                /* of one character */
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Does a character begin at this byte of valid text? */
+static inline bool utf8_is_start(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* Bytes of the character at `at` (below text.len), 1 to 4; 0: it is not valid there. */
+size_t utf8_length(struct ng_str text, size_t at);
+/* The same, with its code point. */
+size_t utf8_decode(struct ng_str text, size_t at, uint32_t *ret_code);
+/* The code point at *at; *at moves behind it. A byte that is not valid counts as one U+FFFD. */
+uint32_t utf8_next(struct ng_str text, size_t *at);
+/* Writes a code point (not a surrogate, at most U+10FFFF); returns its bytes. */
+size_t utf8_encode(uint32_t code, char out[UTF8_BYTES_MAX]);
+bool utf8_valid(struct ng_str text);
+/* Code points in valid text. */
+size_t utf8_count(struct ng_str text);
+/* The longest beginning of valid text of at most `bytes` bytes that ends between characters. */
+struct ng_str utf8_cut(struct ng_str text, size_t bytes);
+/* The longest beginning of valid text with at most `count` characters. */
+struct ng_str utf8_cut_count(struct ng_str text, size_t count);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* files_recover.c - what an unfinished save left: the file's hash tells whether it happened;
+ * then its completion is written, else its intent is dropped. Temporary files go either way. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/cluster/cluster.h"
+#include "files_state.h"
+
+#define RECOVER_PAGE 256
+
+/* An intent's file and the two names a save may have left beside it. */
+struct recovery {
+    struct call *call;
+    const struct file_record *record;
+    struct file_place place;
+    struct ng_str writing, complete;
+    char now[FILES_HASH_SIZE];
+    char temp[FILES_HASH_SIZE];
+};
+
+static int recovery_open(struct files *files, struct call *call,
+                         const struct file_record *record, struct ng_str path,
+                         struct recovery *ret)
+{
+    ret->call = call;
+    ret->record = record;
+    ret->writing = files_temp_name(call, record->op, FILES_TEMP_WRITING);
+    ret->complete = files_temp_name(call, record->op, FILES_TEMP_COMPLETE);
+    ret->now[0] = '\0';
+    ret->temp[0] = '\0';
+    int rc = files_resolve_any(files, call, path, &ret->place);
+    if (rc != NG_OK || ret->place.missing.len > 0 || ret->place.below_file) {
+        return rc;
+    }
+    if (ret->writing.data == NULL || ret->complete.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while settling a save.");
+    }
+    (void)unlinkat(ret->place.dir, ret->writing.data, 0);
+    rc = files_hash_at(call, ret->place.dir, ret->complete.data, ret->temp);
+    if (rc == NG_OK && files_place_type(&ret->place) == NG_FILE_REGULAR) {
+        rc = files_hash_at(call, ret->place.dir, ret->place.name.data, ret->now);
+    }
+    return rc;
+}
+
+/* Another program's save that the killed one had just taken out. Where no file was, none was
+ * taken out. */
+static bool is_foreign(const struct recovery *recovery)
+{
+    const struct file_record *record = recovery->record;
+    return recovery->temp[0] != '\0' && record->before[0] != '\0' &&
+           strcmp(recovery->temp, record->before) != 0 &&
+           strcmp(recovery->temp, record->after) != 0;
+}
+
+static void recovery_keep(struct recovery *recovery)
+{
+    log_write(NG_LOG_WARNING, "files",
+              "a save of %s that was cut short could not be undone; what another program saved "
+              "is kept beside it as %s",
+              recovery->place.real.data, recovery->complete.data);
+    recovery->temp[0] = '\0'; /* so that it stays */
+}
+
+static void recovery_give_back(struct recovery *recovery)
+{
+    const struct file_place *place = &recovery->place;
+    if (renameat2(place->dir, recovery->complete.data, place->dir, place->name.data,
+                  place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
+        recovery_keep(recovery);
+    }
+}
+
+/* rc: where it could not be found out what happened, everything stays for the next try. */
+static void recovery_close(struct recovery *recovery, int rc)
+{
+    if (rc == NG_OK && recovery->place.dir >= 0 && recovery->complete.data != NULL &&
+        recovery->place.roots != NULL && recovery->temp[0] != '\0') {
+        (void)unlinkat(recovery->place.dir, recovery->complete.data, 0);
+    }
+    if (recovery->place.roots != NULL && recovery->place.dir >= 0) {
+        (void)files_sync_folder(recovery->place.dir, -1);
+    }
+    files_place_done(&recovery->place);
+}
+
+/* Did the save happen? */
+static int recover_one_place(struct files *files, struct call *call,
+                             const struct file_record *record, bool *ret_done)
+{
+    struct recovery recovery;
+    int rc = recovery_open(files, call, record, record->real, &recovery);
+    if (rc == NG_OK) {
+        bool removes =
+            record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
+        *ret_done = removes
+                        ? !recovery.place.exists
+                        : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        if (!is_foreign(&recovery)) {
+            *ret_done = *ret_done || record->happened;
+        } else if (*ret_done && !record->happened) {
+            recovery_give_back(&recovery);
+            *ret_done = false;
+        } else {
+            *ret_done = record->happened;
+            recovery_keep(&recovery); /* there is something newer */
+        }
+    }
+    recovery_close(&recovery, rc);
+    return rc;
+}
+
+/* Is the old file of a move still there, and not one that was made since? */
+static bool is_moved_file(const struct recovery *from)
+{
+    struct stat st;
+    char mark[FILES_MARK_SIZE];
+    if (strcmp(from->now, from->record->before) != 0 ||
+        fstatat(from->place.dir, from->place.name.data, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    files_mark(&st, mark);
+    return strcmp(mark, from->record->mark) == 0;
+}
+
+static int recover_move(struct files *files, struct call *call, struct file_record *record,
+                        bool *ret_done)
+{
+    struct recovery from = {.place = {.dir = -1}};
+    struct recovery to = {.place = {.dir = -1}};
+    int rc = recovery_open(files, call, record, record->real, &from);
+    if (rc == NG_OK) {
+        rc = recovery_open(files, call, record, record->to, &to);
+    }
+    if (rc == NG_OK) {
+        *ret_done = to.now[0] != '\0' && strcmp(to.now, record->after) == 0;
+        if (is_foreign(&from) && !from.place.exists) {
+            recovery_give_back(&from); /* a newer file was being removed: it stays */
+            *ret_done = false;
+        } else if (is_foreign(&from)) {
+            recovery_keep(&from);
+        }
+        if (*ret_done && is_moved_file(&from)) {
+            /* Copied to another file system, the old one not yet gone. */
+            (void)unlinkat(from.place.dir, from.place.name.data, 0);
+        } else {
+            record->replaced = from.place.exists;
+        }
+    }
+    recovery_close(&from, rc);
+    recovery_close(&to, rc);
+    return rc;
+}
+
+/* The answer is what a repeat of the killed call gets. Where it is kept already (by another
+ * gateway, or by a batch that is carried out only in part yet) the rest is still to be made:
+ * each change looks for itself whether it was. */
+static int recover_write(struct files *files, struct call *call,
+                         const struct ng_change *changes, size_t count,
+                         const struct ng_answer *answer)
+{
+    struct result before = call->staged;
+    int rc = store_write_answered_wait(files->store, call, changes, count, answer);
+    if (rc == NG_EKEYREUSED) {
+        call->staged = before;
+        rc = store_write_wait(files->store, call, changes, count);
+    }
+    return rc;
+}
+
+/* What went wrong may name the other end of a move, which not everyone may see. */
+static void hide_other_end(struct call *call, const struct file_record *record, int rc)
+{
+    if (record->to.len == 0 || str_equal(record->space, record->to_space)) {
+        return;
+    }
+    log_write(NG_LOG_WARNING, "files", "an unfinished move is in the way: %.*s",
+              (int)call->staged.message.len, call->staged.message.data);
+    call_reset_result(call);
+    (void)call_fail(call, rc,
+                    "An unfinished move of the file is in the way and cannot be settled just "
+                    "now; the gateway's log says why. Try again in a moment.");
+}
+
+int files_recover(struct files *files, struct call *call, struct ng_str space,
+                  struct ng_str json, struct ng_str text)
+{
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    bool done = false;
+    int rc = files_record_parse(call, json, text, &record);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    record.intents = space;
+    rc = record.to.len > 0 ? recover_move(files, call, &record, &done)
+                           : recover_one_place(files, call, &record, &done);
+    if (rc != NG_OK) {
+        hide_other_end(call, &record, rc);
+        return rc;
+    }
+    size_t count =
+        done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
+    rc = recover_write(files, call, changes, count,
+                       done && record.has_answer ? &record.answer : NULL);
+    if (rc == NG_OK) {
+        log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
+                  (int)record.real.len, record.real.data,
+                  done ? "it had happened" : "it had not happened");
+    }
+    return rc;
+}
+
+/* ---- at start */
+
+struct intent {
+    struct ng_str id;
+    struct intent *next;
+};
+
+struct collecting {
+    struct call *call;
+    struct intent *first, **last;
+    size_t count;
+    bool failed;
+};
+
+static int collect(void *user, const struct ng_doc *row)
+{
+    struct collecting *collecting = user;
+    struct arena *arena = &collecting->call->arena;
+    struct intent *intent = arena_zalloc(arena, sizeof(*intent));
+    if (intent == NULL) {
+        collecting->failed = true;
+        return 1;
+    }
+    intent->id = arena_copy(arena, row->key.id);
+    collecting->failed = intent->id.data == NULL;
+    *collecting->last = intent;
+    collecting->last = &intent->next;
+    collecting->count++;
+    return collecting->failed;
+}
+
+bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                             int *ret_fd)
+{
+    struct file_place place;
+    bool busy = false;
+    *ret_fd = -1;
+    if (files_resolve_any(files, call, real, &place) == NG_OK &&
+        files_place_type(&place) == NG_FILE_REGULAR) {
+        *ret_fd = files_open_beneath(place.dir, place.name.data,
+                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        busy = *ret_fd >= 0 && flock(*ret_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    }
+    files_place_done(&place);
+    return busy;
+}
+
+static void recover_listed(struct files *files, struct call *call, struct ng_str space,
+                           const struct intent *intent)
+{
+    int fd = -1;
+    if (!files_try_lock(files, intent->id)) {
+        atomic_store(&files->unrecovered, true); /* in work, or left by what is in work */
+        return;
+    }
+    if (!files_in_work_elsewhere(files, call, intent->id, &fd)) {
+        const struct ng_key key = {ng_str_of(FILES_INTENTS), space, intent->id};
+        const struct ng_doc *doc = NULL;
+        /* Calls may run meanwhile: the save may have ended since it was listed. */
+        int rc = store_get(files->store, call, &key, 0, &doc);
+        if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
+            rc = files_recover(files, call, space, doc->json, doc->text);
+        }
+        if (rc == NG_EOUTSIDE) {
+            /* Of a root that is gone, or of a plugin's folder that is not added yet. */
+            log_write(NG_LOG_INFO, "files",
+                      "an unfinished save of %.*s waits until its folder is served again",
+                      (int)intent->id.len, intent->id.data);
+            call_reset_result(call);
+        } else if (rc != NG_OK) {
+            atomic_store(&files->unrecovered, true);
+            log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
+                      (int)intent->id.len, intent->id.data, (int)call->staged.message.len,
+                      call->staged.message.data);
+            call_reset_result(call);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    files_unlock(files, intent->id);
+}
+
+/* With shared documents each gateway has intents of its own: another one's are about its disk,
+ * and perhaps about a save that goes on. */
+struct ng_str files_intent_space(struct call *call)
+{
+    const struct gateway *gateway = call->gateway;
+    if (gateway == NULL || gateway->cluster == NULL || !store_is_shared(gateway->store)) {
+        return ng_str_of(FILES_INTENT_SPACE);
+    }
+    struct ng_str id = cluster_id(gateway->cluster);
+    return arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)id.len, id.data);
+}
+
+int files_recover_all(struct files *files, struct call *call)
+{
+    struct collecting collecting = {.call = call};
+    collecting.last = &collecting.first;
+    size_t before = 0;
+    struct ng_str space = files_intent_space(call);
+    do {
+        before = collecting.count;
+        struct ng_query query = {
+            .size = sizeof(query),
+            .collection = ng_str_of(FILES_INTENTS),
+            .space = space,
+            .offset = before,
+            .limit = RECOVER_PAGE,
+        };
+        uint64_t total = 0;
+        int rc = store_query(files->store, call, &query, collect, &collecting, &total);
+        if (rc != NG_OK || collecting.failed) {
+            return rc != NG_OK ? rc
+                               : call_fail(call, NG_EINTERNAL,
+                                           "Out of memory while settling unfinished saves.");
+        }
+    } while (collecting.count - before == RECOVER_PAGE);
+    for (const struct intent *intent = collecting.first; intent != NULL;
+         intent = intent->next) {
+        recover_listed(files, call, space, intent);
+    }
+    return NG_OK;
+}
+
+int files_recover_rest(struct files *files, struct call *call)
+{
+    if (files == NULL || !atomic_load(&files->unrecovered)) {
+        return NG_OK;
+    }
+    atomic_store(&files->unrecovered, false);
+    int rc = files_recover_all(files, call);
+    if (rc != NG_OK) {
+        atomic_store(&files->unrecovered, true);
+    }
+    return rc;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* files_replay.c - a call with an idempotency key that comes again after its answer was lost:
+ * what its first try left, here or at another gateway, is settled before the file is looked
+ * at.
+ */
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/cluster/cluster.h"
+#include "core/store/idempotency.h"
+#include "core/store/store.h"
+#include "files_state.h"
+
+struct replay {
+    struct call *call;
+    struct ng_str json, text;
+    struct ng_str gateway; /* whose it is; absent: this one's */
+    int rc;
+};
+
+static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str text)
+{
+    struct arena *arena = &replay->call->arena;
+    replay->json = arena_copy(arena, json);
+    replay->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
+    return replay->json.data != NULL && replay->text.data != NULL
+               ? NG_OK
+               : call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
+}
+
+/* ---- this gateway's */
+
+static int replay_look(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
+{
+    struct replay *replay = user;
+    (void)call;
+    (void)next;
+    replay->json = str_make(NULL, 0);
+    return present->revision == 0 || present->deleted
+               ? NG_OK
+               : replay_keep(replay, present->json, present->text);
+}
+
+/* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
+static int replay_recover_own(struct files *files, struct call *call, struct ng_str real,
+                              bool *ret_found)
+{
+    struct replay replay = {.call = call};
+    struct ng_str space = files_intent_space(call);
+    struct ng_change look = {
+        .size = sizeof(look),
+        .key = {ng_str_of(FILES_INTENTS), space, real},
+        .fn = replay_look,
+        .user = &replay,
+    };
+    /* Waits, as the store may look once more in the database. */
+    int rc = store_write_wait(files->store, call, &look, 1);
+    if (rc != NG_OK || replay.json.data == NULL) {
+        return rc;
+    }
+    *ret_found = true;
+    return files_recover(files, call, space, replay.json, replay.text);
+}
+
+/* ---- other gateways' */
+
+static int replay_row(void *user, const struct ng_doc *row)
+{
+    struct replay *replay = user;
+    struct call *call = replay->call;
+    struct file_record record;
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    size_t prefix = strlen(FILES_INTENT_SPACE_OF);
+    if (json.data == NULL || row->key.space.len < prefix ||
+        files_record_parse(call, json, row->text, &record) != NG_OK) {
+        call_reset_result(call);
+        return 0;
+    }
+    if (record.has_answer && str_equal(record.answer.scope, idempotency_scope_of(call))) {
+        replay->gateway = arena_copy(
+            &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
+        replay->rc = replay_keep(replay, row->json, row->text);
+        return 1;
+    }
+    return 0;
+}
+
+/* The open intents of other gateways for this file. */
+static int replay_query(struct files *files, struct call *call, struct ng_str real,
+                        ng_row_fn *row, void *user)
+{
+    struct ng_str *spaces = NULL;
+    struct ng_term term = {
+        .field = ng_str_of("id"),
+        .op = NG_TERM_EQ,
+        .value = real,
+    };
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(FILES_INTENTS),
+        .terms = &term,
+        .term_count = 1,
+        .with_text = true,
+    };
+    int rc = cluster_peers(call->gateway->cluster, call, &spaces, &query.space_count);
+    for (size_t i = 0; i < query.space_count; i++) {
+        spaces[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)spaces[i].len,
+                                 spaces[i].data);
+    }
+    if (rc != NG_OK || query.space_count == 0) {
+        return rc;
+    }
+    query.spaces = spaces;
+    query.limit = (uint32_t)query.space_count;
+    return store_query(files->store, call, &query, row, user, NULL);
+}
+
+static int replay_find(struct files *files, struct call *call, struct ng_str real,
+                       struct replay *ret)
+{
+    *ret = (struct replay){.call = call};
+    int rc = replay_query(files, call, real, replay_row, ret);
+    return rc != NG_OK ? rc : ret->rc;
+}
+
+struct building {
+    struct call *call;
+    struct file_record *record;
+    struct ng_str real;
+    const char *before; /* what the change found there */
+    size_t count;
+};
+
+static int building_row(void *user, const struct ng_doc *row)
+{
+    struct building *building = user;
+    struct call *call = building->call;
+    struct file_record *record = building->record;
+    struct file_record there;
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    struct ng_str space = arena_copy(&call->arena, row->key.space);
+    struct result before = call->staged;
+    if (json.data == NULL || space.data == NULL ||
+        files_record_parse(call, json, row->text, &there) != NG_OK) {
+        call->staged = before;
+        return 0;
+    }
+    if (!there.happened && strcmp(there.after, building->before) == 0) {
+        record->marks[record->mark_count++] =
+            (struct file_built_on){space, building->real, building->before};
+        building->count++;
+    }
+    return building->count == FILES_MARKS_EACH;
+}
+
+int files_replay_built_on(struct files *files, struct call *call, struct file_record *record)
+{
+    struct building from = {call, record, record->real, record->before, 0};
+    struct building to = {call, record, record->to, "", 0};
+    record->mark_count = 0;
+    if (!store_is_shared(files->store)) {
+        return NG_OK;
+    }
+    int rc = replay_query(files, call, record->real, building_row, &from);
+    return rc != NG_OK || record->to.len == 0
+               ? rc
+               : replay_query(files, call, record->to, building_row, &to);
+}
+
+static int replay_busy(struct call *call, struct ng_str real)
+{
+    return call_fail(call, NG_EBUSY,
+                     "Another gateway is at this very change of %.*s. Try again in a moment.",
+                     (int)real.len, real.data);
+}
+
+/* While that gateway lives, it is its business. */
+static int replay_recover_other(struct files *files, struct call *call, struct ng_str real,
+                                bool *ret_found)
+{
+    struct replay replay;
+    int fd = -1;
+    int rc = replay_find(files, call, real, &replay);
+    if (rc != NG_OK || replay.json.data == NULL) {
+        return rc;
+    }
+    if (cluster_is_alive(call->gateway->cluster, replay.gateway) ||
+        files_in_work_elsewhere(files, call, real, &fd)) {
+        rc = replay_busy(call, real);
+    } else {
+        struct ng_str space = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s",
+                                           (int)replay.gateway.len, replay.gateway.data);
+        *ret_found = true;
+        rc = files_recover(files, call, space, replay.json, replay.text);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+/* ---- the call's way */
+
+int files_replay_answer(struct call *call, bool *ret_answered)
+{
+    int rc = idempotency_adopt(call);
+    *ret_answered = rc == NG_OK;
+    call->idempotency_stored = call->idempotency_stored || *ret_answered;
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
+int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
+                         size_t count, bool *ret_answered)
+{
+    int rc = NG_OK;
+    bool shared = store_is_shared(files->store);
+    *ret_answered = false;
+    if (call->idempotency == NULL) {
+        return NG_OK;
+    }
+    bool found = !shared; /* there files_replay_check() asks once more */
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
+        rc = replay_recover_own(files, call, names[i], &found);
+        if (rc == NG_OK && shared) {
+            rc = replay_recover_other(files, call, names[i], &found);
+        }
+    }
+    /* Also where nothing is left: another call may have settled it while this one waited. */
+    return rc != NG_OK || !found ? rc : files_replay_answer(call, ret_answered);
+}
+
+/* Is another gateway at this very call? Then it is the other's. */
+static int replay_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
+                            size_t count)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        struct replay replay;
+        rc = replay_find(files, call, names[i], &replay);
+        if (rc == NG_OK && replay.json.data != NULL) {
+            rc = replay_busy(call, names[i]);
+        }
+    }
+    return rc;
+}
+
+int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
+                       size_t count, bool *ret_answered)
+{
+    *ret_answered = false;
+    if (call->idempotency == NULL || !store_is_shared(files->store)) {
+        return NG_OK;
+    }
+    int rc = replay_elsewhere(files, call, names, count);
+    return rc != NG_OK ? rc : files_replay_answer(call, ret_answered);
+}
+
+int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
+                     size_t count, int rc)
+{
+    bool answered = false;
+    if (rc >= NG_OK || rc == NG_EBUSY || call->idempotency == NULL ||
+        !store_is_shared(files->store)) {
+        return rc;
+    }
+    struct result kept = call->staged;
+    /* What it stumbled over may be what its other try did since it was looked for. */
+    if (replay_elsewhere(files, call, names, count) == NG_EBUSY) {
+        return NG_EBUSY;
+    }
+    call->staged = kept;
+    if (files_replay_answer(call, &answered) != NG_OK || !answered) {
+        call->staged = kept;
+        return rc;
+    }
+    return NG_OK;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_append.c - entries on their way into the journal kept in documents: some of one
+ * space make a change, and all changes of a delivery go into one commit. */
+#include "journal_documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "journal_entry.h"
+
+/* Entries of one change: each makes two documents, the pointer is held beside them. Half of
+ * what is allowed: every document of a change is locked meanwhile. */
+#define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
+/* Changes that are queued before the first of them has ended. */
+#define JOURNAL_TOGETHER 16
+/* The document that they are chained by, of whatever spaces they are. */
+#define JOURNAL_CHAIN "chain"
+#define JOURNAL_CHAIN_SPACE "shared"
+
+/* The revision of the chain that a change is made of (0: any), and the one that it makes. */
+struct journal_link {
+    uint64_t expected, made;
+};
+
+/* What one change delivers: entries of one space, each document once. */
+struct journal_chunk {
+    struct ng_change changes[NG_CHANGES_MAX];
+    const struct ng_entry *places[NG_CHANGES_MAX]; /* the entry of a place, else NULL */
+    size_t count;
+    /* One of several that are queued: their entries are taken to be new, which makes a conflict
+     * where one is not. NULL: it is alone. */
+    struct journal_link *link;
+};
+
+/* The earlier change of the same document in this chunk; SIZE_MAX: none. */
+static size_t journal_chunk_find(const struct journal_chunk *chunk, const struct ng_key *key)
+{
+    for (size_t i = 1; i < chunk->count; i++) {
+        const struct ng_key *there = &chunk->changes[i].key;
+        if (str_equal(there->id, key->id) && str_equal(there->collection, key->collection)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static int journal_chunk_add(struct call *call, struct journal_chunk *chunk,
+                             enum journal_place place, uint64_t generation, struct ng_str date,
+                             const struct ng_entry *entry)
+{
+    struct ng_change change;
+    int rc = journal_put(call, place, generation, date, entry, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    change.is_new = chunk->link != NULL && place != JOURNAL_IN_REFERENCES;
+    size_t at = journal_chunk_find(chunk, &change.key);
+    if (at == SIZE_MAX) {
+        at = chunk->count++;
+    } else if (place != JOURNAL_IN_REFERENCES ||
+               !journal_entry_later(entry, chunk->places[at]->version,
+                                    chunk->places[at]->seq)) {
+        return NG_OK;
+    }
+    chunk->changes[at] = change;
+    chunk->places[at] = entry;
+    return NG_OK;
+}
+
+static int journal_write_chain(struct ng_call *call, const struct ng_doc *present,
+                               struct ng_draft *next, void *user)
+{
+    struct journal_link *link = user;
+    if (link->expected != 0 && present->revision != link->expected) {
+        return call_fail(call_of(call), NG_ECONFLICT, "the change before this one has failed");
+    }
+    link->made = present->revision + 1;
+    return store_draft_json(next, ng_str_of("{}"));
+}
+
+/* What is queued behind a change that fails must fail, too, or a day's list were out of order:
+ * so each is made of the one before it. */
+static void journal_chunk_chain(struct journal_chunk *chunk)
+{
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = journal_key(JOURNAL_STATE, ng_str_of(JOURNAL_CHAIN_SPACE),
+                           ng_str_of(JOURNAL_CHAIN)),
+        .fn = journal_write_chain,
+        .user = chunk->link,
+    };
+    chunk->places[chunk->count] = NULL;
+    chunk->changes[chunk->count++] = change;
+}
+
+/* The change of the entries of one space at the beginning of `entries`; *ret_done: how many. */
+static int journal_chunk_fill(struct journal_documents *journal, struct call *call,
+                              struct journal_chunk *chunk,
+                              const struct ng_entry *const *entries, size_t count,
+                              size_t *ret_done)
+{
+    struct journal_generation generation;
+    int rc = journal_generation_get(journal, call, entries[0]->space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal_generation_hold(call, entries[0]->space, &generation, &chunk->changes[0]);
+    chunk->count = 1;
+    if (chunk->link != NULL) {
+        journal_chunk_chain(chunk);
+    }
+    size_t done = 0;
+    while (rc == NG_OK && done < count && done < JOURNAL_CHUNK &&
+           str_equal(entries[done]->space, entries[0]->space)) {
+        const struct ng_entry *entry = entries[done++];
+        char *date = arena_alloc(&call->arena, ZONE_DATE_SIZE);
+        if (date == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
+        }
+        zone_date(journal->zone, entry->time_ms, date);
+        enum journal_place place =
+            entry->kind == NG_ENTRY_MEMORY ? JOURNAL_IN_MEMORY : JOURNAL_IN_REFERENCES;
+        rc = journal_chunk_add(call, chunk, JOURNAL_IN_DAY, generation.number, ng_str_of(date),
+                               entry);
+        rc = rc != NG_OK ? rc
+                         : journal_chunk_add(call, chunk, place, generation.number,
+                                             str_make(NULL, 0), entry);
+    }
+    *ret_done = done;
+    return rc;
+}
+
+static struct journal_chunk *journal_chunk_new(struct call *call, struct journal_link *link)
+{
+    struct journal_chunk *chunk = arena_alloc(&call->arena, sizeof(*chunk));
+    if (chunk == NULL) {
+        call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
+    } else {
+        chunk->link = link;
+    }
+    return chunk;
+}
+
+/* ---- one after another ---- */
+
+static int journal_append_chunk(struct journal_documents *journal, struct call *call,
+                                const struct ng_entry *const *entries, size_t count,
+                                size_t *ret_done)
+{
+    struct journal_chunk *chunk = journal_chunk_new(call, NULL);
+    if (chunk == NULL) {
+        return NG_EINTERNAL;
+    }
+    int rc = journal_chunk_fill(journal, call, chunk, entries, count, ret_done);
+    return rc != NG_OK ? rc
+                       : store_write_wait(journal->store, call, chunk->changes, chunk->count);
+}
+
+static int journal_append_each(struct journal_documents *journal, struct call *call,
+                               const struct ng_entry *const *entries, size_t count)
+{
+    int rc = NG_OK;
+    int tries = 0;
+    for (size_t at = 0; rc == NG_OK && at < count;) {
+        size_t done = 0;
+        rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
+                 : journal_append_chunk(journal, call, entries + at, count - at, &done);
+        at += rc == NG_OK ? done : 0;
+        if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
+            call_reset_result(call);
+            rc = NG_OK;
+        }
+    }
+    return rc;
+}
+
+/* ---- together ---- */
+
+struct journal_together {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    size_t pending;
+    int rc; /* the first failure */
+    struct journal_link links[JOURNAL_TOGETHER];
+};
+
+static void journal_chunk_written(void *user, int rc)
+{
+    struct journal_together *together = user;
+    pthread_mutex_lock(&together->lock);
+    together->pending--;
+    together->rc = together->rc != NG_OK ? together->rc : rc;
+    if (together->pending == 0) {
+        pthread_cond_signal(&together->ended);
+    }
+    pthread_mutex_unlock(&together->lock);
+}
+
+/* Queues one change. In a call of its own: its end may touch that from another thread. */
+static int journal_queue_chunk(struct journal_documents *journal, struct call *step,
+                               struct journal_together *together, size_t begun,
+                               const struct ng_entry *const *entries, size_t count,
+                               size_t *ret_done)
+{
+    together->links[begun].expected = begun == 0 ? 0 : together->links[begun - 1].made;
+    struct journal_chunk *chunk = journal_chunk_new(step, &together->links[begun]);
+    if (chunk == NULL) {
+        return NG_EINTERNAL;
+    }
+    int rc = journal_chunk_fill(journal, step, chunk, entries, count, ret_done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&together->lock);
+    together->pending++;
+    pthread_mutex_unlock(&together->lock);
+    rc = store_write(journal->store, step, chunk->changes, chunk->count, journal_chunk_written,
+                     together);
+    if (rc != NG_OK) { /* it was not queued, and does not end */
+        journal_chunk_written(together, rc);
+    }
+    return rc;
+}
+
+/* Up to JOURNAL_TOGETHER changes in one commit, most often. What failed is delivered one after
+ * another by the caller: that finds what is there already. */
+static int journal_append_together(struct journal_documents *journal, struct call *call,
+                                   const struct ng_entry *const *entries, size_t count,
+                                   size_t *ret_done)
+{
+    struct journal_together together = {
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
+    struct call *steps[JOURNAL_TOGETHER];
+    size_t begun = 0;
+    size_t done = 0;
+    int rc = NG_OK;
+    while (rc == NG_OK && done < count && begun < JOURNAL_TOGETHER) {
+        size_t now = 0;
+        struct call *step = journal_step(call);
+        if (step == NULL) {
+            rc = NG_EINTERNAL;
+            break;
+        }
+        steps[begun] = step;
+        rc = journal_queue_chunk(journal, step, &together, begun++, entries + done,
+                                 count - done, &now);
+        done += now;
+    }
+    pthread_mutex_lock(&together.lock);
+    while (together.pending > 0) {
+        pthread_cond_wait(&together.ended, &together.lock);
+    }
+    rc = rc != NG_OK ? rc : together.rc;
+    pthread_mutex_unlock(&together.lock);
+    pthread_mutex_destroy(&together.lock);
+    pthread_cond_destroy(&together.ended);
+    for (size_t i = 0; i < begun; i++) {
+        call_unref(steps[i]);
+    }
+    *ret_done = done;
+    return rc;
+}
+
+int journal_documents_deliver(void *user, struct ng_call *pub,
+                              const struct ng_entry *const *entries, size_t count)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    if (count > NG_DELIVERY_MAX) {
+        return call_fail(call, NG_EINVAL, "%zu entries are too many for one delivery (%d)",
+                         count, NG_DELIVERY_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i]->event_id.len == 0 || entries[i]->space.len == 0) {
+            return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
+        }
+    }
+    bool together = !store_is_shared(journal->store);
+    int rc = NG_OK;
+    size_t at = 0;
+    while (rc == NG_OK && together && at < count) {
+        size_t done = 0;
+        rc = atomic_load(&call->cancelled)
+                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
+                 : journal_append_together(journal, call, entries + at, count - at, &done);
+        at += rc == NG_OK ? done : 0;
+    }
+    if (rc != NG_OK && rc != NG_ECANCELLED) {
+        call_reset_result(call);
+        rc = NG_OK;
+    }
+    if (rc == NG_OK && at < count) {
+        rc = journal_append_each(journal, call, entries + at, count - at);
+    }
+    return rc;
+}
