@@ -8,7 +8,7 @@
 #include "core/json/json.h"
 #include "test_gateway.h"
 
-#include "../../plugins/opennotes/filter.h"
+#include "../../plugins/opennotes/filter/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

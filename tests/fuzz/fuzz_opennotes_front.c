@@ -6,7 +6,7 @@
 
 #include "core/json/json.h"
 
-#include "../../plugins/opennotes/note.h"
+#include "../../plugins/opennotes/note/note.h"
 
 #define JSON_BYTES_MAX 67108864
 #define DEPTH_MAX 200

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/opennotes/markdown.h"
+#include "../../plugins/opennotes/markdown/markdown.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include "core/call/call.h"
 #include "test_gateway.h"
 
-#include "../../plugins/opennotes/opennotes.h"
-#include "../../plugins/opennotes/sql.h"
+#include "../../plugins/opennotes/sql/sql.h"
+#include "../../plugins/opennotes/text/codes.h"
 
 #define TIMEOUT_MS 200
 #define BUDGET 8192

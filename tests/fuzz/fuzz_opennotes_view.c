@@ -8,8 +8,9 @@
 #include "core/json/json.h"
 #include "test_gateway.h"
 
-#include "../../plugins/opennotes/create.h"
-#include "../../plugins/opennotes/view.h"
+#include "../../plugins/opennotes/text/codes.h"
+#include "../../plugins/opennotes/view/view.h"
+#include "../../plugins/opennotes/write/create.h"
 
 #define NOW_MS ((int64_t)1769610600000)
 #define FILLED_BYTES_MAX 1048576

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* links.c - the tool that tells how a note hangs together with others: links to it, links from
+ * it, and where its name stands without a link. */
+#include "index/link_sql.h"
+#include "read.h"
+
+#include <string.h>
+
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+
+#define NAMES_MAX 20
+/* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
+#define NAME_CHARS_MIN 3
+#define CONTEXT_BYTES 240
+/* Characters from here on are written without blanks between words. */
+#define CJK_FIRST 0x2e80
+
+const char on_links_summary[] =
+    "Get how a Markdown note of an OpenNotes notebook is linked, to find what belongs to "
+    "it.\n\n"
+    "- 'incoming': links in other notes that lead to it, with the line around each\n"
+    "- 'outgoing': its own links; 'resolved' is the note that one leads to\n"
+    "- 'unlinked': lines of other notes that name it (title, alias or file name) without a "
+    "link\n"
+    "'kind' chooses one of them (default: all). The lists are paged together, in this order.";
+
+const char on_links_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\"],"
+    "\"properties\":{"
+    "\"path\":{\"type\":\"string\","
+    "\"description\":\"Path to the note file (relative to notebook root)\"},"
+    "\"kind\":{\"type\":\"string\",\"default\":\"all\",\"description\":\"Which links\","
+    "\"enum\":[\"incoming\",\"outgoing\",\"unlinked\",\"all\"]}," ON_PARAM_NOTEBOOK
+    "," ON_PARAM_LIMIT "," ON_PARAM_OFFSET "}}";
+
+#define MENTION                                                                                \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"line\","      \
+    "\"context\"],\"properties\":{\"path\":{\"type\":\"string\"},"                             \
+    "\"line\":{\"type\":\"integer\"},\"context\":{\"type\":\"string\"},"                       \
+    "\"truncated\":{\"type\":\"boolean\"}}}}"
+
+const char on_links_result[] =
+    "{\"type\":\"object\",\"required\":[\"path\",\"pagination\"],\"properties\":{"
+    "\"path\":{\"type\":\"string\"},\"incoming\":" MENTION ",\"unlinked\":" MENTION ","
+    "\"outgoing\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"line\","
+    "\"target\",\"text\"],\"properties\":{\"line\":{\"type\":\"integer\"},"
+    "\"target\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"},"
+    "\"resolved\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}},"
+    "\"pagination\":" ON_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
+
+static const char incoming_sql[] =
+    "SELECT s.path, l.line, l.context FROM links l JOIN notes s ON s.id = l.note"
+    " WHERE l.key IN (SELECT key FROM names WHERE note = ?1) AND l.note <> ?1"
+    " AND " ON_LINK_TARGET("m.id") " = ?1 ORDER BY s.path, l.line, l.rowid";
+
+static const char outgoing_sql[] = "SELECT l.line, l.target, l.text, " ON_LINK_TARGET(
+    "m.path") " FROM links l WHERE l.note = ?1 ORDER BY l.line, l.rowid";
+
+static const char linked_sql[] =
+    "SELECT l.line FROM links l WHERE l.note = ?2 AND " ON_LINK_TARGET("m.id") " = ?1";
+
+static const char names_sql[] =
+    "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
+
+/* One call. */
+struct links {
+    struct ng_call *call;
+    const struct on_notebook *notebook;
+    sqlite3 *db;
+    struct on_arena arena;
+    struct on_answer answer;
+    int64_t note;
+    int64_t row; /* of all lists together */
+    struct ng_str names[NAMES_MAX];
+    size_t name_count;
+};
+
+static sqlite3_stmt *prepare(const struct links *links, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(links->db, sql, -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 1, links->note) != SQLITE_OK) {
+        (void)sqlite3_finalize(statement);
+        return NULL;
+    }
+    return statement;
+}
+
+/* Does the next row belong to this page? Counts it. */
+static bool is_wanted(struct links *links)
+{
+    int64_t row = links->row++;
+    return row >= links->answer.offset && on_answer_more(&links->answer);
+}
+
+static void add_mention(struct links *links, struct ng_str path, int64_t line,
+                        struct ng_str context)
+{
+    struct on_buf *item = on_answer_item(&links->answer);
+    on_json_begin(item, '{');
+    on_json_name_c(item, "path");
+    on_json_text(item, path);
+    on_json_name_c(item, "line");
+    on_json_int(item, line);
+    on_json_name_c(item, "context");
+    on_json_text(item, context);
+    on_json_end(item, '}');
+    (void)on_answer_add(&links->answer);
+}
+
+static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
+{
+    int rc = step == SQLITE_DONE
+                 ? NG_OK
+                 : on_index_fail(links->notebook->index, links->call, links->db);
+    (void)sqlite3_finalize(statement);
+    return rc;
+}
+
+static int list_incoming(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, incoming_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    on_answer_list(&links->answer, "incoming");
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (is_wanted(links)) {
+            add_mention(links, on_column(statement, 0), sqlite3_column_int64(statement, 1),
+                        on_column(statement, 2));
+        }
+    }
+    on_answer_list_end(&links->answer);
+    return fail_step(links, statement, step);
+}
+
+static int list_outgoing(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, outgoing_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    on_answer_list(&links->answer, "outgoing");
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (!is_wanted(links)) {
+            continue;
+        }
+        struct on_buf *item = on_answer_item(&links->answer);
+        on_json_begin(item, '{');
+        on_json_name_c(item, "line");
+        on_json_int(item, sqlite3_column_int64(statement, 0));
+        on_json_name_c(item, "target");
+        on_json_text(item, on_column(statement, 1));
+        on_json_name_c(item, "text");
+        on_json_text(item, on_column(statement, 2));
+        if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
+            on_json_name_c(item, "resolved");
+            on_json_text(item, on_column(statement, 3));
+        }
+        on_json_end(item, '}');
+        (void)on_answer_add(&links->answer);
+    }
+    on_answer_list_end(&links->answer);
+    return fail_step(links, statement, step);
+}
+
+/* ---- mentions without a link */
+
+static bool is_cjk(int32_t c)
+{
+    return c >= CJK_FIRST;
+}
+
+/* Long enough to be looked for. */
+static bool is_name(struct ng_str name)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < name.len; count++) {
+        if (is_cjk(on_utf8_next(name, &at)) && count > 0) {
+            return true;
+        }
+    }
+    return count >= NAME_CHARS_MIN;
+}
+
+static int read_names(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, names_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct ng_str name = on_arena_copy(&links->arena, on_column(statement, 0));
+        if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
+            links->names[links->name_count++] = name;
+        }
+    }
+    return fail_step(links, statement, step);
+}
+
+static int32_t char_before(struct ng_str text, size_t at)
+{
+    size_t from = at;
+    do {
+        from--;
+    } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
+    return on_utf8_next(text, &from);
+}
+
+/* Is the name at `at` a word of its own there? */
+static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
+{
+    size_t zero = 0;
+    size_t end = at + name.len;
+    int32_t first = on_utf8_next(name, &zero);
+    int32_t last = char_before(name, name.len);
+    bool begins =
+        at == 0 || is_cjk(first) || !on_is_word(first) || !on_is_word(char_before(line, at));
+    return begins && (end == line.len || is_cjk(last) || !on_is_word(last) ||
+                      !on_is_word(on_utf8_next(line, &end)));
+}
+
+static bool is_mentioned(const struct links *links, struct ng_str line)
+{
+    for (size_t i = 0; i < links->name_count; i++) {
+        struct ng_str name = links->names[i];
+        for (size_t at = on_find(line, name, 0); at != SIZE_MAX;
+             at = on_find(line, name, at + name.len)) {
+            if (stands_alone(line, at, name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static struct ng_str next_line(struct ng_str text, size_t *at)
+{
+    const char *end = memchr(text.data + *at, '\n', text.len - *at);
+    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    struct ng_str line = on_str(text.data + *at, stop - *at);
+    *at = end != NULL ? stop + 1 : stop;
+    return line;
+}
+
+/* Has the note `from` a link to ours in this line? */
+static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
+{
+    bool found = false;
+    (void)sqlite3_reset(linked);
+    (void)sqlite3_bind_int64(linked, 2, from);
+    while (!found && sqlite3_step(linked) == SQLITE_ROW) {
+        found = sqlite3_column_int64(linked, 0) == line;
+    }
+    return found;
+}
+
+/* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
+static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
+{
+    struct ng_str path = on_column(row, 1);
+    struct ng_str content = on_column(row, 2);
+    struct ng_str folded = on_column(row, 3);
+    size_t at = 0;
+    size_t shown = 0;
+    for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
+        struct ng_str text = next_line(folded, &at);
+        struct ng_str context = next_line(content, &shown);
+        if (is_mentioned(links, text) &&
+            !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
+            add_mention(links, path, line, on_utf8_cut(on_trim(context), CONTEXT_BYTES));
+        }
+    }
+}
+
+/* Candidates come from the trigrams; short names, which have none, from the texts. */
+static sqlite3_stmt *prepare_mentions(struct links *links)
+{
+    struct on_buf sql;
+    struct on_buf match;
+    bool grams = true;
+    on_buf_init(&sql, 16384);
+    on_buf_init(&match, 1048576);
+    on_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
+                       " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
+    for (size_t i = 0; i < links->name_count; i++) {
+        struct ng_str name = on_index_grams(&links->arena, links->names[i]);
+        on_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        on_buf_add(&match, name);
+        on_buf_add_char(&match, ')');
+        grams = grams && name.len > 0;
+    }
+    if (grams) {
+        on_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
+    } else {
+        on_buf_add_char(&sql, '(');
+        for (size_t i = 0; i < links->name_count; i++) {
+            on_buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
+        }
+        on_buf_add_char(&sql, ')');
+    }
+    on_buf_add_c(&sql, " ORDER BY n.path");
+    on_buf_add_char(&sql, '\0');
+    sqlite3_stmt *statement =
+        sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
+    for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
+        struct ng_str text = grams ? on_buf_str(&match) : links->names[i];
+        if (sqlite3_bind_text(statement, (int)i + 2, text.data, (int)text.len,
+                              SQLITE_TRANSIENT) != SQLITE_OK) {
+            (void)sqlite3_finalize(statement);
+            statement = NULL;
+        }
+    }
+    on_buf_done(&sql);
+    on_buf_done(&match);
+    return statement;
+}
+
+static int list_unlinked(struct links *links)
+{
+    int rc = read_names(links);
+    on_answer_list(&links->answer, "unlinked");
+    if (rc == NG_OK && links->name_count > 0) {
+        sqlite3_stmt *linked = prepare(links, linked_sql);
+        sqlite3_stmt *statement = prepare_mentions(links);
+        int step = linked != NULL && statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+        while (step == SQLITE_ROW && !links->call->host->cancelled(links->call) &&
+               (step = sqlite3_step(statement)) == SQLITE_ROW) {
+            scan_note(links, linked, statement);
+        }
+        bool cancelled = step == SQLITE_ROW;
+        rc = fail_step(links, statement, cancelled ? SQLITE_DONE : step);
+        (void)sqlite3_finalize(linked);
+        if (cancelled) {
+            rc = ng_fail(links->call, NG_ECANCELLED, "The call was cancelled.");
+        }
+    }
+    on_answer_list_end(&links->answer);
+    return rc;
+}
+
+/* ---- */
+
+static int reply_links(const struct opennotes *self, struct links *links)
+{
+    struct ng_call *call = links->call;
+    struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct ng_str kind = ng_arg_text(call, "kind");
+    struct ng_str path;
+    struct ng_str file;
+    bool all = kind.data == NULL || on_is(kind, "all");
+    int rc = on_index_find(links->notebook->index, call, links->db, ng_arg_text(call, "path"),
+                           &links->note, &path, &file);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    on_answer_begin(&links->answer, call, &budget, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT),
+                    ng_arg_int(call, "offset", 0));
+    on_json_name_c(&links->answer.json, "path");
+    on_json_text(&links->answer.json, path);
+    on_answer_reserve(&links->answer,
+                      sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
+    if (all || on_is(kind, "incoming")) {
+        rc = list_incoming(links);
+    }
+    if (rc == NG_OK && (all || on_is(kind, "outgoing"))) {
+        rc = list_outgoing(links);
+    }
+    if (rc == NG_OK && (all || on_is(kind, "unlinked"))) {
+        rc = list_unlinked(links);
+    }
+    if (rc != NG_OK) {
+        on_answer_drop(&links->answer);
+        return rc;
+    }
+    return on_answer_end(&links->answer, links->row);
+}
+
+int on_links_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct on_notebook *notebook = NULL;
+    struct links links = {.call = call};
+    (void)args;
+    int rc = on_notebook_pick(self, call, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    links.notebook = notebook;
+    on_arena_init(&links.arena, 0);
+    rc = on_index_begin(notebook->index, call, &links.db);
+    if (rc == NG_OK) {
+        rc = reply_links(self, &links);
+        on_index_end(notebook->index, links.db);
+    }
+    on_arena_done(&links.arena);
+    on_notebook_done(notebook);
+    return rc;
+}
