@@ -10,9 +10,9 @@
 #include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
-/* Longest message of an error object the face makes itself. */
+/* Longest message of an error object the transport makes itself. */
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
 #define STREAM_TYPE "text/event-stream"

@@ -15,17 +15,17 @@
 #include "core/call/quota.h"
 #include "core/keys/keys.h"
 #include "http_request.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* What libmicrohttpd asks for at a time where it sends without chunks (HTTP/1.0). */
 #define BLOCK_BYTES ((size_t)1024)
 #define COMMENT ":\n\n"
 
 /*
- * Three parties: the event loop, which reads; whoever wakes; the watch. `lock` guards what they
- * share and is held over suspending and resuming, so that a connection is resumed only if it is
- * suspended, and never after it has ended: a suspended one does not end by itself. Nothing of
- * the source's is called under it.
+ * Three parties: the event loop, which reads; whoever wakes; the monitor. `lock` guards what
+ * they share and is held over suspending and resuming, so that a connection is resumed only if
+ * it is suspended, and never after it has ended: a suspended one does not end by itself.
+ * Nothing of the source's is called under it.
  */
 struct http_stream {
     atomic_int refs;
@@ -256,7 +256,7 @@ uint64_t http_stream_bytes(const struct http_stream *stream)
     return stream->bytes;
 }
 
-/* ---- the watch ---- */
+/* ---- the monitor ---- */
 
 void http_stream_cut(struct http_stream *stream)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "api/http/faces.h"
+#include "api/http/http_transport.h"
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"

@@ -6,7 +6,7 @@
 #include "api/http/http_access.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
-#include "api/http/http_stream_face.h"
+#include "api/http/http_stream_transport.h"
 #include "api/ops/reload.h"
 #include "api/ops/verify.h"
 #include "api/serve/routes.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "api/http/http_reply.h"
-#include "api/http/http_stream_face.h"
+#include "api/http/http_stream_transport.h"
 #include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"

@@ -7,7 +7,7 @@
 #include "api/definitions/tool_formats.h"
 #include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 /* How long a client may keep the list: rights can be taken away. */
 #define MCP_TOOLS_TTL_MS 60000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call.h - one call of a tool, from the face that received it to the answer.
+ * call.h - one call of a tool, from the transport that received it to the answer.
  *
- * A face makes a call, fills the request part, hands it to dispatch() and reads the result part
- * when the call is done. The plugin sees only `pub`.
+ * A transport makes a call, fills the request part, hands it to dispatch() and reads the result
+ * part when the call is done. The plugin sees only `pub`.
  */
 #ifndef NOTEGATE_CORE_CALL_H
 #define NOTEGATE_CORE_CALL_H
@@ -106,7 +106,7 @@ struct call {
     bool knows_user;      /* the caller's Unix user is known: */
     uid_t user;
 
-    /* Request: filled by the face before dispatch(). */
+    /* Request: filled by the transport before dispatch(). */
     struct ng_str tool_name;       /* as asked for */
     struct ng_str args_text;       /* JSON, lent until the call is freed; "" is "{}". Ignored if
                                       pub.args is set */
@@ -134,7 +134,7 @@ struct call {
     struct ask *asks; /* out, with rc NG_EINPUT */
     struct ng_str ask_state_out;
 
-    /* Result: read by the face when the call is done. */
+    /* Result: read by the transport when the call is done. */
     struct result final;
 
     /* The core's own. */
@@ -161,7 +161,7 @@ struct call {
     atomic_bool timed;         /* timers.h ends it at its deadline, and cancels it then */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
-    atomic_int refs;    /* the face and the run */
+    atomic_int refs;    /* the transport and the run */
     atomic_int
         answered; /* the answer was given (0 -> 1): by the end of the run or by the deadline */
     atomic_int failed_rc; /* first failure of a commit; its sentence: failed_text */
@@ -219,8 +219,8 @@ static inline struct call *call_of(struct ng_call *pub)
     return (struct call *)(void *)pub;
 }
 
-/* A new call with one reference (the face's). NULL: out of memory. The caller defaults to agent
- * "local", role admin, mode agent, no named space; a face sets what it knows with
+/* A new call with one reference (the transport's). NULL: out of memory. The caller defaults to
+ * agent "local", role admin, mode agent, no named space; a transport sets what it knows with
  * call_set_caller. */
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
@@ -285,7 +285,7 @@ void call_fail_later(struct call *call, int code, const char *sentence);
 /* Has it an answer, or one that is being written? */
 bool call_has_reply(const struct call *call);
 /* The end of a call: closes what the tool wrote and checks it; then call->staged is what the
- * face gets. */
+ * transport gets. */
 void call_complete_result(struct call *call);
 /* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
  * size of its answer. */

@@ -78,7 +78,7 @@ struct gateway {
         int (*poll)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
-                          void *user); /* set by the MCP face */
+                          void *user); /* set by the MCP transport */
     void *lists_user;
 };
 

@@ -85,7 +85,8 @@ static int dispatch_parse(struct call *call)
 static int dispatch_print_args(struct call *call)
 {
     if (call->pub.args->text.data != NULL) {
-        call->args_text = call->pub.args->text; /* the face parsed them out of its message */
+        call->args_text =
+            call->pub.args->text; /* the transport parsed them out of its message */
         return NG_OK;
     }
     struct buf text;
@@ -217,7 +218,7 @@ static int dispatch_finish(struct call *call, bool sync)
         }
         call_unref(call); /* the run's */
     }
-    /* Last: who drains the gateway then takes faces and modules away. */
+    /* Last: who drains the gateway then takes transports and modules away. */
     if (counted) {
         atomic_fetch_sub(&gateway->active, 1);
     }
@@ -244,7 +245,7 @@ void call_complete(struct call *call)
 void dispatch_expire(struct call *call)
 {
     struct gateway *gateway = call->gateway;
-    atomic_fetch_add(&gateway->active, 1); /* until its face has the answer */
+    atomic_fetch_add(&gateway->active, 1); /* until its transport has the answer */
     int none = 0;
     if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
         atomic_fetch_sub(&gateway->active, 1);

@@ -191,7 +191,7 @@ static void run_tool(struct ng_str line)
     buf_init(&args, LINE_BYTES_MAX);
     struct ng_str name = take_until(&line, ' ');
     put_in(&args, line);
-    /* No face gives out a name that is no UTF-8. */
+    /* No transport gives out a name that is no UTF-8. */
     bool good = name.len > 0 && utf8_valid(name) && args.rc == NG_OK;
     if (good && !str_in_words(name, kernels)) {
         struct call *call = begin_call();

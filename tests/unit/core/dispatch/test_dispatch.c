@@ -238,7 +238,7 @@ static void test_repeats(void **state)
     harness_close(&harness);
 }
 
-/* As a face does: the answer is sent, the call is nobody's any more. */
+/* As a transport does: the answer is sent, the call is nobody's any more. */
 static void job_drop(struct call *call, void *user)
 {
     (void)user;

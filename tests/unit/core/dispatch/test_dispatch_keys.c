@@ -171,7 +171,7 @@ static void test_key_rate(void **state)
     assert_true(call->final.retry_after_s > 0);
     assert_int_equal(call->final.status, 429);
     call_unref(call);
-    /* A face's own work counts as a call. */
+    /* A transport's own work counts as a call. */
     call = job_new_keyed(&harness, &job, &key, "");
     assert_int_equal(dispatch_step(call, count_step, &steps), NG_OK);
     assert_string_equal(call->final.code, "RATE_LIMITED");
