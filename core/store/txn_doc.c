@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* store_piece.c - one document of a change: its function, the version that it makes, and what
+/* txn_doc.c - one document of a change: its function, the version that it makes, and what
  * the backend gets of it. */
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
-#include "store_operation.h"
+#include "store_txn.h"
 
-int operation_no_memory(struct call *call)
+int txn_no_memory(struct call *call)
 {
     return call_fail(call, NG_EINTERNAL, "out of memory while a change was made");
 }
@@ -26,36 +26,34 @@ static struct ng_splice splice_narrow(struct ng_str from, struct ng_splice splic
     return inner;
 }
 
-static int put_fields(struct operation *op, const struct ng_collection *collection,
+static int put_fields(struct store_txn *txn, const struct ng_collection *collection,
                       const struct version *next, struct ng_put *put)
 {
     put->fields = NULL;
     put->field_count = 0;
     return next->doc.deleted ? NG_OK
-                             : store_fields(&op->arena, collection, next->doc.body,
+                             : store_fields(&txn->arena, collection, next->doc.body,
                                             &put->fields, &put->field_count);
 }
 
-static const char *change_action(const struct piece *piece)
+static const char *change_action(const struct txn_doc *doc)
 {
-    if (piece->change->action != NULL) {
-        return piece->change->action;
+    if (doc->change->action != NULL) {
+        return doc->change->action;
     }
-    if (piece->draft.deleted) {
+    if (doc->draft.deleted) {
         return "deleted";
     }
-    bool is_new = piece->base->doc.revision == 0 || piece->base->doc.deleted;
+    bool is_new = doc->base->doc.revision == 0 || doc->base->doc.deleted;
     return is_new ? "created" : "updated";
 }
 
-static struct version *piece_version(struct operation *op, struct piece *piece, int *rc)
+static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *doc, int *rc)
 {
-    struct ng_draft *draft = &piece->draft;
-    const struct entry *entry = piece->entry;
-    struct blob *json =
-        draft->json != NULL ? blob_ref(draft->json) : blob_ref(piece->base->json);
-    struct blob *text =
-        draft->text != NULL ? blob_ref(draft->text) : blob_ref(piece->base->text);
+    struct ng_draft *draft = &doc->draft;
+    const struct cached_doc *cached = doc->cached;
+    struct blob *json = draft->json != NULL ? blob_ref(draft->json) : blob_ref(doc->base->json);
+    struct blob *text = draft->text != NULL ? blob_ref(draft->text) : blob_ref(doc->base->text);
     if (draft->deleted) {
         blob_unref(json);
         blob_unref(text);
@@ -65,23 +63,24 @@ static struct version *piece_version(struct operation *op, struct piece *piece, 
     struct version *next = NULL;
     *rc = NG_EINTERNAL;
     if (json != NULL && text != NULL) {
-        next = version_new(entry->key, entry->collection_len, entry->space_len, json, text, rc);
+        next =
+            version_new(cached->key, cached->collection_len, cached->space_len, json, text, rc);
     }
     blob_unref(json);
     blob_unref(text);
     if (next == NULL) {
         return NULL;
     }
-    const struct ng_doc *base = &piece->base->doc;
+    const struct ng_doc *base = &doc->base->doc;
     bool creates = base->revision == 0 || base->deleted;
-    next->ticket = atomic_fetch_add(&op->store->tickets, 1) + 1;
+    next->ticket = atomic_fetch_add(&txn->store->tickets, 1) + 1;
     next->doc.revision = base->revision + 1;
     next->doc.deleted = draft->deleted;
     next->doc.updated_ms = clock_unix_ms();
     next->doc.created_ms = creates ? next->doc.updated_ms : base->created_ms;
     next->doc.created_seq =
         creates ? 0 : base->created_seq; /* 0 as well: of one that is queued */
-    *rc = version_name(next, op->call->caller.agent, ng_str_of(change_action(piece)));
+    *rc = version_name(next, txn->call->caller.agent, ng_str_of(change_action(doc)));
     if (*rc == NG_OK) {
         *rc = version_reserve(next);
     }
@@ -92,18 +91,18 @@ static struct version *piece_version(struct operation *op, struct piece *piece, 
     return next;
 }
 
-int piece_put(struct operation *op, struct piece *piece, struct ng_put *put)
+int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
 {
-    const struct version *base = piece->base;
-    const struct version *next = piece->next != NULL ? piece->next : base;
+    const struct version *base = doc->base;
+    const struct version *next = doc->next != NULL ? doc->next : base;
     const struct ng_collection *collection =
-        store_collection(op->store, next->doc.key.collection);
+        store_collection(txn->store, next->doc.key.collection);
     put->size = sizeof(*put);
     put->key = next->doc.key;
     put->base_revision = base->doc.revision;
     put->revision = next->doc.revision;
     put->base_ticket = base->ticket;
-    if (piece->next == NULL) {
+    if (doc->next == NULL) {
         return NG_OK;
     }
     put->ticket = next->ticket;
@@ -117,8 +116,8 @@ int piece_put(struct operation *op, struct piece *piece, struct ng_put *put)
     struct ng_str from_json = creates ? str_make("", 0) : base->doc.json;
     struct ng_str from_text = creates ? str_make("", 0) : base->doc.text;
     put->json_splice = splice_between(from_json, put->json);
-    if (piece->draft.spliced && !creates && !next->doc.deleted) {
-        put->text_splice = splice_narrow(from_text, piece->draft.splice);
+    if (doc->draft.spliced && !creates && !next->doc.deleted) {
+        put->text_splice = splice_narrow(from_text, doc->draft.splice);
     } else if (next->text == base->text) {
         put->text_splice.at = from_text.len;
     } else {
@@ -128,59 +127,58 @@ int piece_put(struct operation *op, struct piece *piece, struct ng_put *put)
     put->created_ms = next->doc.created_ms;
     put->created_seq = creates ? 0 : NG_SEQ_KEEP;
     put->agent = next->doc.author;
-    put->tool = op->call->pub.tool;
+    put->tool = txn->call->pub.tool;
     put->action = next->doc.action;
-    put->event_data = piece->draft.event_data;
-    return put_fields(op, collection, next, put);
+    put->event_data = doc->draft.event_data;
+    return put_fields(txn, collection, next, put);
 }
 
 /* ---- running its function ---- */
 
-void piece_reset(struct piece *piece)
+void txn_doc_reset(struct txn_doc *doc)
 {
-    draft_done(&piece->draft);
-    memset(&piece->draft, 0, sizeof(piece->draft));
-    version_unref(piece->next);
-    version_unref(piece->base);
-    piece->next = NULL;
-    piece->base = NULL;
+    draft_done(&doc->draft);
+    memset(&doc->draft, 0, sizeof(doc->draft));
+    version_unref(doc->next);
+    version_unref(doc->base);
+    doc->next = NULL;
+    doc->base = NULL;
 }
 
 /* What a change says that came behind a failed one: a conflict or a used key is the other
  * call's affair, that nothing can be written is everybody's. */
-int store_failing_code(int failing)
+int store_poisoned_code(int poisoned)
 {
-    return failing == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
+    return poisoned == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
 }
 
-static int piece_take_base(struct operation *op, struct piece *piece)
+static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 {
-    struct store_table *table = &op->store->table;
+    struct store_table *table = &txn->store->table;
     pthread_mutex_lock(&table->lock);
-    int failing = piece->entry->failing;
-    struct version *base = piece->entry->newest;
-    piece->base = base == NULL ? NULL : version_ref(base);
+    int poisoned = doc->cached->poisoned;
+    struct version *base = doc->cached->newest;
+    doc->base = base == NULL ? NULL : version_ref(base);
     pthread_mutex_unlock(&table->lock);
-    if (failing != 0 && op->store->shared) {
-        op->park_on = piece->entry;
+    if (poisoned != 0 && txn->store->shared) {
+        txn->wait_for = doc->cached;
         return NG_PENDING;
     }
-    if (failing != 0) {
+    if (poisoned != 0) {
         return call_fail(
-            op->call, store_failing_code(failing),
+            txn->call, store_poisoned_code(poisoned),
             "a change of this document that is being written has failed; try again");
     }
-    return piece->base != NULL ? NG_OK : NG_EINTERNAL;
+    return doc->base != NULL ? NG_OK : NG_EINTERNAL;
 }
 
-static int piece_conflict(struct operation *op, const struct piece *piece, uint64_t present)
+static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, uint64_t present)
 {
-    call_fail(op->call, NG_ECONFLICT, "revision %llu was expected, it is at revision %llu now",
-              (unsigned long long)piece->change->expected_revision,
-              (unsigned long long)present);
-    op->call->work.hint =
+    call_fail(txn->call, NG_ECONFLICT, "revision %llu was expected, it is at revision %llu now",
+              (unsigned long long)doc->change->expected_revision, (unsigned long long)present);
+    txn->call->staged.hint =
         ng_str_of("Read it again and repeat the change on what is there now.");
-    struct ng_writer *writer = call_host.details(&op->call->pub);
+    struct ng_writer *writer = call_host.details(&txn->call->pub);
     json_object(writer);
     json_name(writer, "currentRevision");
     json_int(writer, (int64_t)present);
@@ -188,49 +186,49 @@ static int piece_conflict(struct operation *op, const struct piece *piece, uint6
     return NG_ECONFLICT;
 }
 
-int piece_run(struct operation *op, struct piece *piece)
+int txn_doc_run(struct store_txn *txn, struct txn_doc *doc)
 {
-    int rc = piece_take_base(op, piece);
+    int rc = txn_doc_take_base(txn, doc);
     if (rc != NG_OK) {
         return rc;
     }
-    const struct ng_doc *present = &piece->base->doc;
-    if (piece->change->has_expected) {
+    const struct ng_doc *present = &doc->base->doc;
+    if (doc->change->has_expected) {
         uint64_t revision = present->deleted ? 0 : present->revision;
-        if (piece->change->expected_revision != revision) {
-            return piece_conflict(op, piece, revision);
+        if (doc->change->expected_revision != revision) {
+            return txn_doc_conflict(txn, doc, revision);
         }
     }
-    piece->draft.call = op->call;
-    piece->draft.base = piece->base;
-    piece->draft.base_json = present->json;
-    piece->draft.base_text = present->text;
+    doc->draft.call = txn->call;
+    doc->draft.base = doc->base;
+    doc->draft.base_json = present->json;
+    doc->draft.base_text = present->text;
     struct module_run run;
-    call_enter_module(op->call, &run);
+    call_enter_module(txn->call, &run);
     run.in_change = true;
-    rc = piece->change->fn(&op->call->pub, present, &piece->draft, piece->change->user);
+    rc = doc->change->fn(&txn->call->pub, present, &doc->draft, doc->change->user);
     module_run_end(&run);
     if (rc != NG_OK) {
         return rc < 0 ? rc
-                      : call_fail(op->call, NG_EINTERNAL, "a change function returned %d", rc);
+                      : call_fail(txn->call, NG_EINTERNAL, "a change function returned %d", rc);
     }
     /* A call that has failed already only puts right what it had begun. */
-    if (piece->draft.rc != NG_OK ||
-        (op->call->work.rc == NG_OK && call_lacks_memory(op->call))) {
-        return operation_no_memory(op->call);
+    if (doc->draft.rc != NG_OK ||
+        (txn->call->staged.rc == NG_OK && call_lacks_memory(txn->call))) {
+        return txn_no_memory(txn->call);
     }
-    if (!draft_touched(&piece->draft) ||
-        (piece->draft.deleted && (present->revision == 0 || present->deleted))) {
+    if (!draft_touched(&doc->draft) ||
+        (doc->draft.deleted && (present->revision == 0 || present->deleted))) {
         return NG_OK;
     }
-    piece->next = piece_version(op, piece, &rc);
-    if (piece->next == NULL && rc != NG_EJSON) {
-        return operation_no_memory(op->call);
+    doc->next = txn_doc_version(txn, doc, &rc);
+    if (doc->next == NULL && rc != NG_EJSON) {
+        return txn_no_memory(txn->call);
     }
-    if (piece->next == NULL) {
-        return call_fail(op->call, NG_EINTERNAL,
+    if (doc->next == NULL) {
+        return call_fail(txn->call, NG_EINTERNAL,
                          "`%.*s` made a document that is not a JSON object",
-                         (int)op->call->pub.tool.len, op->call->pub.tool.data);
+                         (int)txn->call->pub.tool.len, txn->call->pub.tool.data);
     }
     return NG_OK;
 }
