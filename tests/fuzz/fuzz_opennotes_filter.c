@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ng_str json = as_json(&call->pub, data, size);
     if (json.data != NULL && call->pub.host->json_parse(&call->pub, json, &filters) == NG_OK) {
         int rc = notes_filter_compile(&call->pub, filters, NG_EINVAL, &filter);
-        must(rc == NG_OK || (rc == NG_EINVAL && call->work.message.len > 0));
+        must(rc == NG_OK || (rc == NG_EINVAL && call->staged.message.len > 0));
         if (rc == NG_OK) {
             run_filter(filter);
         }

@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         notes_answer_list_end(&answer);
         must(notes_answer_end(&answer, total) == NG_OK);
     } else {
-        must(call->work.message.len > 0);
+        must(call->staged.message.len > 0);
         notes_answer_drop(&answer);
     }
     must(sqlite3_total_changes(db) == changes);

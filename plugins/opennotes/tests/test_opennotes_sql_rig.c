@@ -60,18 +60,19 @@ struct outcome run_with(struct fixture *fixture, struct notes_sql sql, struct pa
         notes_answer_list_end(&answer);
         assert_int_equal(notes_answer_end(&answer, outcome.total), NG_OK);
         call_complete_result(outcome.call);
-        outcome.text = outcome.call->work.text;
+        outcome.text = outcome.call->staged.text;
         outcome.message = outcome.hint = "";
     } else {
         notes_answer_drop(&answer);
         outcome.message = call->host
-                              ->format(call, "%.*s", (int)outcome.call->work.message.len,
-                                       outcome.call->work.message.data)
+                              ->format(call, "%.*s", (int)outcome.call->staged.message.len,
+                                       outcome.call->staged.message.data)
                               .data;
         outcome.hint =
             call->host
-                ->format(call, "%.*s", (int)outcome.call->work.hint.len,
-                         outcome.call->work.hint.len > 0 ? outcome.call->work.hint.data : "")
+                ->format(call, "%.*s", (int)outcome.call->staged.hint.len,
+                         outcome.call->staged.hint.len > 0 ? outcome.call->staged.hint.data
+                                                           : "")
                 .data;
     }
     return outcome;
