@@ -42,7 +42,7 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
         notes_json_end(json, ']');
     }
     (void)sqlite3_reset(tags);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
 static void write_time(struct buf *json, const char *name, int64_t time_ms)

@@ -51,13 +51,13 @@ static void add_number(struct compiler *compiler, double number)
 static struct ng_str nfc(struct compiler *compiler, struct ng_str text)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? notes_nfc(compiler->arena, clean) : clean;
+    return notes_nfc(compiler->arena, clean);
 }
 
 static struct ng_str fold(struct compiler *compiler, struct ng_str text)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? notes_fold(compiler->arena, clean) : clean;
+    return notes_fold(compiler->arena, clean);
 }
 
 /* ---- one condition; != is written as the negation of = around it ---- */

@@ -77,7 +77,7 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     }
     arena_done(&arena);
     *ret_path = copy;
-    return copy.data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, copy.data != NULL);
 }
 
 static struct ng_str last_part(struct ng_str path)

@@ -149,7 +149,7 @@ struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool 
         return key;
     }
     key = notes_utf8_clean(arena, key);
-    return key.data != NULL ? notes_nfc(arena, key) : key;
+    return notes_nfc(arena, key);
 }
 
 struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,

@@ -69,9 +69,7 @@ static void sort_paths(struct notes_paths *paths)
 
 static int change_later(struct work *work, struct ng_str file)
 {
-    return notes_paths_add(&work->changes.changed, file) == NG_OK
-               ? NG_OK
-               : notes_fail_memory(work->call);
+    return notes_memory(work->call, notes_paths_add(&work->changes.changed, file) == NG_OK);
 }
 
 /* ---- what changed, by walking ---- */

@@ -295,7 +295,7 @@ static int prepare(struct notes_index *index, struct ng_call *call)
     ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
     (void)got; /* without, it is as good as it was */
     writer->words = calloc(NOTES_WORD_CACHE, sizeof(*writer->words));
-    return writer->words != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, writer->words != NULL);
 }
 
 int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret_fresh)

@@ -147,7 +147,7 @@ static int read_source(struct notes_index *index, struct ng_call *call, struct s
         source->bytes = str_make(NULL, 0);
         return NG_OK;
     }
-    return rc == NG_OK ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, rc == NG_OK);
 }
 
 /* ---- storing ---- */
@@ -159,7 +159,7 @@ static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_
 {
     sqlite3_stmt *statement = statement_of(to->index, NOTES_FIND_PATH);
     struct ng_str clean = notes_utf8_clean(to->arena, file);
-    struct ng_str whole = clean.data != NULL ? notes_nfc(to->arena, clean) : clean;
+    struct ng_str whole = notes_nfc(to->arena, clean);
     struct ng_str path = whole;
     size_t stem = notes_tree_is_note(whole) ? whole.len - 3 : whole.len;
     for (unsigned number = 1; path.data != NULL; number++) {

@@ -68,7 +68,7 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
         free(text);
     }
     notebooks->count++;
-    return to->space != NULL && to->path != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, to->space != NULL && to->path != NULL);
 }
 
 static int register_all(struct notes_notebooks *notebooks, struct ng_call *call,

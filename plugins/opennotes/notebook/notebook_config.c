@@ -80,7 +80,7 @@ static int read_text(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     *ret = notes_call_copy(call, bytes);
     free((void *)(uintptr_t)bytes.data);
-    return ret->data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, ret->data != NULL);
 }
 
 static int parse(struct notes_notebook *notebook, struct ng_call *call)
@@ -146,7 +146,7 @@ static int find_root(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     notebook->path = notes_call_copy(call, ng_str_of(path));
     free(path);
-    return notebook->path.data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, notebook->path.data != NULL);
 }
 
 int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int fd,

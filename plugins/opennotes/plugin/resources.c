@@ -69,7 +69,7 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     buf_add_str(&id, notebook->path);
     buf_add_char(&id, '/');
     buf_add_str(&id, file.len > 0 && utf8_valid(file) ? file : path);
-    int rc = id.rc == NG_OK ? NG_OK : notes_fail_memory(shelf->call);
+    int rc = notes_memory(shelf->call, id.rc == NG_OK);
     if (rc == NG_OK && holder(shelf, notes_buf_str(&id)) == at) {
         *ret_full = shelf->call->host->list_add(
                         listing, notes_buf_str(&id), title.len > 0 && own ? title : path,

@@ -8,6 +8,7 @@
 
 #include "core/base/hash.h"
 #include "fuzzy_word.h"
+#include "index/index.h"
 
 #define QUERY_MAX ((size_t)1024 * 1024)
 #define WORDS_PER_QUERY 100 /* alternatives in one full-text query */
@@ -79,7 +80,7 @@ static int take_notes(struct finder *finder, uint32_t score)
         }
     }
     (void)sqlite3_reset(finder->terms);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
 static uint32_t score_of(bool in_title, enum notes_fuzzy_class match)

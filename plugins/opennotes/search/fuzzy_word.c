@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "index/index.h"
 
 #define QUERY_MAX ((size_t)64 * 1024)
 #define LETTER_BYTES 4
@@ -185,7 +186,7 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
                 break;
             }
         }
-        rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+        rc = notes_done(rc);
     }
     (void)sqlite3_finalize(statement);
     buf_done(&query);

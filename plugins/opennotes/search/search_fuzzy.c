@@ -50,7 +50,7 @@ static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
             rc = path.data != NULL ? SQLITE_ROW : SQLITE_NOMEM;
         }
         (void)sqlite3_reset(statement);
-        rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+        rc = notes_done(rc);
     }
     (void)sqlite3_finalize(statement);
     buf_done(&sql);

@@ -201,5 +201,5 @@ int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item
         write_hit(search, &body, item);
     }
     (void)sqlite3_reset(search->body);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }

@@ -80,7 +80,7 @@ static int find_words(struct notes_search *search, struct ng_str grams,
     if (count <= WORDS_MAX && rc == SQLITE_DONE && match.rc == NG_OK) {
         *ret_match = arena_copy(search->arena, notes_buf_str(&match));
     }
-    rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    rc = notes_done(rc);
     rc = rc == SQLITE_OK && match.rc != NG_OK ? SQLITE_NOMEM : rc;
     buf_done(&match);
     return rc;
@@ -109,7 +109,7 @@ static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struc
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
 /* ---- any of several words ---- */

@@ -16,6 +16,14 @@
 
 /* Fails with NG_EINTERNAL and "Out of memory.". */
 int notes_fail_memory(struct ng_call *call);
+/* NG_OK if `ok`, else notes_fail_memory(). */
+static inline int notes_memory(struct ng_call *call, bool ok)
+{
+    if (ok) {
+        return NG_OK;
+    }
+    return notes_fail_memory(call);
+}
 
 /* Without blanks, tabs and line ends around it. */
 struct ng_str notes_trim(struct ng_str text);

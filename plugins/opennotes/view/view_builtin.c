@@ -120,9 +120,8 @@ static int read_card(struct notes_view *view, sqlite3_stmt *row, struct card *ca
                                                               : 2;
     card->number = sqlite3_column_double(row, 3);
     card->modified = sqlite3_column_int64(row, 4);
-    return card->path.data != NULL && (card->priority.data != NULL || card->kind != 1)
-               ? NG_OK
-               : notes_fail_memory(view->call);
+    return notes_memory(view->call, card->path.data != NULL &&
+                                        (card->priority.data != NULL || card->kind != 1));
 }
 
 static const char kanban_sql[] =

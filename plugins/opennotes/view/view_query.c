@@ -86,7 +86,7 @@ static int expand(struct notes_view *view, struct ng_str text, enum expand_mode 
     buf_add_str(&out, str_make(text.data + copied, text.len - copied));
     if (rc == NG_OK) {
         *ret = arena_copy(view->arena, notes_buf_str(&out));
-        rc = out.rc == NG_OK && ret->data != NULL ? NG_OK : notes_fail_memory(view->call);
+        rc = notes_memory(view->call, out.rc == NG_OK && ret->data != NULL);
     }
     buf_done(&out);
     return rc;

@@ -65,7 +65,7 @@ static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_te
     }
     *ret_text = str_make(copy, copy != NULL ? bytes.len : 0);
     free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
-    return copy != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, copy != NULL);
 }
 
 int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,
