@@ -8,6 +8,7 @@
  * still kept, or nowhere.
  */
 #include "api/rest/rest_events.c"
+#include "api/serve/mcp_methods.h"
 #include "api/session/mcp_stream.h"
 #include "api/transport/mcp_http.h"
 #include "whole_gateway.h"
@@ -112,7 +113,8 @@ static void open_gateway(void)
                                        "limits.workers=2", NULL};
     whole_folder(whole.folder);
     whole_gateway_open(&whole, sets);
-    must(mcp_http_new(whole.gateway, &mcp) == NG_OK && atexit(close_gateway) == 0);
+    must(mcp_http_new(whole.gateway, mcp_methods_all(), &mcp) == NG_OK &&
+         atexit(close_gateway) == 0);
     post(INITIALIZE);
     post(LIST);
     must(session[0] != '\0');

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/serve/mcp_methods.h"
 #include "api/transport/mcp_stdio.h"
 #include "test_gateway.h"
 
@@ -214,6 +215,7 @@ static void stdio_ends_when_told(void **state)
     assert_int_equal(pipe(in), 0);
     assert_int_equal(pipe(out), 0);
     pipes.stdio = (struct mcp_stdio){.gateway = fixture.gateway,
+                                     .methods = mcp_methods_all(),
                                      .caller = &fixture.caller,
                                      .in_fd = in[0],
                                      .out_fd = out[1],
