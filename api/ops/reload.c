@@ -13,6 +13,7 @@
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/config_log.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
 #include "core/journal/journal.h"
@@ -114,31 +115,6 @@ static bool reload_equal(const struct config *a, const struct config *b, const c
         break;
     }
     return config_int(a, key) == config_int(b, key);
-}
-
-void reload_log(const struct config *config)
-{
-    static const struct {
-        const char *name;
-        enum ng_level level;
-    } levels[] = {
-        {"error", NG_LOG_ERROR},
-        {"warning", NG_LOG_WARNING},
-        {"info", NG_LOG_INFO},
-        {"debug", NG_LOG_DEBUG},
-    };
-    struct ng_str level = config_text(config, "log.level");
-    for (size_t i = 0; i < NG_COUNT(levels); i++) {
-        if (str_is(level, levels[i].name)) {
-            log_set_level(levels[i].level);
-        }
-    }
-    struct ng_str format = config_text(config, "log.format");
-    if (str_is(format, "json") || str_is(format, "text")) {
-        log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
-    }
-    log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
-    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
 }
 
 /* No roots: the default, which is taken at the start only. */
@@ -400,7 +376,7 @@ static void reload_take(struct reload *reload, struct config *config,
         http_server_reload(reload->server, config, report);
     }
     reload_keep(reload, config, added->count > 0);
-    reload_log(config);
+    config_apply_log(config);
 }
 
 /* ---- who asked ---- */

@@ -38,8 +38,6 @@ void reload_end(struct reload *reload);
 /* shutdown_timeout as it holds now. */
 int64_t reload_shutdown_ms(const struct reload *reload);
 
-/* Sets the log's level, format and switches from the configuration. */
-void reload_log(const struct config *config);
 /* Raises the limit of open files as far as it goes; fewer connections where that is not enough
  * (a warning says so). */
 void reload_fit_files(struct gateway *gateway);

@@ -9,6 +9,7 @@
  */
 #include "api/rest/rest_events.c"
 #include "api/serve/mcp_methods.h"
+#include "api/serve/routes.h"
 #include "api/session/mcp_stream.h"
 #include "api/transport/mcp_http.h"
 #include "whole_gateway.h"
@@ -156,9 +157,12 @@ static void try_stream(struct http_request *request, const struct events_query *
 
 static void try_events(struct ng_str query_text, struct ng_str last_event_id)
 {
+    static struct http_server server;
     static struct http_request request;
     static struct events_query query;
+    server.routes = routes_all();
     memset(&request, 0, sizeof(request));
+    request.server = &server;
     buf_init(&request.reply.body, BODY_BYTES_MAX);
     request.gateway = whole.gateway;
     request.caller = caller;

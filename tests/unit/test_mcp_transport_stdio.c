@@ -35,6 +35,7 @@ static void stdio_start(struct pipes *pipes)
     assert_int_equal(pipe(in), 0);
     assert_int_equal(pipe(out), 0);
     pipes->stdio.gateway = fixture.gateway;
+    pipes->stdio.methods = mcp_methods_all();
     pipes->stdio.caller = &fixture.caller;
     pipes->stdio.in_fd = in[0];
     pipes->stdio.out_fd = out[1];
