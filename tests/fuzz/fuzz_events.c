@@ -7,6 +7,7 @@
  * Each stream opens, or is refused with a sentence; a cursor of MCP leads to an event that is
  * still kept, or nowhere.
  */
+#include "api/http/http_server.h"
 #include "api/rest/rest_events.c"
 #include "api/serve/mcp_methods.h"
 #include "api/serve/routes.h"
